@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: help demo ui wheel test test-hadoop test-flink test-containers coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: contract conformance help demo ui wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -71,6 +71,12 @@ test-containers: .venv/dev  ## run the tests of CONTAINER on a real Docker and p
 	sh tests/containers/provision.sh
 	unshare --net sh -c 'ip link set lo up && exec $(BIN)/python -m pytest tests/containers'
 
+test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB that npm fetches (seconds)
+	mkdir -p build/openid
+	cp tests/openid/package.json tests/openid/package-lock.json tests/openid/provider.mjs build/openid
+	npm ci --prefix build/openid --ignore-scripts --no-audit --no-fund --silent
+	$(BIN)/python -m pytest tests/openid
+
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh
 	$(BIN)/python -m tests --coverage
@@ -131,6 +137,15 @@ lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
+
+# BREAK=--break writes what callers cannot rely on any more, too.
+contract: .venv/dev  ## write what follows from the API: description, promises, types and calls of the client
+	$(BIN)/python -m tests.contract $(BREAK)
+
+# The short form is part of `make test`.
+conformance: EXAMPLES = 20
+conformance: .venv/dev  ## ask the API whatever its description allows, and what not (some minutes); EXAMPLES=20, SEED=1
+	SHOAL_CONFORMANCE_EXAMPLES=$(EXAMPLES) SHOAL_CONFORMANCE_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --timeout 7200 tests/integration/api/test_conformance.py
 
 proto: .venv/dev  ## generate the gRPC stubs from proto/shoal/proto/shoal.proto
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -Iproto --python_out=proto --mypy_out=proto --grpc_python_out=proto --mypy_grpc_out=proto proto/shoal/proto/shoal.proto

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what the tests need from Debian: PostgreSQL, MariaDB and OpenSSH servers, compilers of C and Java, a browser, and what the
+# Install what the tests need from Debian: PostgreSQL, MariaDB, OpenSSH and OpenLDAP servers, compilers of C and Java, a browser, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
@@ -15,6 +15,7 @@ test -x /usr/sbin/mariadbd || missing="$missing mariadb-server-core"
 test -x /usr/sbin/sshd || missing="$missing openssh-server"
 # The pages are looked at in a real browser, which has to have letters for both languages.
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-noto-cjk"
+test -x /usr/sbin/slapd || missing="$missing slapd"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 command -v javac >/dev/null 2>&1 || missing="$missing default-jdk-headless"
 wanted=
@@ -37,12 +38,14 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
         exit 0
     fi
     echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin, MariaDB's" >&2
-    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, cc and javac." >&2
+    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, OpenLDAP's /usr/sbin/slapd, cc and javac." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1
 fi
 
 $as_root apt-get update -q
+# Its package would set up and start a directory of this machine otherwise.
+echo "slapd slapd/no_configuration boolean true" | $as_root debconf-set-selections
 # shellcheck disable=SC2086 # several packages
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing $wanted

@@ -41,6 +41,20 @@ _LISTS = (
     "/instances?until={early}",
     "/instances?state=FAILED&since={early}&until={later}",
     "/instances?project=p1&workflow=w1&since={early}&until={later}",
+    "/instances?sort=created_at",
+    "/instances?label=team%3Da",
+    "/instances?label=team%3Db&state=FAILED",
+    "/instances?label=only%3Done",
+    "/instances?label=team%3Da&project=p3",
+    "/instances?schedule_id=1",
+    "/instances?schedule_id=1&state=FAILED&workflow=w5",
+    "/instances?project=p1&workflow=w1&sort=-logical_time",
+    "/instances?text=nowhere",
+    "/instances?shortest=3600&priority=HIGH",
+    "/instances?project=p5&state=FAILED&since={early}&until={early_end}&sort=-duration",
+    "/instance-counts",
+    "/instance-counts?project=p5",
+    "/instance-counts?label=team%3Da",
     "/instances/5000",
     "/task-instances",
     "/task-instances?state=RUNNING",
@@ -50,6 +64,10 @@ _LISTS = (
     "/task-instances?project=p5",
     "/task-instances?project=p1&workflow=w1&state=FAILED",
     "/task-instances?project=p2&workflow=w2",
+    "/task-instances?text=nowhere",
+    "/task-instances?type=SHELL&state=FAILED&longest=1",
+    "/task-instances?label=only%3Done",
+    "/task-instance-counts?state=FAILED",
     "/commands/5000",
     "/workflows",
     "/schedules",
@@ -115,6 +133,7 @@ def measure(folder: Path, database: str, instances: int) -> list[_Page]:
         )
         early = FIRST + SPACING * (instances // 4)
         moments = {"early": early, "later": early + SPACING * (instances // 4)}
+        moments["early_end"] = early + SPACING * 4_000
         texts = {name: f"{moment:%Y-%m-%dT%H:%M:%SZ}" for name, moment in moments.items()}
         return [_asked(client, path.format(**texts)) for path in _LISTS]
 

@@ -27,11 +27,11 @@ FROM n
 _INSTANCES = """
 INSERT INTO workflow_instance (project_id, workflow_id, version, state, partition, priority,
     parameters, logical_time, timezone, command_id, run_number, created_at, admitted_at,
-    started_at, finished_at)
+    started_at, finished_at, schedule_id)
 SELECT w.project_id, workflow_id, 1,
     CASE WHEN c.id = 5 THEN 'STOPPED' WHEN c.id % 50 = 49 THEN 'FAILED' ELSE 'SUCCEEDED' END,
     partition, 2, '{}', c.created_at, 'UTC', c.id, 1, c.created_at, c.created_at, c.created_at,
-    c.created_at
+    c.created_at, CASE WHEN c.id % 3 = 0 THEN 1 + c.id % 2 END
 FROM command AS c JOIN workflow AS w ON w.id = workflow_id ORDER BY c.id
 """
 _ATTEMPTS = """
@@ -48,6 +48,17 @@ INSERT INTO event (at, kind, project, workflow_instance_id, data)
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4)
 SELECT created_at, 'instance.state', 'p' || project_id, id, '{"state": "SUCCEEDED"}'
 FROM workflow_instance, n ORDER BY id, i
+"""
+
+
+# Every tenth run has a team, every 1,000th another one than the rest; one has a label that no other
+# has. Two schedules started every third.
+_LABELS = """
+INSERT INTO instance_label (workflow_instance_id, key, value, project_id, created_at)
+SELECT id, 'team', CASE WHEN id % 1000 = 0 THEN 'b' ELSE 'a' END, project_id, created_at
+FROM workflow_instance WHERE id % 10 = 0
+UNION ALL
+SELECT id, 'only', 'one', project_id, created_at FROM workflow_instance WHERE id = 77
 """
 
 
@@ -71,7 +82,7 @@ async def fill(database: Database, instances: int) -> None:
 
     def run(connection: Connection) -> None:
         connection.execute(commands)
-        for statement in (_INSTANCES, _ATTEMPTS, _EVENTS):
+        for statement in (_INSTANCES, _LABELS, _ATTEMPTS, _EVENTS):
             connection.execute(text(statement))
 
     async with database.unit_of_work() as uow:

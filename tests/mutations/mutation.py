@@ -22,6 +22,7 @@ class Promise(StrEnum):
     COMMIT_FIRST = "decisions commit before memory changes"
     TEXT_STAYS_TEXT = "what others have written steers no program"
     SECRETS_STAY = "secrets never leave"
+    AUDITED = "every change has an entry that stays as it is"
     AUTHORISED = (
         "objects are authorised through their own project, credentials end when they should"
     )

@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 _ACCEPTANCE = TESTS / "acceptance"
 _WORKER = TESTS / "integration" / "worker"
 #: Tests with a target of their own, as they need what takes minutes to get.
-APART = (TESTS / "hadoop", TESTS / "flink", TESTS / "containers")
+APART = (TESTS / "hadoop", TESTS / "flink", TESTS / "containers", TESTS / "openid")
 # Acceptance tests that have nothing of the cluster that the others share.
 _WITHOUT_SHARED_CLUSTER = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_up.py")
 # Those that take longest, longest first, so that none of them is under way alone at the end.

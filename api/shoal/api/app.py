@@ -19,28 +19,39 @@ from shoal.api.routes import (
     environments,
     events,
     health,
-    instances,
-    logs,
+    nodes,
     parameters,
-    progress,
     projects,
     purges,
     resources,
     schedules,
     secrets,
-    tasks,
-    why,
-    workflows,
 )
 from shoal.api.routes.access import (
     account,
+    audit,
     grants,
     groups,
     members,
     one_time,
+    secrets_keys,
     service_accounts,
+    sign_in,
     users,
 )
+from shoal.api.routes.runs import (
+    bulk,
+    counts,
+    instances,
+    labels,
+    log_search,
+    logs,
+    planning,
+    progress,
+    tasks,
+    why,
+)
+from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -54,30 +65,44 @@ _ROUTERS = (
     account.router,
     one_time.public,
     one_time.router,
+    sign_in.public,
+    sign_in.callback,
     users.router,
     groups.router,
     members.router,
     grants.router,
     service_accounts.router,
+    audit.router,
     projects.router,
     parameters.router,
     secrets.router,
+    secrets_keys.router,
     data_sources.router,
     resources.router,
-    workflows.router,
+    published.router,
+    versions.router,
+    lifecycle.router,
+    drafts.router,
+    exchange.router,
     schedules.router,
     calendars.router,
     concurrency.router,
     environments.router,
     commands.router,
+    bulk.router,
     backfills.router,
     instances.router,
+    counts.router,
+    labels.router,
+    planning.router,
     progress.router,
     tasks.router,
     why.router,
     logs.router,
+    log_search.router,
     purges.router,
     cluster.router,
+    nodes.router,
     events.router,
 )
 
@@ -105,9 +130,22 @@ def create_app(services: Services) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]
+    _require_different_ids(app)
     app.include_router(_pages(app))
     Pages().install(app)
     return app
+
+
+def _require_different_ids(app: FastAPI) -> None:
+    """Raise TypeError for two operations with one id: clients have a method for each."""
+    seen: set[str] = set()
+    for _, route in app.state.routes:
+        if route.operation_id in seen:
+            raise TypeError(
+                f"{route.path}: another operation is called {route.operation_id}, too; give the "
+                f"handler {route.endpoint.__name__} a name of its own"
+            )
+        seen.add(route.operation_id)
 
 
 def _pages(app: FastAPI) -> APIRouter:

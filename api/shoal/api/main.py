@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from shoal.api.access.attempts import Attempts
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
@@ -19,12 +20,13 @@ from shoal.api.access.passwords import Passwords
 from shoal.api.access.token_file import ensure_token
 from shoal.api.app import create_app
 from shoal.api.browser.one_time import OneTimeCodes
+from shoal.api.federation.opening import open_federation
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.probing import Prober
-from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.resources import ResourceFiles
+from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
@@ -44,6 +46,7 @@ from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
+from shoal.core.definition.model import WorkflowSpec
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
@@ -112,6 +115,7 @@ async def open_services(
     stopping: asyncio.Event,
 ) -> Services:
     """Open everything; ``stack`` closes it in the reverse order."""
+    federation = await open_federation(stack, settings)
     tls = TlsFiles.of(cluster)
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
@@ -129,6 +133,8 @@ async def open_services(
     await stack.enter_async_context(TreeKeeper(session, partitions))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
+        if not await uow.projects.list(limit=1):  # for what names no project
+            await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
         uid = await uow.cluster.uid()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
@@ -141,6 +147,7 @@ async def open_services(
     intake = await stack.enter_async_context(Intake(database, session, clock))
     identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
     stack.push_async_callback(identities.aclose)
+    auditor = await stack.enter_async_context(Auditor(database, clock))
     passwords = Passwords()
     stack.callback(passwords.close)
     return Services(
@@ -150,6 +157,8 @@ async def open_services(
         homes=HomeCache(database),
         passwords=passwords,
         attempts=Attempts(),
+        federation=federation,
+        auditor=auditor,
         database=database,
         session=session,
         masters=masters,

@@ -1,23 +1,26 @@
 """What the request handlers work with: one object, built in ``main``, passed in."""
 
 import asyncio
+from copy import copy
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import Depends, Request
 
 from shoal.api.access.attempts import Attempts
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.callers import HomeCache
 from shoal.api.access.identities import Identities
 from shoal.api.access.passwords import Passwords
 from shoal.api.browser.one_time import OneTimeCodes
+from shoal.api.federation.opening import Federation
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.probing import Prober
-from shoal.api.operations.progress import ProgressReader
 from shoal.api.operations.resources import ResourceFiles
+from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.unowned import Unowned
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -26,7 +29,7 @@ from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.runtime.vault import Vault
-from shoal.sql import Database
+from shoal.sql import Database, Recorder
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Services:
     homes: HomeCache
     passwords: Passwords
     attempts: Attempts
+    federation: Federation
+    auditor: Auditor
     database: Database
     session: ZkSession
     masters: Members
@@ -58,6 +63,12 @@ class Services:
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock
     version: str = version("shoal")
+
+    def recording(self, recorder: Recorder) -> Self:
+        """Return these services for one request, whose changes are committed with its entry."""
+        view = copy(self)  # ``replace`` would make it from its thirty parts
+        object.__setattr__(view, "database", self.database.recording(recorder))
+        return view
 
 
 def services_of(request: Request) -> Services:

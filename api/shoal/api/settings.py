@@ -1,22 +1,29 @@
 """Settings of the API process."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from shoal.api.federation.settings import (
+    LdapSettings,
+    OidcSettings,
+    require_encryption,
+    words,
+)
 
 
 def _none_if_empty(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _words(value: Any) -> Any:
-    """Return the words of a text; they are separated by commas or spaces."""
-    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)]
 
 
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
 
 class ApiSettings(BaseSettings):
@@ -36,6 +43,11 @@ class ApiSettings(BaseSettings):
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
     # Make an administrator at the first start, and show its password once.
     first_admin: bool = True
+    # By which browsers reach it, such as https://shoal.example: providers lead back there.
+    public_url: str = ""
+    # Where people sign in besides here: providers by a name of ours, and a directory.
+    oidc: Mapping[ProviderName, OidcSettings] = {}
+    ldap: LdapSettings | None = None
     heartbeat_s: float = Field(default=15.0, gt=0)  # comments on quiet event streams
     subscriber_events: int = Field(default=1000, ge=1)  # unread events of one stream, at most
     # A browser's session ends when it was not used for so long, and in any case after so long.
@@ -52,4 +64,18 @@ class ApiSettings(BaseSettings):
     def _certificate_with_key(self) -> Self:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together")
+        return self
+
+    @model_validator(mode="after")
+    def _providers_know_the_way_back(self) -> Self:
+        if self.public_url:
+            require_encryption(self.public_url)
+            parts = urlsplit(self.public_url)
+            if parts.path not in ("", "/") or parts.query or parts.fragment:
+                raise ValueError("public_url has no path: write https://shoal.example")
+        if self.oidc and not self.public_url:
+            raise ValueError(
+                "oidc needs public_url, the address by which browsers reach this API, such as "
+                "https://shoal.example: providers lead back there"
+            )
         return self

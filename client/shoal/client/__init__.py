@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.client.errors import AuthoringError as AuthoringError
     from shoal.client.find import find_api as find_api
     from shoal.client.rest.client import ShoalClient as ShoalClient
+    from shoal.client.rest.operations.asynchronous import AsyncShoalClient as AsyncShoalClient
     from shoal.client.sdk.logic import Conditions as Conditions
     from shoal.client.sdk.logic import Dependent as Dependent
     from shoal.client.sdk.logic import Map as Map
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiProblem",
     "ApiUnreachable",
+    "AsyncShoalClient",
     "AuthoringError",
     "Conditions",
     "Container",
@@ -92,6 +94,7 @@ __all__ = [
 _HOMES = {
     "ApiProblem": "errors",
     "ApiUnreachable": "errors",
+    "AsyncShoalClient": "rest.operations.asynchronous",
     "AuthoringError": "errors",
     "Conditions": "sdk.logic",
     "Container": "sdk.services",

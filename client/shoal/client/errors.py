@@ -16,6 +16,9 @@
     │   └── LoginsUnusable  the file with the tokens of `shoal login` cannot be used
     ├── NotEncrypted     a password would be sent in the clear
     ├── NotAUser         the token belongs to no person, who alone has a password
+    ├── NoPassword       the user signs in elsewhere
+    ├── NoWay            there is no such way of signing in
+    ├── NobodyCame       no browser has brought a sign-in to its end
     ├── ApiUnreachable   the API does not answer (retriable)
     ├── ApiProblem       the API refused a request; holds its problem document (RFC 9457)
     ├── NotFound         what a command line names does not exist
@@ -149,6 +152,39 @@ class NotAUser(ClientError):
         super().__init__(
             f"you are {name} here, which has no password; sign in as a user with "
             f"`shoal login {url}`, and set SHOAL_URL={url} if a data folder comes first"
+        )
+
+
+class NoWay(ClientError):
+    """There is no such way of signing in, or it is not said which of several."""
+
+    def __init__(self, url: str, wanted: str | None, names: Sequence[str]) -> None:
+        known = ", ".join(names)
+        if not names:
+            text = f"{url} has no OpenID provider; sign in with a password, or with --ldap"
+        elif wanted is None:
+            text = f"{url} has several providers: {known}; choose one with --provider NAME"
+        else:
+            text = f"{url} has no provider {wanted!r}; it has: {known}"
+        super().__init__(text)
+
+
+class NobodyCame(ClientError):
+    """No browser has brought a sign-in to its end in time."""
+
+    def __init__(self, waited_s: float) -> None:
+        super().__init__(
+            f"nobody has signed in within {waited_s / 60:.0f} minutes; run the command again, and "
+            "open the address that it shows in a browser of this machine"
+        )
+
+
+class NoPassword(ClientError):
+    """A user who signs in elsewhere has no password here to change."""
+
+    def __init__(self, name: str, issuer: str) -> None:
+        super().__init__(
+            f"{name} has no password here: it signs in at {issuer}, where its password is changed"
         )
 
 

@@ -75,6 +75,7 @@ class Opened:
     clock: ClusterClock
     partitions: int  # of the cluster
     cluster_uid: str  # a name that no other cluster has
+    vault: Vault
 
 
 @dataclass(frozen=True)
@@ -188,9 +189,13 @@ async def _serve_workers(
     stack: contextlib.AsyncExitStack, opened: Opened, engine: Engine, revoker: Revoker
 ) -> str:
     """Answer workers; return the address that they reach this master at."""
-    vault = Vault.of(opened.cluster)
     rpc = MasterRpc(
-        engine, opened.clock, opened.database, vault, revoker.being_killed, opened.cluster_uid
+        engine,
+        opened.clock,
+        opened.database,
+        opened.vault,
+        revoker.being_killed,
+        opened.cluster_uid,
     )
     server, address = await start_server(
         TlsFiles.of(opened.cluster),
@@ -255,7 +260,7 @@ def _membership(
         "pid": getpid(),
         "started_at": opened.clock().isoformat(),
     }
-    data = {**about, "database": health.state.as_data()}
+    data = {**about, "database": health.state.as_data(), "keys": opened.vault.ids()}
     membership = Membership(opened.session, layout.MASTERS, opened.master_id, data)
     participation = Participation(
         keeper.share,
@@ -265,6 +270,7 @@ def _membership(
         opened.database,
         health,
         opened.cluster.session_timeout_s,
+        opened.vault.ids,
     )
     return membership, participation
 

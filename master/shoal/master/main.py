@@ -13,8 +13,10 @@ from shoal.coordination import ClusterClock, TreeKeeper, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.starting import connect_when_there
 from shoal.master.composition import Opened, work
+from shoal.master.membership.secrets_keys import require_keys
 from shoal.master.settings import MasterSettings
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
 
@@ -89,5 +91,7 @@ async def _open(
         await uow.partitions.ensure(partitions)
         uid = await uow.cluster.uid()
         await uow.commit()
+    vault = Vault.of(cluster)
+    await require_keys(database, vault)
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
-    return Opened(master_id, settings, cluster, database, session, clock, partitions, uid)
+    return Opened(master_id, settings, cluster, database, session, clock, partitions, uid, vault)

@@ -1,90 +1,159 @@
-"""The key that secrets are encrypted with at rest, and what it does.
+"""Encrypts secrets at rest, and decrypts them.
 
 The API encrypts, masters decrypt when they give a worker its payload; the database holds
-ciphertext alone. AES-256-GCM with a random nonce for each value. A ciphertext is bound to its
-project and name: a writer to the database cannot pass one secret off as another.
+ciphertext alone. AES-256-GCM with a random nonce for each value. A ciphertext says which key it
+was made with, and is bound to that key, to its project and to its name: a writer to the database
+cannot pass one secret off as another. An older value of the same secret would be accepted.
 """
 
 import base64
-import binascii
 import os
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.core.errors import ShoalError
+from shoal.runtime.key_file import (
+    KeyFile,
+    KeyFileOpen,
+    NoSecretsKey,
+    VaultError,
+    create_key,
+    key_id,
+)
 from shoal.runtime.settings import ClusterSettings
 
-_KEY_BYTES, _NONCE_BYTES = 32, 12
-_VERSION = "1:"  # of the encryption; in front of each ciphertext
+__all__ = [
+    "KeyFileOpen",
+    "NoSecretsKey",
+    "UnknownKey",
+    "Vault",
+    "VaultError",
+    "WrongSecretsKey",
+    "create_key",
+    "key_id",
+    "key_of",
+    "password_of_source",
+]
+
+_NONCE_BYTES = 12
+_VERSION = "2:"  # of the encryption; in front of each ciphertext, then KEY:
+_FIRST = "1:"  # before there were several keys
 _OF_SOURCE = "data-source/"  # no secret's name has a slash
 
 
-class VaultError(ShoalError):
-    """Secrets cannot be encrypted or decrypted."""
+class UnknownKey(VaultError):
+    """A key is not in the file of this machine."""
 
-
-class NoSecretsKey(VaultError):
-    """There is no key to encrypt or decrypt secrets with."""
-
-    def __init__(self, file: Path, why: str) -> None:
-        self.file = file
+    def __init__(self, key: str, file: Path) -> None:
+        self.key, self.file = key, file
         super().__init__(
-            f"cannot use the key of the secrets in {file}: {why}; `shoal up` makes one in the data "
-            "folder; for other clusters make one with `openssl rand -base64 32`, give the file to "
-            "every master and API, and name it in the setting secrets_key"
+            f"the key {key} of the secrets is not in {file}; copy its line from that file on a "
+            "machine that has it: `shoal secrets keys` says which masters do"
         )
 
 
 class WrongSecretsKey(VaultError):
     """A secret cannot be decrypted."""
 
-    def __init__(self, project: str, name: str, file: Path) -> None:
+    def __init__(self, project: str, name: str, file: Path, key: str = "") -> None:
         self.project, self.name, self.file = project, name, file
         is_password = name.startswith(_OF_SOURCE)
         what = f"password of the data source {_source(name)}" if is_password else f"secret {name}"
         super().__init__(
-            f"the {what} of project {project} was encrypted with another key than the one in "
-            f"{file}; bring the right key file back, or set the "
+            f"the {what} of project {project} was encrypted with another key{key and f' ({key})'} "
+            f"than those in {file}; bring the right key file back, or set the "
             f"{'password' if is_password else 'secret'} again"
         )
 
 
 class Vault:
-    """Encrypts and decrypts with the key in one file, which is read at the first use."""
+    """Encrypts and decrypts with the keys in one file, which is read at the first use."""
 
     def __init__(self, key_file: Path) -> None:
         self._key_file = key_file
-        self._cipher: AESGCM | None = None
+        self.file = KeyFile(key_file)
+        # What has been read stays usable until the process ends: a payload may be under way.
+        self._ciphers: dict[str, AESGCM] = {}
 
     @classmethod
     def of(cls, cluster: ClusterSettings) -> "Vault":
         """Return the vault with the key file that the settings name."""
         return cls(cluster.secrets_key_file)
 
-    def seal(self, project: str, name: str, value: str) -> str:
-        """Return the ciphertext of a secret. Blocks for the key file. Raises NoSecretsKey."""
+    def first_key(self) -> str:
+        """Return the id of the key that a cluster begins with. Raises NoSecretsKey."""
+        return next(iter(self._known()))
+
+    def seal(self, project: str, name: str, value: str, key: str | None = None) -> str:
+        """Return the ciphertext of a secret, made with a key; None: the first one.
+
+        Blocks for the key file. Raises NoSecretsKey, UnknownKey.
+        """
+        known = self._known()
+        key = next(iter(known)) if key is None else key
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = self._key().encrypt(nonce, value.encode(), _bound_to(project, name))
-        return _VERSION + base64.b64encode(nonce + sealed).decode()
+        sealed = self._cipher(key).encrypt(nonce, value.encode(), _bound_to(key, project, name))
+        return f"{_VERSION}{key}:{base64.b64encode(nonce + sealed).decode()}"
 
     def open(self, project: str, name: str, ciphertext: str) -> str:
-        """Return the value of a secret. Raises NoSecretsKey, WrongSecretsKey."""
-        cipher = self._key()
-        try:
-            if not ciphertext.startswith(_VERSION):
-                raise ValueError("made by a newer version of Shoal")
-            content = base64.b64decode(ciphertext.removeprefix(_VERSION), validate=True)
-            nonce, sealed = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
-            return cipher.decrypt(nonce, sealed, _bound_to(project, name)).decode()
-        except (InvalidTag, ValueError) as error:
-            raise WrongSecretsKey(project, name, self._key_file) from error
+        """Return the value of a secret. Raises NoSecretsKey, UnknownKey, WrongSecretsKey."""
+        known = self._known()
+        if ciphertext.startswith(_FIRST):
+            attempts = [(key, f"{project}/{name}".encode()) for key in known]
+            encoded = ciphertext.removeprefix(_FIRST)
+        else:
+            version, key, encoded = (*ciphertext.split(":", 2), "", "")[:3]
+            if f"{version}:" != _VERSION or not key:  # made by a newer version of Shoal
+                raise WrongSecretsKey(project, name, self._key_file)
+            attempts = [(key, _bound_to(key, project, name))]
+        for key, bound in attempts:
+            try:
+                content = base64.b64decode(encoded, validate=True)
+                nonce, sealed = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+                return self._cipher(key).decrypt(nonce, sealed, bound).decode()
+            except UnknownKey as error:
+                raise WrongSecretsKey(project, name, self._key_file, key) from error
+            except (InvalidTag, ValueError):
+                continue
+        raise WrongSecretsKey(project, name, self._key_file)
 
-    def _key(self) -> AESGCM:
-        if self._cipher is None:
-            self._cipher = AESGCM(_read_key(self._key_file))
-        return self._cipher
+    def ids(self) -> list[str]:
+        """Return the ids of the keys that are here; none if the file cannot be used."""
+        try:
+            return list(self._known())
+        except VaultError:
+            return []
+
+    def require(self, keys: set[str]) -> None:
+        """Return if all these keys are here. Raises NoSecretsKey, UnknownKey."""
+        if missing := sorted(keys - self._known().keys()):
+            raise UnknownKey(missing[0], self._key_file)
+
+    def _known(self) -> dict[str, AESGCM]:
+        """Return what is in the file; if that is gone, what was in it."""
+        try:
+            found = self.file.keys()
+        except NoSecretsKey:
+            if not self._ciphers:
+                raise
+            return self._ciphers
+        for key, content in found.items():
+            if key not in self._ciphers:
+                self._ciphers[key] = AESGCM(content)
+        return {key: self._ciphers[key] for key in found}
+
+    def _cipher(self, key: str) -> AESGCM:
+        try:
+            return self._ciphers[key]
+        except KeyError:
+            raise UnknownKey(key, self._key_file) from None
+
+
+def key_of(ciphertext: str) -> str | None:
+    """Return the id of the key of a ciphertext; None: it was made before keys had ids."""
+    version, _, rest = ciphertext.partition(":")
+    return rest.partition(":")[0] if f"{version}:" == _VERSION else None
 
 
 def password_of_source(name: str) -> str:
@@ -96,39 +165,6 @@ def _source(password: str) -> str:
     return password.removeprefix(_OF_SOURCE)
 
 
-def create_key(file: Path) -> None:
-    """Make a random key in ``file`` (0600), unless it is there already."""
-    if file.exists():
-        return
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
-    try:
-        os.link(temporary, file)  # never over an existing one: its secrets would be lost
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
-
-
-def _read_key(file: Path) -> bytes:
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise NoSecretsKey(file, error.strerror or str(error)) from error
-    try:
-        key = base64.b64decode(text.strip(), validate=True)
-    except (ValueError, binascii.Error):
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise NoSecretsKey(file, f"it does not hold {_KEY_BYTES} bytes in base64")
-    return key
-
-
-def _bound_to(project: str, name: str) -> bytes:
-    # No project has a slash in its name, so what is before the first one is the project.
-    return f"{project}/{name}".encode()
+def _bound_to(key: str, project: str, name: str) -> bytes:
+    # Neither a key's id nor a project's name has a slash in it.
+    return f"2/{key}/{project}/{name}".encode()

@@ -14,6 +14,14 @@ from shoal.sql.driver.patience import Patience
 from shoal.sql.engine import Database
 from shoal.sql.repositories.definitions.workflows import Published, VersionInfo
 from shoal.sql.repositories.runs.event_tail import EventTail
-from shoal.sql.unit_of_work import UnitOfWork
+from shoal.sql.unit_of_work import Recorder, UnitOfWork
 
-__all__ = ["Database", "EventTail", "Patience", "Published", "UnitOfWork", "VersionInfo"]
+__all__ = [
+    "Database",
+    "EventTail",
+    "Patience",
+    "Published",
+    "Recorder",
+    "UnitOfWork",
+    "VersionInfo",
+]

@@ -7,6 +7,7 @@ polling for the file's lock, and readers that never block a writer (WAL). Postgr
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -21,7 +22,7 @@ from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.schema.migrate import upgrade
-from shoal.sql.unit_of_work import UnitOfWork
+from shoal.sql.unit_of_work import Recorder, UnitOfWork
 
 if TYPE_CHECKING:
     from shoal.sql.driver.postgresql.pool import PostgresqlConnections
@@ -75,6 +76,7 @@ class Database:
         self._writer: Source | None = None
         self._reader: Source | None = None
         self._pool: PostgresqlConnections | None = None
+        self._recorder: Recorder | None = None
         self.plans = PlanCache()
 
     @property
@@ -136,7 +138,16 @@ class Database:
         source = self._reader if read_only else self._writer
         if source is None:
             raise RuntimeError("the Database is used outside of its `async with` block")
-        return UnitOfWork(source, self.plans)
+        return UnitOfWork(source, self.plans, None if read_only else self._recorder)
+
+    def recording(self, recorder: Recorder) -> "Database":
+        """Return this database for one request: each of its changes is committed with an entry.
+
+        It uses the connections of this one, and only as long as this one is open.
+        """
+        view = copy(self)
+        view._recorder = recorder
+        return view
 
     async def ping(self) -> None:
         """Return if the database answers. Raises DatabaseUnavailable otherwise."""

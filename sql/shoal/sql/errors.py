@@ -18,10 +18,16 @@
         │   └── BrokenReference   a row that this one names is missing
         ├── KeyTaken              the key of one of Shoal's own commands is another one's
         ├── InvalidValue          a value does not fit into its column
+        ├── TooManyToSort         a filter leaves more than can be put into an order
         ├── OpenInstances         a workflow still has instances that have not ended
+        ├── Archived              a workflow is archived: nothing is published or started
+        ├── WorkflowInUse         other workflows still name a workflow, or backfills run it
+        ├── WorkflowExists        another workflow has the name
+        ├── DraftChanged          a draft is not what the caller has seen
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
+        ├── IdentityTaken         who somebody is elsewhere is another account
         ├── LastAdministrator     nobody could administer the cluster any more
         ├── EnvironmentInUse      workflows still name the environment
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
@@ -155,6 +161,17 @@ class InvalidValue(SqlError):
     """A value is too long, too large or of the wrong kind for its column."""
 
 
+class TooManyToSort(SqlError):
+    """A list in an order that no index has would have to read too many rows."""
+
+    def __init__(self, key: str, most: int) -> None:
+        self.key, self.most = key, most
+        super().__init__(
+            f"the filters leave more than {most} to sort by {key}; narrow them, with since and "
+            "until for example, or sort by created_at"
+        )
+
+
 class OpenInstances(SqlError):
     """The workflow cannot be deleted while ``count`` of its instances have not ended."""
 
@@ -164,6 +181,58 @@ class OpenInstances(SqlError):
             f"workflow {project}/{name} has {count} instances that have not ended; "
             "stop them or wait for them, then delete it"
         )
+
+
+class Archived(SqlError):
+    """The workflow is archived: nothing is published or started."""
+
+    def __init__(self, project: str, name: str) -> None:
+        self.project, self.name = project, name
+        super().__init__(
+            f"workflow {project}/{name} is archived; take it out of the archive first: "
+            f"shoal unarchive {project}/{name}"
+        )
+
+
+class WorkflowInUse(SqlError):
+    """The workflow cannot be renamed or deleted: others name it, or backfills have to run it.
+
+    ``workflows``: PROJECT/NAME of those that the caller sees; ``hidden``: how many more there are.
+    """
+
+    def __init__(
+        self, project: str, name: str, workflows: Sequence[str], hidden: int, backfills: int
+    ) -> None:
+        self.project, self.name = project, name
+        self.workflows, self.hidden, self.backfills = tuple(workflows), hidden, backfills
+        listed = ", ".join(workflows[:10])
+        others = hidden + max(0, len(workflows) - 10)
+        reasons = []
+        if workflows or hidden:
+            unnamed = f"{others} workflows" + (" more" if listed else "") if others else ""
+            reasons.append(f"is named by {' and '.join(filter(None, (listed, unnamed)))}")
+        if backfills:
+            reasons.append(f"has {backfills} backfills that have not ended")
+        super().__init__(
+            f"workflow {project}/{name} {' and '.join(reasons)}; change that first, or ask to "
+            "leave it as it is"
+        )
+
+
+class WorkflowExists(SqlError):
+    """A workflow of this name is there, or was and is deleted."""
+
+    def __init__(self, project: str, name: str, *, is_deleted: bool = False) -> None:
+        self.project, self.name = project, name
+        what = "a deleted workflow, whose history is kept," if is_deleted else "a workflow"
+        super().__init__(f"{what} is called {project}/{name} already; choose another name")
+
+
+class DraftChanged(SqlError):
+    """The draft is not what it was when it was read."""
+
+    def __init__(self, project: str, name: str) -> None:
+        super().__init__(f"the draft of {project}/{name} has changed since; read it again")
 
 
 class CalendarInUse(SqlError):
@@ -271,6 +340,10 @@ class AccountExists(SqlError):
     def __init__(self, name: str, kind: str = "an account") -> None:
         self.name = name
         super().__init__(f"there is {kind} {name!r} already, perhaps in other letters' case")
+
+
+class IdentityTaken(SqlError):
+    """Who somebody is elsewhere belongs to another account, or the account to another one."""
 
 
 class LastAdministrator(SqlError):

@@ -1,11 +1,12 @@
 """One transaction and the repositories that work in it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import Self
 
 from shoal.sql.driver.connection import Connection, Source
+from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.grants import Grants
 from shoal.sql.repositories.access.groups import Groups
@@ -13,6 +14,10 @@ from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
 from shoal.sql.repositories.access.rights import Rights
+from shoal.sql.repositories.access.sign_ins import SignIns
+from shoal.sql.repositories.authoring.drafts import Drafts
+from shoal.sql.repositories.authoring.lifecycle import Lifecycle
+from shoal.sql.repositories.authoring.references import References
 from shoal.sql.repositories.definitions.backfills import Backfills
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
@@ -22,6 +27,7 @@ from shoal.sql.repositories.definitions.plans import PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.resources import Resources
 from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.repositories.definitions.sealing import Sealing
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.runs.admission import Admission
@@ -30,6 +36,7 @@ from shoal.sql.repositories.runs.dependencies import Dependencies
 from shoal.sql.repositories.runs.events import Events
 from shoal.sql.repositories.runs.instance_counts import InstanceCounts
 from shoal.sql.repositories.runs.instances import Instances
+from shoal.sql.repositories.runs.labels import Labels
 from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
@@ -50,9 +57,12 @@ class UnitOfWork:
 
     connection: Connection
 
-    def __init__(self, source: Source, plans: PlanCache) -> None:
+    def __init__(
+        self, source: Source, plans: PlanCache, recorder: "Recorder | None" = None
+    ) -> None:
         self._source = source
         self._plans = plans
+        self._recorder = recorder
 
     async def __aenter__(self) -> Self:
         self.connection = await self._source.open()
@@ -79,6 +89,8 @@ class UnitOfWork:
 
         If this raises DatabaseUnavailable, the changes may or may not have been made.
         """
+        if self._recorder is not None:
+            await self._recorder(self)
         await self.connection.commit()
 
     # -- the repositories, each made when it is first used ------------------------------------
@@ -96,6 +108,10 @@ class UnitOfWork:
         return Commands(self.connection)
 
     @cached_property
+    def labels(self) -> Labels:
+        return Labels(self.connection)
+
+    @cached_property
     def tasks(self) -> Tasks:
         return Tasks(self.connection)
 
@@ -104,8 +120,16 @@ class UnitOfWork:
         return Secrets(self.connection)
 
     @cached_property
+    def sealing(self) -> Sealing:
+        return Sealing(self.connection)
+
+    @cached_property
     def rights(self) -> Rights:
         return Rights(self.connection)
+
+    @cached_property
+    def audit(self) -> Audit:
+        return Audit(self.connection)
 
     @cached_property
     def grants(self) -> Grants:
@@ -130,6 +154,10 @@ class UnitOfWork:
     @cached_property
     def sessions(self) -> Sessions:
         return Sessions(self.connection, self.rights)
+
+    @cached_property
+    def sign_ins(self) -> SignIns:
+        return SignIns(self.connection)
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -208,6 +236,25 @@ class UnitOfWork:
         )
 
     @cached_property
+    def drafts(self) -> Drafts:
+        return Drafts(self.connection, self.projects)
+
+    @cached_property
+    def references(self) -> References:
+        return References(self.connection)
+
+    @cached_property
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(
+            self.connection,
+            self.workflows,
+            self.schedules,
+            self.references,
+            self.drafts,
+            self.events,
+        )
+
+    @cached_property
     def backfills(self) -> Backfills:
         return Backfills(self.connection, self.events)
 
@@ -222,3 +269,7 @@ class UnitOfWork:
     @cached_property
     def sizes(self) -> DatabaseSizes:
         return DatabaseSizes(self.connection)
+
+
+#: Adds what belongs to a transaction before it is committed: its entry in the audit.
+Recorder = Callable[[UnitOfWork], Awaitable[None]]

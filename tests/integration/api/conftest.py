@@ -29,6 +29,7 @@ from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 PREFIX = "/api/v1"
 PARTITIONS = 4
+PROBLEM = {"type", "title", "status", "detail", "instance", "request_id", "errors"}
 
 
 def definition(**changes: Any) -> dict[str, Any]:
@@ -52,12 +53,13 @@ def problem_of(response: httpx.Response, status: int, slug: str) -> dict[str, An
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     document: dict[str, Any] = response.json()
-    assert document.keys() == {"type", "title", "status", "detail", "instance", "errors"}
+    assert document.keys() - {"current", "changes"} == PROBLEM
     assert document["type"] == f"/problems/{slug}"
     assert document["status"] == status
     assert document["title"]
     assert document["detail"]
     assert document["instance"] == response.request.url.path
+    assert document["request_id"] == response.headers["x-request-id"]
     assert "Traceback" not in response.text
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -76,8 +78,13 @@ class Api:
     client: httpx.AsyncClient
     services: Services
 
+    async def make(self, project: str) -> None:
+        """Make a project if it is missing."""
+        await self.store(lambda uow: uow.projects.ensure(project))
+
     async def publish(self, name: str = "daily", project: str = "p", **changes: Any) -> Any:
-        """Publish the small definition with changes; return the answer."""
+        """Publish the small definition with changes; return the answer. The project is made."""
+        await self.make(project)
         answer = await self.client.put(
             f"{PREFIX}/projects/{project}/workflows/{name}", json=definition(**changes)
         )
@@ -139,10 +146,14 @@ def new_cluster(folder: Path, zookeeper: str, migrated_file: Path) -> ClusterSet
 
 @asynccontextmanager
 async def opened(cluster: ClusterSettings, settings: ApiSettings) -> AsyncIterator[Services]:
-    """What an API works with, opened as ``serve`` does."""
+    """What an API works with, opened as ``serve`` does. The project p is there."""
     token = ensure_token(cluster.token_file)
     async with AsyncExitStack() as stack:
-        yield await open_services(stack, settings, cluster, token, asyncio.Event())
+        services = await open_services(stack, settings, cluster, token, asyncio.Event())
+        async with services.database.unit_of_work() as uow:
+            await uow.projects.ensure("p")
+            await uow.commit()
+        yield services
 
 
 @asynccontextmanager

@@ -21,6 +21,8 @@ from shoal.proto.shoal_pb2 import (
     FollowRequest,
     LogChunk,
     LogRef,
+    ProbeRequest,
+    ProbeResponse,
     ProgressRequest,
     ProgressResponse,
     TaskProgress,
@@ -29,8 +31,10 @@ from shoal.proto.shoal_pb2 import (
 )
 from shoal.proto.shoal_pb2_grpc import (
     LogServiceServicer,
+    ProbeServiceServicer,
     ProgressServiceServicer,
     add_LogServiceServicer_to_server,
+    add_ProbeServiceServicer_to_server,
     add_ProgressServiceServicer_to_server,
 )
 from shoal.proto.tls import TlsFiles
@@ -59,7 +63,7 @@ class FakeLog:
             self.changed.notify_all()
 
 
-class FakeWorker(LogServiceServicer, ProgressServiceServicer):
+class FakeWorker(LogServiceServicer, ProgressServiceServicer, ProbeServiceServicer):
     """Serves the logs in ``logs`` and what is in ``progress``."""
 
     def __init__(self) -> None:
@@ -116,10 +120,15 @@ class FakeWorker(LogServiceServicer, ProgressServiceServicer):
         asked = request.task_instance_ids
         return ProgressResponse(tasks=[self.progress[n] for n in asked if n in self.progress])
 
+    async def Probe(self, request: ProbeRequest, context: Any) -> ProbeResponse:  # noqa: N802  # gRPC's name
+        """Say that a data source can be used."""
+        return ProbeResponse(ok=True, text=f"{request.name} answers", took_s=0.1)
+
     def register(self, server: grpc.aio.Server) -> None:
-        """Add both services to a server."""
+        """Add its services to a server."""
         add_LogServiceServicer_to_server(self, server)
         add_ProgressServiceServicer_to_server(self, server)
+        add_ProbeServiceServicer_to_server(self, server)
 
     async def stop(self) -> None:
         """Go away without a word."""

@@ -51,6 +51,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         parameters={"y": word},
         description=word,
     )
+    await put("workflows/daily/draft", {"text": word})
     run = await api.started("daily", project, y=word)
     await _begin(api, run)
     backfill = await _backfill(api, project)
@@ -63,6 +64,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     return {
         "project": project,
         "instance_id": run.id,
+        "other_instance_id": run.id,
         "task_instance_id": attempts[0].id,
         "command_id": instance.command_id,
         "schedule_id": schedules.json()["items"][0]["id"],

@@ -66,6 +66,34 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         health = (await api.client.get(f"{PREFIX}/health")).json()
         assert (health["status"], health["masters"], health["workers"]) == ("ok", 1, 2)
         found = (await api.client.get(f"{PREFIX}/cluster")).json()
+
+        async def listed(path: str) -> list[dict[str, object]]:
+            answer = await api.client.get(f"{PREFIX}{path}")
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["next"] is None
+            return list(answer.json()["items"])
+
+        assert await listed("/masters") == found["masters"]
+        assert await listed("/workers") == found["workers"]
+        assert await listed("/workers?group=g&paused=true") == found["workers"][1:]
+        assert await listed("/workers?paused=false") == found["workers"][:1]
+        assert await listed("/partitions") == found["partitions"]
+        assert await listed("/partitions?owner=m1") == found["partitions"][2:3]
+        assert len(await listed("/partitions?owner=")) == PARTITIONS - 1
+        assert await listed("/worker-groups") == [
+            {"group": "", "queued": 0, "workers": 1, "paused": 0, "slots": 0, "running": 0},
+            {"group": "g", "queued": 2, "workers": 1, "paused": 1, "slots": 4, "running": 2},
+        ]
+        for path in ("/workers", "/partitions", "/worker-groups"):
+            whole, cursor = await listed(path), ""
+            pages: list[object] = []
+            while len(pages) <= len(whole):
+                part = (await api.client.get(f"{PREFIX}{path}?limit=1{cursor}")).json()
+                pages += part["items"]
+                if part["next"] is None:
+                    break
+                cursor = f"&cursor={part['next']}"
+            assert pages == whole
     time = "2026-11-21T06:00:00Z"
     assert found["masters"] == [
         {
@@ -104,6 +132,23 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
     assert found["queues"] == [{"group": "g", "depth": 2}]
     assert found["zookeeper"]["state"] == "CONNECTED"
     assert found["database"] == {"kind": "sqlite"}
+
+
+async def test_takeovers_are_listed_newest_first(api: Api) -> None:
+    for epoch, owner in ((5, "m1"), (5, "m1"), (9, "m2")):
+        await api.store(
+            lambda uow, epoch=epoch, owner=owner: uow.partitions.raise_epochs(  # type: ignore[misc]
+                {1: epoch, 2: epoch}, owner
+            )
+        )
+    page = (await api.client.get(f"{PREFIX}/takeovers?limit=3")).json()
+    rest = (await api.client.get(f"{PREFIX}/takeovers?cursor={page['next']}")).json()
+    found = [
+        (one["partition"], one["epoch"], one["owner"], one["previous_owner"])
+        for one in page["items"] + rest["items"]
+    ]
+    assert found == [(2, 9, "m2", "m1"), (1, 9, "m2", "m1"), (2, 5, "m1", None), (1, 5, "m1", None)]
+    assert rest["next"] is None
 
 
 async def test_without_zookeeper_the_api_is_not_ready_and_says_why(
@@ -159,7 +204,10 @@ async def test_masters_without_the_database_are_named(api: Api) -> None:
 
 
 async def test_task_types_show_their_parameters(api: Api) -> None:
-    found = {item["name"]: item for item in (await api.client.get(f"{PREFIX}/task-types")).json()}
+    found = {
+        item["name"]: item
+        for item in (await api.client.get(f"{PREFIX}/task-types")).json()["items"]
+    }
     assert {"SHELL", "PYTHON", "SPARK"} <= found.keys()
     schema = found["SHELL"]["params_schema"]
     assert {"script", "file"} <= schema["properties"].keys()

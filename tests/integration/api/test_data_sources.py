@@ -32,6 +32,8 @@ async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
     """The API of this module, with a key for passwords."""
     create_key(module_cluster.secrets_key_file)
     async with opened(module_cluster, ApiSettings(port=0)) as services, in_process(services) as it:
+        for project in ("team", "keeps", "paged", "gone", "strict"):
+            await it.make(project)
         yield it
 
 
@@ -144,9 +146,8 @@ async def test_name_is_that_of_a_secret(api: Api) -> None:
 
 
 async def test_kinds_say_enough_for_a_form(api: Api) -> None:
-    kinds = {
-        one["kind"]: one for one in (await api.client.get(f"{PREFIX}/data-source-kinds")).json()
-    }
+    listed = (await api.client.get(f"{PREFIX}/data-source-kinds")).json()
+    kinds = {one["kind"]: one for one in listed["items"]}
     assert kinds.keys() == set(SourceKind)
     assert kinds["sqlite"]["host"] == "none"
     assert kinds["postgresql"]["port"] == 5432

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shoal.api.operations.diff import Change, Op, diff
+from shoal.api.operations.authoring.diff import Change, Op, diff
 
 
 def _task(name: str, **more: Any) -> dict[str, Any]:

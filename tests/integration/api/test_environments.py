@@ -26,6 +26,7 @@ ML: dict[str, Any] = {
 async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
     """The API of this module."""
     async with opened(module_cluster, ApiSettings(port=0)) as services, in_process(services) as it:
+        await it.make("team")
         yield it
 
 

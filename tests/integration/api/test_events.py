@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -94,6 +94,28 @@ async def test_a_client_that_comes_back_misses_nothing(live: Api) -> None:
     async with stream(live.client, f"{EVENTS}?project=p", **resume) as reader:
         await add(live.services, "z")
         assert await names(reader, 1201) == [*(f"m{n}" for n in range(1200)), "z"]
+
+
+async def test_client_is_told_that_what_it_has_missed_is_gone(live: Api) -> None:
+    await add(live.services, "a", "b", "c")
+    async with live.services.database.unit_of_work(read_only=True) as uow:
+        newest = await uow.events.last_id()
+    async with stream(live.client, EVENTS, **{"Last-Event-ID": str(newest - 2)}) as reader:
+        assert await names(reader, 2) == ["b", "c"]  # nothing is gone yet
+    await live.store(lambda uow: uow.events.prune(datetime.now(UTC) + timedelta(days=1)))
+    await add(live.services, "d")
+    for seen in (newest - 2, newest + 1_000_000):  # purged, and of another database
+        async with stream(live.client, EVENTS, **{"Last-Event-ID": str(seen)}) as reader:
+            event = await reader.next()
+            assert event is not None
+            assert event.kind == "reset"
+            assert json.loads(event.data)["data"]["after"] == int(event.id or "")
+            await add(live.services, "e")
+            assert (await names(reader, 1))[0] in ("d", "e")
+        again = {"Last-Event-ID": event.id or ""}  # from there on nothing is gone
+        async with stream(live.client, EVENTS, **again) as reader:
+            await add(live.services, "f")
+            assert "reset" not in await names(reader, 1)
 
 
 async def test_without_an_id_only_what_is_new(live: Api) -> None:

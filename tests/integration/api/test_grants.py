@@ -14,6 +14,7 @@ WAIT = {
 
 
 async def publish(api: Api, task: dict[str, Any]) -> Any:
+    await api.make("ours")
     body = definition(tasks=[{"name": "one", **task}])
     return await api.client.put(f"{PREFIX}/projects/ours/workflows/w", json=body)
 

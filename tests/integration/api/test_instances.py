@@ -150,7 +150,7 @@ async def test_an_instance_of_a_deleted_workflow_stays_readable(api: Api) -> Non
     )
 
     async def delete(uow: UnitOfWork) -> None:
-        await uow.workflows.delete("p", "daily")
+        await uow.lifecycle.delete("p", "daily")
 
     await api.store(delete)
     shown = await api.client.get(f"{PREFIX}/instances/{run.id}")

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
 from shoal.api.services import Services
 from shoal.coordination.cluster import layout
 from shoal.coordination.session.wire import Stat
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import BrokenReference
 from shoal.sql.repositories.runs.commands import Commands
 from tests.integration.api.conftest import Api
@@ -19,6 +21,14 @@ from tests.support.waiting import eventually
 def start(key: str, workflow_id: int = 1) -> NewCommand:
     """A START with a key of its own."""
     return NewCommand(CommandType.START, 1, key, workflow_id)
+
+
+class Asked:
+    """A request, as the audit knows it."""
+
+    async def entry(self, _: UnitOfWork) -> NewEntry:
+        """Return its entry."""
+        return NewEntry(at=datetime.now(UTC), action="command.start")
 
 
 @pytest.fixture
@@ -40,7 +50,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def _added_behind_another(services: Services, *new: NewCommand) -> list[object]:
     """Add commands while another transaction holds the database; return what became of each."""
     async with services.database.unit_of_work():
-        adding = [asyncio.create_task(services.intake.add(one)) for one in new]
+        adding = [asyncio.create_task(services.intake.add(one, Asked())) for one in new]
         await eventually(lambda: len(services.intake) == len(new))
     return list(await asyncio.gather(*adding, return_exceptions=True))
 
@@ -76,7 +86,7 @@ async def test_one_that_cannot_be_stored_fails_alone(api: Api) -> None:
 async def test_a_request_that_ends_early_holds_up_nobody(api: Api) -> None:
     await api.publish()
     async with api.services.database.unit_of_work():
-        adding = [asyncio.create_task(api.services.intake.add(start(k))) for k in "abc"]
+        adding = [asyncio.create_task(api.services.intake.add(start(k), Asked())) for k in "abc"]
         await eventually(lambda: len(api.services.intake) == len(adding))
         adding[0].cancel()
         adding[1].cancel()
@@ -96,5 +106,5 @@ async def test_the_owner_is_notified_for_before_the_request_is_answered(
         return write(path, data)
 
     monkeypatch.setattr(session, "set", noted)
-    await api.services.intake.add(start("k"))
+    await api.services.intake.add(start("k"), Asked())
     assert written == [layout.notification(1)]

@@ -129,12 +129,24 @@ OTHER: tuple[str, ...] = (
     "/events",
     "/log",
 )
-OTHER += ("/me", "/users", "/groups", "/service-accounts")
+OTHER += (
+    "/me",
+    "/users",
+    "/groups",
+    "/service-accounts",
+    "-counts",
+    "/audit",
+    "/secrets-keys",
+    "/grants/{",
+)
+OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",
     "data-sources": "wh",
     "workflows": "daily",
+    "parameters": "x",
+    "secrets": "s",
 }
 
 

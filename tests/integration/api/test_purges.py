@@ -35,7 +35,7 @@ async def test_purge_is_stored_with_a_part_for_each_partition(api: Api) -> None:
         await uow.purges.finish(asked["id"], range(PARTITIONS), NOW + timedelta(seconds=1))
 
     await api.store(end)
-    [listed] = (await api.client.get(PURGES)).json()
+    [listed] = (await api.client.get(PURGES)).json()["items"]
     assert listed["finished_at"] == "2026-03-01T00:00:01Z"
 
 
@@ -49,7 +49,7 @@ async def test_what_cannot_be_meant_is_refused(api: Api) -> None:
     assert "older_than" in fields_of(problem_of(refused, 422, "invalid-request"))
     problem_of(await api.client.post(PURGES, json={"project": "none"}), 404, "not-found")
     problem_of(await api.client.get(f"{PURGES}/99"), 404, "not-found")
-    assert (await api.client.get(PURGES)).json() == []
+    assert (await api.client.get(PURGES)).json()["items"] == []
 
 
 async def test_stores_tell_how_large_they_are(api: Api) -> None:

@@ -28,6 +28,8 @@ SETTINGS = ApiSettings(port=0)
 async def api(module_cluster: ClusterSettings) -> AsyncIterator[Api]:
     small = module_cluster.model_copy(update={"resource_mb": 2, "resource_project_mb": 3})
     async with opened(small, SETTINGS) as services, in_process(services) as it:
+        for project in ("team", "deletes", "large", "lists", "lost", "taken", "bad", "edits"):
+            await it.make(project)
         yield it
 
 

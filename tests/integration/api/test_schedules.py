@@ -62,6 +62,7 @@ async def test_schedule_is_shown_with_all_that_it_says(api: Api) -> None:
         "calendar": "closed",
         "missed": "all",
         "missed_window": 7200.0,
+        "paused_at": None,
         "next_fire_at": "2098-06-01T03:00:00Z",
         "next_fire_times": [
             "2098-06-01T03:00:00Z",

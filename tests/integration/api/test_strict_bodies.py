@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, field_validator
 
-from shoal.api.access.guard import needs
+from shoal.api.access.guard import NOTHING, needs
 from shoal.api.app import create_app
 from shoal.api.operations import commanding
 from shoal.api.routes import parameters
@@ -138,7 +138,7 @@ async def test_large_bodies_are_validated_beside_the_event_loop(services: Servic
     router = strict_router("probe")
 
     @router.post("/probe")
-    @needs(Permission.SIGNED_IN)
+    @needs(Permission.SIGNED_IN, audit=NOTHING)
     async def probe(body: Body) -> int:
         return len(body.texts)
 

@@ -16,6 +16,7 @@ PLACE = f"{PREFIX}/projects/stalls/resource-contents/x"
 
 async def send(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Send most of a file."""
+    await api.make("stalls")
     url = api.client.base_url
     reader, writer = await asyncio.open_connection(url.host, url.port)
     head = (

@@ -43,13 +43,15 @@ async def test_the_diff_names_each_changed_value(api: Api) -> None:
 
 
 async def test_a_dry_run_says_what_would_happen_and_stores_nothing(api: Api) -> None:
-    answer = await api.client.put(f"{WORKFLOW}?dry_run=true", json=definition())
+    place = f"{PREFIX}/projects/new/workflows/daily"  # who may make the project may try first
+    answer = await api.client.put(f"{place}?dry_run=true", json=definition())
     assert answer.status_code == 200
     assert answer.json()["created"] is True
     assert answer.json()["dry_run"] is True
     assert answer.json()["version"] == 1
-    problem_of(await api.client.get(WORKFLOW), 404, "not-found")
-    problem_of(await api.client.get(f"{PREFIX}/projects/p"), 404, "not-found")
+    problem_of(await api.client.get(place), 404, "not-found")
+    problem_of(await api.client.get(f"{PREFIX}/projects/new"), 404, "not-found")
+    problem_of(await api.client.put(place, json=definition()), 404, "not-found")
     await api.publish()
     changed = definition(description="new")
     answer = await api.client.put(f"{WORKFLOW}?dry_run=true", json=changed)
@@ -126,20 +128,20 @@ async def test_lists_come_in_pages_and_can_be_searched(api: Api) -> None:
 
 
 async def test_projects(api: Api) -> None:
-    created = await api.client.put(f"{PREFIX}/projects/p", json={"description": "one"})
+    created = await api.client.put(f"{PREFIX}/projects/a", json={"description": "one"})
     assert created.status_code == 201
-    changed = await api.client.put(f"{PREFIX}/projects/p", json={"description": "two"})
+    changed = await api.client.put(f"{PREFIX}/projects/a", json={"description": "two"})
     assert changed.status_code == 200
-    await api.publish("daily", "p")
+    await api.publish("daily", "a")
     await api.publish("daily", "q")
-    shown = (await api.client.get(f"{PREFIX}/projects/p")).json()
+    shown = (await api.client.get(f"{PREFIX}/projects/a")).json()
     assert (shown["description"], shown["workflows"]) == ("two", 1)
     assert shown["created_at"].endswith("Z")
     page = (await api.client.get(f"{PREFIX}/projects?limit=1")).json()
-    assert [item["name"] for item in page["items"]] == ["p"]
+    assert [item["name"] for item in page["items"]] == ["a"]
     page = (await api.client.get(f"{PREFIX}/projects?cursor={page['next']}")).json()
-    assert ([item["name"] for item in page["items"]], page["next"]) == (["q"], None)
-    unknown = await api.client.put(f"{PREFIX}/projects/p", json={"desc": "x"})
+    assert ([item["name"] for item in page["items"]], page["next"]) == (["default", "p", "q"], None)
+    unknown = await api.client.put(f"{PREFIX}/projects/a", json={"desc": "x"})
     assert fields_of(problem_of(unknown, 422, "invalid-request")) == {"desc": "is no known field"}
 
 

@@ -58,6 +58,14 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         (lambda c: list(c.users()), PAGE, "GET", "/users", None),
         (lambda c: c.user("a@b.c"), {}, "GET", "/users/a%40b.c", None),
         (
+            lambda c: c.link_user("a@b.c", "https://i", "s"),
+            {},
+            "PUT",
+            "/users/a%40b.c/identity",
+            {"issuer": "https://i", "subject": "s"},
+        ),
+        (lambda c: c.unlink_user("a"), None, "DELETE", "/users/a/identity", None),
+        (
             lambda c: c.add_user("ada", is_admin=True),
             {},
             "POST",

@@ -46,6 +46,7 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 PAGE: dict[str, Any] = {"items": [], "next": None}
+LIMIT = {"limit": ["200"]}
 SPRING = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -54,7 +55,7 @@ SPRING = datetime(2026, 3, 1, tzinfo=UTC)
     [
         (lambda c: c.health(), {}, "GET", "/health", {}, None),
         (lambda c: c.cluster(), {}, "GET", "/cluster", {}, None),
-        (lambda c: c.task_types(), [], "GET", "/task-types", {}, None),
+        (lambda c: c.task_types(), PAGE, "GET", "/task-types", {"limit": ["200"]}, None),
         (lambda c: list(c.projects()), PAGE, "GET", "/projects", {"limit": ["200"]}, None),
         (lambda c: c.project("a b"), {}, "GET", "/projects/a%20b", {}, None),
         (lambda c: c.project("../x"), {}, "GET", "/projects/..%2Fx", {}, None),
@@ -88,7 +89,7 @@ SPRING = datetime(2026, 3, 1, tzinfo=UTC)
         ),
         (lambda c: c.version("p", "w", 3), {}, "GET", "/projects/p/workflows/w/versions/3", {},
          None),
-        (lambda c: c.schedules("p", "w"), PAGE, "GET", "/projects/p/workflows/w/schedules", {},
+        (lambda c: c.schedules("p", "w"), PAGE, "GET", "/projects/p/workflows/w/schedules", LIMIT,
          None),
         (
             lambda c: list(c.all_schedules("p")),

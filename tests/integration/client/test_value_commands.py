@@ -35,7 +35,9 @@ def test_secret_comes_from_standard_input_and_is_never_shown(
     assert (done.status, done.out, done.err) == (0, "", "secret vault/db is set\n")
     listed = here("secret", "list", "--project", "vault")
     assert re.search(r"^vault +db ", listed.out, re.MULTILINE)
-    assert [one["name"] for one in here("secret", "list", "--json").json] == ["db"]
+    assert [one["name"] for one in here("secret", "list", "--project", "vault", "--json").json] == [
+        "db"
+    ]
     assert "hush" not in listed.out
     assert here("secret", "delete", "db", "--project", "vault").status == 0
     assert here("secret", "delete", "db", "--project", "vault").status == 3

@@ -112,15 +112,20 @@ async def test_a_date_runs_as_its_schedule_would_run_it(
     assert dict(instance.parameters) == {"a": "1", "b": "2", "c": "0"}
 
 
-async def test_chosen_tasks_version_and_priority_reach_every_run(
+async def test_chosen_tasks_version_priority_and_labels_reach_every_run(
     harness: Harness, database: Database
 ) -> None:
     await harness.publish()
     await harness.publish(description="newer")
     async with Master(database).working() as master:
-        await harness.ask(dates=["2026-01-01"], version=1, tasks=["a"], priority="HIGH")
+        labels = {"why": "late data"}
+        await harness.ask(
+            dates=["2026-01-01"], version=1, tasks=["a"], priority="HIGH", labels=labels
+        )
         await master.poll()
     (instance,) = await harness.instances()
+    async with database.unit_of_work(read_only=True) as uow:
+        assert await uow.labels.of([instance.id]) == {instance.id: labels}
     assert (instance.version, instance.priority) == (1, Priority.HIGH)
     assert instance.selection == Selection(("a",))
 

@@ -121,6 +121,31 @@ async def test_child_is_for_the_same_time_and_as_urgent_as_its_parent(
     assert child.startup == {"p": "20260302 $${q} $$[y] $$"}, "values, taken as they are"
 
 
+@on_both
+async def test_labels_come_from_the_start_the_parent_and_the_workflow_in_this_order(
+    harness: Harness, database: Database
+) -> None:
+    await harness.publish("leaf", {"x": {}}, labels={"of": "leaf", "tier": "2", "env": "test"})
+    top = await harness.publish("top", {"s": sub("leaf")}, labels={"of": "top", "team": "a"})
+    async with Master(database).working() as master:
+        await harness.send(START, top, labels={"env": "prod", "of": "start"})
+        await master.run()
+        (first,) = await harness.instances("top")
+        async with database.unit_of_work() as uow:
+            await uow.labels.change(first.id, {"env": None, "seen": "yes"})
+            await uow.commit()
+        await harness.ask(CommandType.RERUN, first)
+        await master.run()
+    first, again = await harness.instances("top")
+    leaf, leaf_again = await harness.instances("leaf")
+    async with database.unit_of_work(read_only=True) as uow:
+        labels = await uow.labels.of([first.id, again.id, leaf.id, leaf_again.id])
+    assert labels[leaf.id] == {"env": "prod", "of": "start", "team": "a", "tier": "2"}
+    changed = {"of": "start", "seen": "yes", "team": "a"}
+    assert labels[first.id] == labels[again.id] == changed
+    assert labels[leaf_again.id] == {**changed, "tier": "2", "env": "test"}
+
+
 @pytest.mark.parametrize(
     ("child", "params", "why"),
     [

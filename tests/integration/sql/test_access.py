@@ -5,15 +5,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
 from shoal.core.access.records import HolderKind
 from shoal.core.access.things import Thing
 from shoal.sql import Database
-from shoal.sql.errors import AccountExists, LastAdministrator, NotFound
+from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
 from shoal.sql.repositories.access.principals import NewAccount
+from shoal.sql.repositories.access.sign_ins import Code
 from tests.integration.sql.given import NOW, accepted, published, start
+from tests.integration.sql.revisions import make
 
 HOUR = timedelta(hours=1)
 USER = PrincipalKind.USER
@@ -171,3 +174,134 @@ async def test_things_have_the_project_that_they_belong_to(database: Database) -
         for thing in Thing:
             key = "nowhere" if thing is Thing.PROJECT else 899_999_999
             assert await uow.homes.of(thing, key) is None
+
+
+async def test_identity_is_of_one_account_and_an_account_has_one(database: Database) -> None:
+    ada, bob = [await _account(database, name) for name in ("ada", "bob")]
+    async with database.unit_of_work() as uow:
+        assert await uow.principals.of_identity("i", "1") is None
+        await uow.principals.link(ada, "i", "1")
+        await uow.principals.link(ada, "i", "1")  # again
+        found = await uow.principals.of_identity("i", "1")
+        assert found is not None
+        assert (found.id, found.issuer, found.subject) == (ada, "i", "1")
+        for other in ("I", "1 ", "i"):
+            assert await uow.principals.of_identity(other, "1" if other == "I" else "2") is None
+        with pytest.raises(IdentityTaken, match="is ada already"):
+            await uow.principals.link(bob, "i", "1")
+        with pytest.raises(IdentityTaken, match="unlink that first"):
+            await uow.principals.link(ada, "i", "2")
+        await uow.principals.unlink(ada)
+        await uow.principals.link(bob, "i", "1")
+        await uow.commit()
+    async with database.unit_of_work(read_only=True) as uow:
+        found = await uow.principals.of_identity("i", "1")
+    assert found is not None
+    assert found.id == bob
+
+
+async def test_password_that_was_never_used_goes_with_an_identity(database: Database) -> None:
+    async with database.unit_of_work() as uow:
+        for name, must_change in (("new", True), ("old", False)):
+            new = NewAccount(USER, name, password="hash", must_change_password=must_change)
+            made = await uow.principals.add(new, NOW)
+            await uow.principals.link(made.id, "i", name)
+        new_one, old = await uow.principals.get("new"), await uow.principals.get("old")
+        await uow.commit()
+    assert (new_one.has_password, new_one.must_change_password) == (False, False)
+    assert old.has_password
+
+
+async def test_groups_of_an_issuer_come_and_go_and_those_by_hand_stay(database: Database) -> None:
+    ada = await _account(database, "ada")
+
+    async def members() -> set[str]:
+        async with database.unit_of_work(read_only=True) as uow:
+            return {one.name for one in await uow.groups.list() if "ada" in one.members}
+
+    async def said(*names: str) -> tuple[frozenset[str], bool]:
+        async with database.unit_of_work() as uow:
+            before = await uow.rights.version()
+            missing = await uow.groups.set_of_issuer(ada, frozenset(names))
+            changed = await uow.rights.version() != before
+            await uow.commit()
+        return missing, changed
+
+    async with database.unit_of_work() as uow:
+        for name in ("one", "two", "three"):
+            await uow.groups.add(name, "", NOW)
+        await uow.groups.add_member("three", ada)
+        await uow.commit()
+    assert await said("One", "lost", "three") == (frozenset({"lost"}), True)
+    assert await members() == {"one", "three"}
+    assert await said("one", "three") == (frozenset(), False)
+    assert await said("two") == (frozenset(), True)
+    assert await members() == {"two", "three"}
+    async with database.unit_of_work() as uow:
+        assert not await uow.groups.add_member("two", ada)  # by hand from now on
+        await uow.commit()
+    await said()
+    assert await members() == {"two", "three"}
+    await said("one")
+    async with database.unit_of_work() as uow:
+        await uow.principals.unlink(ada)
+        await uow.commit()
+    assert await members() == {"two", "three"}
+
+
+async def test_sign_in_ends_once_and_its_code_is_good_once(database: Database) -> None:
+    ada = await _account(database, "ada")
+    minute = timedelta(minutes=1)
+
+    async def end(digest: str, *, at: Any = NOW, code: Code | None = None) -> bool:
+        async with database.unit_of_work() as uow:
+            done = await uow.sign_ins.end(digest, ada, at, at + HOUR, code)
+            await uow.commit()
+        return done
+
+    async def take(challenge: str, at: Any) -> int | None:
+        async with database.unit_of_work() as uow:
+            found = await uow.sign_ins.take("code", challenge, at)
+            await uow.commit()
+        return found
+
+    assert await end("x", code=Code("code", "right", NOW + minute))
+    assert not await end("x")
+    assert await end("y")
+    assert await take("wrong", NOW) is None
+    assert await take("right", NOW + minute) is None
+    assert [await take("right", NOW), await take("right", NOW)] == [ada, None]
+    assert not await end("x", at=NOW + HOUR - minute)
+    assert await end("x", at=NOW + HOUR)  # forgotten: it had expired long ago
+
+
+async def test_code_is_taken_by_one_of_several(database: Database) -> None:
+    ada = await _account(database, "ada")
+    async with database.unit_of_work() as uow:
+        await uow.sign_ins.end("x", ada, NOW, NOW + HOUR, Code("code", "c", NOW + HOUR))
+        await uow.commit()
+
+    async def take() -> int | None:
+        async with database.unit_of_work() as uow:
+            found = await uow.sign_ins.take("code", "c", NOW)
+            await uow.commit()
+        return found
+
+    taken = await asyncio.gather(*(take() for _ in range(4)))
+    assert sorted(one for one in taken if one is not None) == [ada]
+
+
+async def test_members_of_before_were_put_in_by_hand(empty_url: str) -> None:
+    await make(empty_url, "0012")
+    async with Database(empty_url) as database:
+        async with database.unit_of_work() as uow:
+            ada = await uow.principals.add(NewAccount(USER, "ada"), NOW)
+            group = await uow.groups.add("crew", "", NOW)
+            row = f"({group.id}, {ada.id})"
+            statement = f"INSERT INTO group_member (group_id, principal_id) VALUES {row}"
+            await uow.connection.execute(text(statement))
+            await uow.commit()
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.groups.set_of_issuer(ada.id, frozenset())
+            assert (await uow.groups.get("crew")).members == ("ada",)

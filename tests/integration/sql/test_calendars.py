@@ -75,7 +75,7 @@ async def test_calendar_is_deleted_once_no_schedule_uses_it(database: Database) 
         await _delete(database, "closed")
     await published(database, definition("one"))
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("demo", "two", LATER)
+        await uow.lifecycle.delete("demo", "two", LATER)
         await uow.commit()
     await _delete(database, "closed")
     for lookup in ("get", "delete"):

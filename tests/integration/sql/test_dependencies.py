@@ -74,7 +74,7 @@ async def test_failed_instance_has_not_succeeded(database: Database) -> None:
 async def test_workflows_are_found_by_name_also_when_deleted(database: Database) -> None:
     up = await published(database, definition("up"))
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("demo", "up", NOW)
+        await uow.lifecycle.delete("demo", "up", NOW)
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         assert await uow.dependencies.workflow_ids([UP, NONE]) == {UP: up}

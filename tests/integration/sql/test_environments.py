@@ -104,7 +104,7 @@ async def test_none_goes_while_the_newest_version_of_a_workflow_names_it(
     assert refused.value.workflows == ("alpha/a", "demo/b")
     await published(database, naming("b"))
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("alpha", "a", LATER)
+        await uow.lifecycle.delete("alpha", "a", LATER)
         await uow.commit()
     await delete(database, "ml")
 

@@ -364,6 +364,9 @@ async def test_a_recovery_under_way_is_not_deleted_under_its_feet(
 async def test_nothing_refers_to_what_has_gone(database: Database) -> None:
     """Every table that could refer to an instance or a command does so by a rule of ours."""
     [run] = await ended(database, await published(database))
+    async with database.unit_of_work() as uow:
+        await uow.labels.change(run.id, {"team": "a"})
+        await uow.commit()
     assert await delete_instances(database, run.id) == {run.id}
     assert await commands_deleted(database) == []
     if database.kind == "sqlite":
@@ -375,4 +378,5 @@ async def test_nothing_refers_to_what_has_gone(database: Database) -> None:
         for key in table.foreign_keys
         if key.column.table.name in ("command", "workflow_instance", "backfill")
     }
-    assert referring == {"workflow_instance", "task_instance", "backfill", "backfill_run"}
+    known = {"workflow_instance", "task_instance", "backfill", "backfill_run", "instance_label"}
+    assert referring == known

@@ -18,7 +18,7 @@ from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import AlreadyExists, InvalidValue, NotFound
-from shoal.sql.repositories.runs import task_search
+from shoal.sql.repositories.search import tasks as task_search
 from tests.integration.sql.given import (
     LATER,
     NOW,

@@ -1,10 +1,15 @@
 """Lists, whatever the filters, are walks along indices: the length of the history is no matter."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise, product
 from typing import Any
 
+import pytest
+from sqlalchemy import text
+
+from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
@@ -68,6 +73,73 @@ async def test_instances(busy: Database) -> None:
 
         found = await _unbounded(busy, ask)
         assert not found, f"{filters}\n" + "\n".join(found)
+
+
+def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
+    """What the search has walks for: the rest is sifted from these."""
+    for home, some in product(_HOMES, (frozenset(), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
+        for is_rising in (False, True):
+            order = Order(is_rising=is_rising)
+            one = InstanceFilter(**home, states=some)
+            yield one, order
+            yield replace(one, schedule_id=7), order
+            yield replace(one, backfill_id=8), order
+            yield replace(one, parent_id=100), order
+            yield replace(one, labels={"team": "a", "tier": "1"}), order
+            yield replace(one, text="flow", lasting=Lasting(0.0), version=1), order
+            if len(home) == 2:
+                yield one, Order(SortKey.LOGICAL, is_rising)
+            if home:
+                yield one, Order(SortKey.DURATION, is_rising)
+
+
+@pytest.fixture
+async def labelled(busy: Database) -> Database:
+    """A database whose runs have labels, schedules, backfills and parents, too."""
+    async with busy.unit_of_work() as uow:
+        for statement in _MORE:
+            await uow.connection.execute(text(statement))
+        if busy.kind == "postgresql":
+            await uow.connection.execute(text("ANALYZE"))
+        await uow.commit()
+    return busy
+
+
+_MORE = (
+    "INSERT INTO instance_label (workflow_instance_id, key, value, project_id, created_at)"
+    " SELECT id, 'team', CASE WHEN id % 2 = 0 THEN 'a' ELSE 'b' END, project_id, created_at"
+    " FROM workflow_instance",
+    "UPDATE workflow_instance SET schedule_id = 7 WHERE id % 3 = 0",
+    "UPDATE workflow_instance SET backfill_id = 8 WHERE id % 3 = 1",
+    "UPDATE task_instance SET type = 'MAP' WHERE workflow_instance_id = 100 AND position = 1",
+    "UPDATE workflow_instance SET parent_task_id ="
+    " (SELECT id FROM task_instance WHERE workflow_instance_id = 100 AND position = 1)"
+    " WHERE id % 3 = 2",
+)
+
+
+async def test_searches(labelled: Database) -> None:
+    for wanted, order in _searches():
+
+        async def ask(
+            uow: UnitOfWork, wanted: InstanceFilter = wanted, order: Order = order
+        ) -> bool:
+            await uow.instances.search(wanted, order, None, 20)
+            return True
+
+        found = await _unbounded(labelled, ask)
+        assert not found, f"{wanted} {order}\n" + "\n".join(found)
+
+
+async def test_counts(labelled: Database) -> None:
+    for home in _HOMES:
+
+        async def ask(uow: UnitOfWork, home: dict[str, Any] = home) -> bool:
+            await uow.instances.counted(InstanceFilter(**home), None)
+            return True
+
+        found = await _unbounded(labelled, ask)
+        assert not found, f"{home}\n" + "\n".join(found)
 
 
 async def test_task_instances(busy: Database) -> None:

@@ -111,12 +111,12 @@ async def test_workflow_with_unfinished_instances_cannot_be_deleted(database: Da
     (run,) = await created(database, workflow_id)
     async with database.unit_of_work() as uow:
         with pytest.raises(OpenInstances, match="demo/flow has 1 instances"):
-            await uow.workflows.delete("demo", "flow")
+            await uow.lifecycle.delete("demo", "flow")
     await stored(database, run, Begun(NOW))
     await stored(database, run, StopRequested(LATER))
     assert run.state is WorkflowState.STOPPED
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("demo", "flow")
+        await uow.lifecycle.delete("demo", "flow")
         await uow.commit()
 
 
@@ -124,7 +124,7 @@ async def test_deleted_workflow_is_gone_but_its_history_is_not(database: Databas
     schedules = [{"cron": "0 6 * * *"}]
     workflow_id = await published(database, definition(schedules=schedules))
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("demo", "flow", LATER)
+        await uow.lifecycle.delete("demo", "flow", LATER)
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         for ask in (
@@ -147,7 +147,7 @@ async def test_deleted_workflow_published_anew_goes_on_with_its_versions(
     spec = definition(schedules=[{"cron": "0 6 * * *"}])
     workflow_id = await published(database, spec)
     async with database.unit_of_work() as uow:
-        await uow.workflows.delete("demo", "flow")
+        await uow.lifecycle.delete("demo", "flow")
         outcome = await uow.workflows.publish(spec, LATER)
         await uow.commit()
     assert (outcome.created, outcome.version.version) == (True, 2)

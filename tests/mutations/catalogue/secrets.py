@@ -48,7 +48,7 @@ MUTATIONS = (
         "a ciphertext is good under any name",
         Promise.SECRETS_STAY,
         "runtime/shoal/runtime/vault.py",
-        ('return f"{project}/{name}".encode()', 'return b""'),
+        ('return f"2/{key}/{project}/{name}".encode()', 'return b""'),
         ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
     ),
     mutation(

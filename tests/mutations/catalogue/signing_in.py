@@ -5,6 +5,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _SIGN_IN = "client/shoal/client/rest/access/sign_in.py"
 _LOGINS = "client/shoal/client/logins.py"
 _CONNECTION = "client/shoal/client/rest/connection.py"
+_EXCHANGE = "client/shoal/client/rest/operations/exchange.py"
 _CALLS = "tests/integration/client/test_access_calls.py"
 _FILE = "tests/unit/client/test_logins.py"
 _CLUSTER = "tests/integration/client/test_access.py"
@@ -23,7 +24,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the certificate of any authority is trusted",
         Promise.SECRETS_STAY,
-        _CONNECTION,
+        _EXCHANGE,
         ("return ssl.create_default_context(cafile=ca)", "return ssl._create_unverified_context()"),
         (f"{_CALLS}::test_certificate_must_be_of_a_known_authority",),
     ),
@@ -55,7 +56,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an account or a token is asked for twice",
         Promise.SENT_ONCE,
         _CONNECTION,
-        ("(*(RETRY_PAUSES_S if repeat else ()), None)", "(*RETRY_PAUSES_S, None)"),
+        ("RETRY_PAUSES_S if repeat else ()", "RETRY_PAUSES_S"),
         (f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",),
     ),
 )

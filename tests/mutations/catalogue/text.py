@@ -132,8 +132,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.TEXT_STAYS_TEXT,
         "api/shoal/api/schemas/commands.py",
         (
-            'instance_id: StrictInt | None = Field(\n        default=None, ge=1, description="All',
-            'instance_id: int | None = Field(\n        default=None, ge=1, description="All',
+            "    instance_id: StrictInt | None = Field(",
+            "    instance_id: int | None = Field(",
         ),
         (f"{_BODIES}::test_value_of_another_type_is_refused_at_its_field[stop-truth]",),
     ),

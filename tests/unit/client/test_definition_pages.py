@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.sources.yaml_file import read_yaml
 from shoal.core.checks.workflow import Problem
 from shoal.core.definition.model import ScheduleSpec, TaskSpec, WorkflowSpec
 from shoal.runtime.definitions import check_definition
+from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.plugins import load_task_type, task_type_names
 
 DOCS = Path(__file__).parents[3] / "docs"

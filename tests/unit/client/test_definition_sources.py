@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.client.sources.json_file import read_json
-from shoal.client.sources.source import Source
-from shoal.client.sources.yaml_file import read_yaml
-from shoal.client.sources.yaml_text import definition_yaml
 from shoal.core.checks.workflow import Problem
+from shoal.runtime.documents.source import Source
+from shoal.runtime.documents.yaml_file import read_yaml
+from shoal.runtime.documents.yaml_text import definition_yaml
 
 
 def one(text: str, kind: str = "yaml") -> Source:

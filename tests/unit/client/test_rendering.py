@@ -30,7 +30,7 @@ from shoal.client.errors import (
     NotFound,
     Refused,
 )
-from shoal.client.rest.types import InstanceDetailJson, ProgressJson, TaskInstanceJson
+from shoal.client.rest.types import InstanceDetailJson, InstanceTaskJson, ProgressJson
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -46,7 +46,7 @@ def shown(renderable: Any, width: int = 200) -> list[str]:
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> TaskInstanceJson:
+def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> InstanceTaskJson:
     found: dict[str, Any] = {
         "id": 1,
         "workflow_instance_id": 7,
@@ -68,11 +68,11 @@ def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> TaskInsta
     return found  # type: ignore[return-value]  # put together from parts
 
 
-def instance(*tasks: TaskInstanceJson, state: str = "RUNNING") -> InstanceDetailJson:
+def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetailJson:
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["state"]] = counts.get(task["state"], 0) + 1
-    return {
+    found: dict[str, Any] = {
         "id": 7,
         "project": "p",
         "workflow": "w",
@@ -88,9 +88,15 @@ def instance(*tasks: TaskInstanceJson, state: str = "RUNNING") -> InstanceDetail
         "rerun_of": None,
         "run_number": 1,
         "command_id": 1,
+        "timezone": "UTC",
+        "parent": None,
         "task_counts": counts,
         "tasks": list(tasks),
+        "labels": {},
+        "schedule_id": None,
+        "backfill_id": None,
     }
+    return found  # type: ignore[return-value]  # put together from parts
 
 
 def test_every_state_has_a_look() -> None:

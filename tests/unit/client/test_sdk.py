@@ -27,10 +27,10 @@ from shoal.client import (
     Workflow,
     load_definitions,
 )
-from shoal.client.sources.yaml_file import read_yaml
-from shoal.client.sources.yaml_text import definition_yaml
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.runtime.definitions import check_definition
+from shoal.runtime.documents.yaml_file import read_yaml
+from shoal.runtime.documents.yaml_text import definition_yaml
 
 
 def upstream(workflow: Workflow) -> dict[str, list[str]]:

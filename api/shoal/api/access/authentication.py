@@ -18,6 +18,7 @@ from shoal.api.access.callers import Caller
 from shoal.api.access.identities import Credential
 from shoal.api.services import services_of
 from shoal.api.web.errors import CrossSite, Unauthorized
+from shoal.core.access.audit.entries import NewEntry, Outcome
 
 COOKIE = "__Host-shoal"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -92,10 +93,28 @@ def require_own_page(request: Request) -> None:
         )
 
 
+def require_no_other_page(request: Request) -> None:
+    """Return unless a page of another site makes a browser sign in. Raises CrossSite.
+
+    Programs, which sign in too, say nothing of sites.
+    """
+    if "sec-fetch-site" in request.headers or "origin" in request.headers:
+        require_own_page(request)
+
+
 async def _found(request: Request, credential: Credential, challenge: str) -> Caller:
     services = services_of(request)
     found = await services.identities.find(credential)
     if found is None:
+        if not credential.is_session:
+            services.auditor.note(
+                NewEntry(
+                    at=services.clock(),
+                    action="token.use",
+                    outcome=Outcome.REFUSED,
+                    address=request.client.host if request.client else "",
+                )
+            )
         reason = "the session is over: sign in again" if credential.is_session else _REASON
         raise Unauthorized(reason, headers={"WWW-Authenticate": challenge})
     return Caller(found, credential, services.identities, services.homes)

@@ -1,6 +1,7 @@
 """The caller of a request: who it is, and whether it may do what it asks for."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -29,6 +30,16 @@ class HomeCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[tuple[Thing, int | str], int] = {}
+
+    async def load(self, thing: Thing, keys: Collection[int]) -> None:
+        """Remember the projects of many things, looked up together."""
+        unknown = [key for key in keys if (thing, key) not in self._known]
+        if unknown:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.homes.of_many(thing, unknown)
+            if len(self._known) + len(found) >= self.MOST:
+                self._known.clear()
+            self._known.update({(thing, key): home for key, home in found.items()})
 
     async def of(self, thing: Thing, key: int | str) -> int | None:
         """Return the id of the project of a thing; None: there is none."""
@@ -67,6 +78,11 @@ class Caller:
         """The ids of the projects whose things lists may show; None: of all."""
         return visible(self.principal)
 
+    async def look_up(self, thing: Thing, keys: Collection[int]) -> None:
+        """Look the projects of many things up together, before each is judged by ``require``."""
+        if not is_unlimited(self.principal):
+            await self.homes.load(thing, keys)
+
     async def require(self, permission: Permission, thing: Thing, key: int | str) -> None:
         """Return if the caller has a permission of the project that a thing belongs to.
 
@@ -82,6 +98,14 @@ class Caller:
             raise NotFound(thing, key)
         if verdict is Verdict.FORBIDDEN:
             raise Forbidden(self._lacks(permission))
+
+    async def require_there(self, thing: Thing, key: int | str) -> None:
+        """Return if there is the thing. Raises NotFound.
+
+        Of others than who may do everything ``require`` has found that out.
+        """
+        if is_unlimited(self.principal) and await self.homes.of(thing, key) is None:
+            raise NotFound(thing, key)
 
     def require_of_platform(self, permission: Permission) -> None:
         """Return if the caller has a permission that is of no project. Raises Forbidden."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shoal.api.access.passwords import random_password
 from shoal.api.services import Services
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.principals import PrincipalKind
 from shoal.sql.repositories.access.principals import NewAccount
 
@@ -32,6 +33,11 @@ async def make_first_admin(services: Services) -> str | None:
     )
     async with services.database.unit_of_work() as uow:
         is_made = await uow.principals.add_first(account, services.clock())
+        if is_made:
+            entry = NewEntry(
+                at=services.clock(), action="user.add", principal="shoal", object=account.name
+            )
+            await uow.audit.add([entry])
         await uow.commit()
     return password if is_made else None
 

@@ -1,14 +1,18 @@
 """What several routes do with accounts: sign in, make tokens, set passwords."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
+from fastapi import Response
+
+from shoal.api.access.authentication import COOKIE
 from shoal.api.access.passwords import Passwords, problems, random_password
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
 from shoal.api.services import Services
-from shoal.api.web.errors import FieldError, InvalidRequest, Unauthorized
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests, Unauthorized
+from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
 from shoal.core.access.principals import Scope
 from shoal.core.access.records import ApiToken
@@ -25,32 +29,98 @@ async def signed_in(
     Raises Unauthorized, with the same words whatever is wrong; TooManyRequests.
     """
     key = key_of(name)
-    services.attempts.begin(key, address)
+    entry = NewEntry(at=services.clock(), action="session.begin", address=address)
+    try:
+        services.attempts.begin(key, address)
+    except TooManyRequests:
+        services.auditor.note(replace(entry, outcome=Outcome.REFUSED))
+        raise
     async with services.database.unit_of_work(read_only=True) as uow:
         found = await uow.principals.password(name)
     hashed = None if found is None or found.is_disabled else found.hash
     if not await services.passwords.matches(hashed, password) or found is None:
+        # A name that nobody has may be a password in the wrong field.
+        refused = replace(entry, outcome=Outcome.REFUSED, principal="" if found is None else name)
+        services.auditor.note(refused)
         raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
     services.attempts.succeeded(key, address)
     newer = await _rehashed(services.passwords, found, password)
-    secret, now = new_session(), services.clock()
-    expires_at = now + timedelta(hours=services.settings.session_hours)
     async with services.database.unit_of_work() as uow:
         if newer is not None:
             await uow.principals.rehash(found.principal_id, newer)
-        await uow.sessions.forget(
-            now, now - timedelta(minutes=services.settings.session_idle_minutes)
-        )
-        await uow.sessions.add(
-            found.principal_id,
-            digest(secret),
-            now,
-            expires_at,
-            address=address[:100],
-            agent=agent[:200],
-        )
+        browser = Browser(address, agent)
+        secret = await begin_session(services, uow, found.principal_id, name, browser)
         await uow.commit()
+    services.auditor.soon()
     return secret, found.principal_id
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Where a request comes from, as lists of sessions show it."""
+
+    address: str
+    agent: str
+
+
+async def begin_session(
+    services: Services,
+    uow: UnitOfWork,
+    principal_id: int,
+    name: str,
+    browser: Browser,
+    way: str = "password",
+) -> str:
+    """Begin a session, which is always a new one, with its entry in the audit; return its secret.
+
+    ``way``: how the person has signed in.
+    """
+    secret, now, settings = new_session(), services.clock(), services.settings
+    expires_at = now + timedelta(hours=settings.session_hours)
+    await uow.sessions.forget(now, now - timedelta(minutes=settings.session_idle_minutes))
+    await uow.sessions.add(
+        principal_id,
+        digest(secret),
+        now,
+        expires_at,
+        address=browser.address[:100],
+        agent=browser.agent[:200],
+    )
+    begun = NewEntry(
+        now,
+        "session.begin",
+        principal_id=principal_id,
+        principal=name,
+        address=browser.address,
+        detail={"way": way},
+    )
+    await uow.audit.add([begun])
+    return secret
+
+
+def note_refused_session(services: Services, browser: Browser, way: str) -> None:
+    """Note in the audit that somebody could not sign in. No name: it may be a password."""
+    services.auditor.note(
+        NewEntry(
+            services.clock(),
+            "session.begin",
+            Outcome.REFUSED,
+            address=browser.address,
+            detail={"way": way},
+        )
+    )
+
+
+def set_session(services: Services, response: Response, secret: str) -> None:
+    """Give a browser its session: pages of this API alone send it."""
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=round(services.settings.session_hours * 3600),
+        secure=True,
+        httponly=True,
+        samesite="strict",
+    )
 
 
 async def _rehashed(passwords: Passwords, found: StoredPassword, password: str) -> str | None:

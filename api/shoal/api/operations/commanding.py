@@ -17,6 +17,7 @@ from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.records import Instance
 from shoal.sql import UnitOfWork
+from shoal.sql.errors import Archived
 
 _ABOUT_TASK = frozenset({CommandType.KILL_TASK, CommandType.FORCE_SUCCESS})
 _MOST_AT_ONCE = 10_000  # characters of values that are checked in the event loop
@@ -72,6 +73,8 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
     version = await uow.workflows.version_by_name(
         body.project or "default", body.workflow, body.version
     )
+    if version.archived_at is not None:
+        raise Archived(version.project, version.name)
     selection = _selection(body)
     await _check_start(version.spec, body.parameters, selection)
     return NewCommand(
@@ -85,6 +88,7 @@ async def _start(uow: UnitOfWork, body: CommandIn, key: str, partitions: int) ->
         priority=None if body.priority is None else int(Priority[body.priority]),
         requested_by="",
         selection=selection,
+        labels=body.labels,
     )
 
 
@@ -189,5 +193,6 @@ def same_request(stored: Command, new: NewCommand) -> bool:
             "selection",
             "task",
             "detail",
+            "labels",
         )
     )

@@ -10,21 +10,33 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import zip_longest
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import structlog
 
 from shoal.coordination.cluster.notifications import notify
 from shoal.coordination.session.session import ZkSession
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandState, NewCommand
-from shoal.sql import Database
+from shoal.sql import Database, UnitOfWork
 
 log = structlog.get_logger()
 
 _MOST_TOGETHER = 500  # commands of one transaction; the others are in the next
 
 Stored = tuple[Command, bool]  # False: its idempotency key was there before
+
+
+class EntryOf(Protocol):
+    """What is known of a request for the audit."""
+
+    async def entry(self, uow: UnitOfWork) -> NewEntry:
+        """Return the entry of what the request has changed."""
+        ...
+
+
+_Asked = tuple[NewCommand, EntryOf]
 
 
 class Intake:
@@ -37,7 +49,7 @@ class Intake:
         self, database: Database, session: ZkSession, clock: Callable[[], datetime]
     ) -> None:
         self._database, self._session, self._clock = database, session, clock
-        self._waiting: list[tuple[NewCommand, asyncio.Future[Stored | None]]] = []
+        self._waiting: list[tuple[_Asked, asyncio.Future[Stored | None]]] = []
         self._storing = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -58,17 +70,21 @@ class Intake:
         """How many commands are not stored yet."""
         return len(self._waiting) + self._storing
 
-    async def add(self, new: NewCommand) -> Stored:
-        """Store a command durably, or find the one that has its key. Raises SqlError."""
+    async def add(self, new: NewCommand, record: EntryOf) -> Stored:
+        """Store a command durably, or find the one that has its key. Raises SqlError.
+
+        ``record``: gives the entry in the audit that is stored with a new one.
+        """
+        asked = new, record
         if self._storing:
             future: asyncio.Future[Stored | None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((new, future))
+            self._waiting.append((asked, future))
             if (stored := await future) is not None:
                 return stored
-            return (await self._store([new]))[0]  # so a command that cannot be stored fails alone
+            return (await self._store([asked]))[0]  # so a command that cannot be stored fails alone
         self._storing = True
         try:
-            return (await self._store([new]))[0]
+            return (await self._store([asked]))[0]
         finally:
             self._go_on()
 
@@ -84,16 +100,18 @@ class Intake:
         results: list[Stored] = []
         try:
             with suppress(ShoalError):
-                results = await self._store([new for new, _ in together])
+                results = await self._store([asked for asked, _ in together])
         finally:
             for (_, future), stored in zip_longest(together, results):
                 if not future.done():  # its request may be over
                     future.set_result(stored)
             self._go_on()
 
-    async def _store(self, new: list[NewCommand]) -> list[Stored]:
+    async def _store(self, asked: list[_Asked]) -> list[Stored]:
         async with self._database.unit_of_work() as uow:
-            stored = await uow.commands.add_many(new, self._clock())
+            stored = await uow.commands.add_many([new for new, _ in asked], self._clock())
+            records = [one for (_, one), (_, is_new) in zip(asked, stored, strict=True) if is_new]
+            await uow.audit.add([await record.entry(uow) for record in records])
             await uow.commit()
         pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
         if pending:

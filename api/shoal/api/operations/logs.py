@@ -43,6 +43,7 @@ LOOK_S = 5.0
 # Pauses between two reads of the row of an attempt that no worker has yet.
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 PAUSE_BEFORE_RETRY_S = 0.2  # after a stream broke
+_MOST_NAMES = 10_000
 _NOT_AT_WORKERS = (NoSuchThing, LogUnavailable)
 
 
@@ -70,6 +71,7 @@ class LogProxy:
         self._archive = archive
         self._workers = workers
         self._channels = channels
+        self._names: dict[int, str] = {}  # of workflows, by instance; they never change
 
     async def view(self, task: TaskInstance, offset: int, limit: int) -> LogPart:
         """Return at most ``limit`` bytes from ``offset``; a negative one counts from the end.
@@ -109,7 +111,7 @@ class LogProxy:
                 yield data
             return
         if start == 0:
-            request = DownloadRequest(log=_ref(task))
+            request = DownloadRequest(log=await self._ref(task))
             async for chunk in self._stream(
                 address, self._channels.logs(address).Download(request)
             ):
@@ -138,7 +140,7 @@ class LogProxy:
                 return  # ended without ever having run
             try:
                 address, _ = await self._ask(task, offset, 1)
-                request = FollowRequest(log=_ref(task), offset=offset)
+                request = FollowRequest(log=await self._ref(task), offset=offset)
                 stream = self._channels.logs(address).Follow(request)
                 async for chunk in self._stream(address, stream):
                     offset = chunk.offset + len(chunk.data)
@@ -160,6 +162,23 @@ class LogProxy:
         """Return if the log can be read or may come. Raises LogUnavailable or NoSuchThing."""
         if task.worker is not None:
             await self.view(task, 0, 1)
+
+    async def _ref(self, task: TaskInstance) -> LogRef:
+        """Return what workers know a log by: the workflow's name is that of the run's version."""
+        instance_id = task.workflow_instance_id
+        if (name := self._names.get(instance_id)) is None:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.instances.get(instance_id)
+                name = (await uow.workflows.spec(found.workflow_id, found.version)).name
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            self._names[instance_id] = name
+        return LogRef(
+            project=task.project,
+            workflow=name,
+            workflow_instance_id=instance_id,
+            task_instance_id=task.id,
+        )
 
     async def _archived(self, task: TaskInstance) -> int | None:
         """Return the bytes of the log in the archive; None: it is not there, or cannot be read."""
@@ -287,7 +306,7 @@ class LogProxy:
     async def _view(
         self, address: str, task: TaskInstance, offset: int, limit: int
     ) -> ViewResponse:
-        request = ViewRequest(log=_ref(task), offset=offset, limit=limit)
+        request = ViewRequest(log=await self._ref(task), offset=offset, limit=limit)
         stub = self._channels.logs(address)
         try:
             return await call(address, stub.View(request, timeout=CALL_TIMEOUT_S))
@@ -316,15 +335,6 @@ def why_deleted(told: Mapping[str, Any], finished_at: datetime, now: datetime) -
 
 def _address(member: MemberInfo) -> str:
     return str(member.data.get("address", ""))
-
-
-def _ref(task: TaskInstance) -> LogRef:
-    return LogRef(
-        project=task.project,
-        workflow=task.workflow,
-        workflow_instance_id=task.workflow_instance_id,
-        task_instance_id=task.id,
-    )
 
 
 def text_of(part: LogPart, *, from_end: bool) -> tuple[str, int, int]:

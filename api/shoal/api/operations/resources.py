@@ -17,7 +17,7 @@ from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
 from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
-from shoal.sql import Database
+from shoal.sql import Database, Recorder
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
 
 log = structlog.get_logger()
@@ -40,12 +40,17 @@ class ResourceFiles:
             raise self._too_large()
 
     async def put(
-        self, project: str, path: str, chunks: AsyncIterator[bytes], expected: int | None
+        self,
+        project: str,
+        path: str,
+        chunks: AsyncIterator[bytes],
+        expected: int | None,
+        recorder: Recorder,
     ) -> tuple[StoredResource, bool]:
         """Store a file; return its newest version, and whether that is a new one.
 
-        ``expected``: see ``Resources.complete``. Raises BodyTooLarge, UploadStalled, StorageError,
-        ResourceRefused.
+        ``expected``: see ``Resources.complete``. ``recorder``: of the entry in the audit.
+        Raises BodyTooLarge, UploadStalled, StorageError, ResourceRefused.
         """
         name = self._storage.new_name(project)
         async with self._database.unit_of_work() as uow:
@@ -63,6 +68,7 @@ class ResourceFiles:
                     most=self._limits.project,
                     expected=expected,
                 )
+                await recorder(uow)
                 is_kept = is_new  # also if it is not known whether the commit was carried out
                 await uow.commit()
             return stored, is_new

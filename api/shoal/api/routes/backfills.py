@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
     BackfillAccepted,
@@ -51,6 +53,14 @@ from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from shoal.sql.statements.reading import leave_out
 
+
+class _Request(StringConvertor):
+    """What can be asked of a backfill; ``/backfills/7/runs`` is another path, without POST."""
+
+    regex = "pause|resume|cancel|retry"
+
+
+register_url_convertor("backfill_request", _Request())
 router = strict_router("backfills")
 
 BackfillId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
@@ -71,10 +81,11 @@ _REQUESTS: Mapping[str, CommandType] = {
         **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="backfill.request")
 async def post_backfill(
     shoal: Shoal,
     caller: Calling,
+    record: Recording,
     body: Annotated[BackfillIn, Body()],
     response: Response,
     dry_run: Annotated[bool, Query(description="Only return the plan.")] = False,
@@ -107,7 +118,7 @@ async def post_backfill(
         caller_id=caller.principal.id,
         detail=body.stored(),
     )
-    command = await accept(shoal, new, response)
+    command = await accept(shoal, new, response, record)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
 
 
@@ -216,15 +227,16 @@ async def list_backfill_runs(
 
 
 @router.post(
-    "/backfills/{backfill_id}/{request}",
+    "/backfills/{backfill_id}/{request:backfill_request}",
     summary="Pause, resume, cancel or retry a backfill",
     status_code=202,
     responses=documented(404, 409),
 )
-@needs(Permission.RUN_OPERATE)
-async def post_request(
+@needs(Permission.RUN_OPERATE, audit="backfill.change")
+async def request_backfill(
     shoal: Shoal,
     caller: Calling,
+    record: Recording,
     backfill_id: BackfillId,
     request: Annotated[Literal["pause", "resume", "cancel", "retry"], Path(examples=["pause"])],
     response: Response,
@@ -248,7 +260,7 @@ async def post_request(
         caller_id=caller.principal.id,
         backfill_id=found.id,
     )
-    return await accept(shoal, new, response)
+    return await accept(shoal, new, response, record)
 
 
 def _plan_out(plan: Plan | None, with_runs: bool) -> PlanOut | None:

@@ -11,9 +11,11 @@ from shoal.api.schemas.schedules import CalendarIn, CalendarOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.sql import UnitOfWork
 
 router = strict_router("calendars")
 
@@ -42,10 +44,16 @@ async def list_calendars(
     "/projects/{project}/calendars/{name}", summary="Show a calendar", responses=documented(404)
 )
 @needs(Permission.PROJECT_READ)
-async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> CalendarOut:
+async def get_calendar(
+    shoal: Shoal, project: ProjectName, name: CalendarName, response: Response
+) -> CalendarOut:
     """One calendar with its days."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return CalendarOut.model_validate(await uow.calendars.get(project, name))
+        return tagged(response, await _stored(uow, project, name))
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> CalendarOut:
+    return CalendarOut.model_validate(await uow.calendars.get(project, name))
 
 
 @router.put(
@@ -53,29 +61,29 @@ async def get_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -
     summary="Make or change a calendar",
     responses={
         201: {"model": CalendarOut, "description": "It is new."},
-        **documented(400, 413, 415),
+        **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="calendar.set")
 async def put_calendar(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     name: NewName,
     body: Annotated[CalendarIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> CalendarOut:
-    """Replaces its days; the project is created if it is missing.
+    """Replaces its days.
 
     A fire time that is planned already does not fire if its day is left out now.
     """
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name), body)
         stored, is_new = await uow.calendars.put(
             project, name, body.days, body.description, shoal.clock()
         )
         await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return CalendarOut.model_validate(stored)
+    return condition.answer(CalendarOut.model_validate(stored), is_new=is_new)
 
 
 @router.delete(
@@ -84,9 +92,13 @@ async def put_calendar(
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
-async def delete_calendar(shoal: Shoal, project: ProjectName, name: CalendarName) -> None:
+@needs(Permission.PROJECT_EDIT, audit="calendar.delete")
+async def delete_calendar(
+    shoal: Shoal, project: ProjectName, name: CalendarName, condition: Condition
+) -> None:
     """Refused while a schedule names it."""
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
         await uow.calendars.delete(project, name)
         await uow.commit()

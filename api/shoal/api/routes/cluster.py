@@ -13,12 +13,13 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import member_ahead_s
 from shoal.api.operations.master_database import database_trouble
 from shoal.api.routes.health import ANSWER_S
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (
     BacklogOut,
     ClusterOut,
     DamagedZnodeOut,
     DatabaseOut,
-    GroupOut,
+    MasterGroupOut,
     MasterOut,
     PartitionOut,
     QueueOut,
@@ -28,6 +29,7 @@ from shoal.api.schemas.platform.cluster import (
     ZooKeeperOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.route import strict_router
 from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
@@ -46,28 +48,28 @@ log = structlog.get_logger()
 
 @router.get("/cluster", summary="Show the cluster")
 @needs(Permission.CLUSTER_READ)
-async def cluster(shoal: Shoal) -> ClusterOut:
+async def get_cluster(shoal: Shoal) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
     owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
-        _queues(shoal),
-        _group(shoal),
-        _work(shoal),
+        queues_of(shoal),
+        group_of(shoal),
+        work_of(shoal),
         quarantine.records(shoal.session),
     )
     # Their ids in the group change with every session; as clients they go by their master ids.
     leader = group.leader.client_id if group.leader else None
     return ClusterOut(
-        masters=_masters(shoal, owners, leader),
-        workers=_workers(shoal),
-        group=GroupOut(
+        masters=masters_of(shoal, owners, leader),
+        workers=workers_of(shoal),
+        group=MasterGroupOut(
             state=group.state.value,
             generation=group.generation,
             leader=leader,
             members=sorted(member.client_id for member in group.members.values()),
         ),
         partitions=[
-            _partition(index, owners.get(index), work) for index in range(shoal.partitions)
+            partition_of(index, owners.get(index), work) for index in range(shoal.partitions)
         ],
         backlog=_backlog(queues, work),
         set_aside=[SetAsideOut(**vars(one)) for one in work.set_aside] if work else [],
@@ -83,7 +85,7 @@ async def cluster(shoal: Shoal) -> ClusterOut:
     )
 
 
-async def _group(shoal: Services) -> GroupMetadata:
+async def group_of(shoal: Services) -> GroupMetadata:
     """Return the masters' group; an empty one while its state is damaged: they repair that."""
     try:
         return await read_group(shoal.session, layout.MASTERS_GROUP)
@@ -93,7 +95,7 @@ async def _group(shoal: Services) -> GroupMetadata:
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """What the database says there is to do; the first two by partition."""
 
     open_instances: Mapping[int, int]
@@ -102,14 +104,14 @@ class _Work:
     set_aside: Sequence[QuarantinedItem]
 
 
-async def _work(shoal: Services) -> _Work | None:
+async def work_of(shoal: Services) -> Work | None:
     """Return what there is to do; None while the database is away: the rest is still of use."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
-            return _Work(
+            return Work(
                 await uow.instance_counts.open(range(shoal.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
@@ -120,15 +122,17 @@ async def _work(shoal: Services) -> _Work | None:
         return None
 
 
-async def _queues(shoal: Services) -> list[QueueOut]:
+async def queues_of(shoal: Services) -> list[QueueOut]:
+    """Return how much waits for the workers of each group."""
     groups = await shoal.queue.groups()
     depths = await asyncio.gather(*(shoal.queue.depth(group) for group in groups))
     return [QueueOut(group=g, depth=d) for g, d in zip(groups, depths, strict=True)]
 
 
-def _masters(
+def masters_of(
     shoal: Services, owners: Mapping[int, OwnerInfo], leader: str | None
 ) -> list[MasterOut]:
+    """Return the live masters by id; ``leader``: the one that leads their group."""
     owned: defaultdict[str, list[int]] = defaultdict(list)
     for index, owner in sorted(owners.items()):
         owned[owner.owner_id].append(index)
@@ -144,7 +148,8 @@ def _masters(
     ]
 
 
-def _workers(shoal: Services) -> list[WorkerOut]:
+def workers_of(shoal: Services) -> list[WorkerOut]:
+    """Return the live workers by id."""
     members = shoal.workers.current()
     found = []
     for member in sorted(members):
@@ -192,7 +197,8 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _partition(index: int, owner: OwnerInfo | None, work: _Work | None) -> PartitionOut:
+def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> PartitionOut:
+    """Return a partition as it is shown."""
     return PartitionOut(
         index=index,
         owner=owner.owner_id if owner else None,
@@ -202,7 +208,7 @@ def _partition(index: int, owner: OwnerInfo | None, work: _Work | None) -> Parti
     )
 
 
-def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | None:
+def _backlog(queues: Sequence[QueueOut], work: Work | None) -> BacklogOut | None:
     if work is None:
         return None
     return BacklogOut(
@@ -216,9 +222,11 @@ def _backlog(queues: Sequence[QueueOut], work: _Work | None) -> BacklogOut | Non
 
 @router.get("/task-types", summary="List task types")
 @needs(Permission.SIGNED_IN)
-async def task_types() -> list[TaskTypeOut]:
+async def list_task_types(limit: Limit = 50, cursor: Cursor = None) -> Page[TaskTypeOut]:
     """The task types that this process can check definitions of, and their parameters."""
-    return [
+    names, following = part_of("task-types", sorted(task_type_names()), str, limit, cursor)
+    items = [
         TaskTypeOut(name=name, params_schema=load_task_type(name).Params.model_json_schema())
-        for name in task_type_names()
+        for name in names
     ]
+    return Page(items=items, next=following)

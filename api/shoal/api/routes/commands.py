@@ -8,6 +8,7 @@ from fastapi import Body, Header, Path, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Record, Recording, action_of_command
 from shoal.api.operations.commanding import check_shape, new_command, same_request
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
@@ -44,10 +45,11 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
     status_code=202,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.RUN_OPERATE)
+@needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_command(
     shoal: Shoal,
     caller: Calling,
+    record: Recording,
     body: Annotated[CommandIn, Body()],
     response: Response,
     idempotency_key: IdempotencyKey = None,
@@ -61,12 +63,15 @@ async def post_command(
     # changes in between, the master that carries the command out judges again.
     async with shoal.database.unit_of_work(read_only=True) as uow:
         new = await new_command(uow, body, key, shoal.partitions, caller)
-    return await accept(shoal, new, response)
+    record.action = action_of_command(body.type)
+    return await accept(shoal, new, response, record)
 
 
-async def accept(shoal: Services, new: NewCommand, response: Response) -> CommandOut:
+async def accept(
+    shoal: Services, new: NewCommand, response: Response, record: Record
+) -> CommandOut:
     """Store a command, or find the one that has its key, and notify the partition's owner."""
-    command, created = await shoal.intake.add(new)
+    command, created = await shoal.intake.add(new, record)
     if not created and not same_request(command, new):
         raise KeyReused(
             f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
@@ -74,6 +79,9 @@ async def accept(shoal: Services, new: NewCommand, response: Response) -> Comman
         )
     shoal.feed.poll_soon()
     response.headers["Location"] = f"/api/v1/commands/{command.id}"
+    response.headers["Retry-After"] = "1"
+    if not created:
+        response.headers["Idempotency-Replayed"] = "true"
     return _out(command)
 
 
@@ -117,6 +125,7 @@ def _out(command: Command) -> CommandOut:
         tasks=None if selection is None else list(selection.tasks),
         mode=None if selection is None else selection.mode,
         task=command.task,
+        labels=dict(command.labels),
         detail=dict(command.detail),
         idempotency_key=command.idempotency_key,
         schedule_id=command.schedule_id,

@@ -18,11 +18,13 @@ from shoal.api.schemas.concurrency import (
 from shoal.api.services import Services, Shoal
 from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.coordination.cluster.notifications import notify
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
+from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.concurrency import SlotUser
 
 log = structlog.get_logger()
@@ -39,7 +41,7 @@ NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def list_groups(
+async def list_concurrency_groups(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConcurrencyGroupOut]:
     """The concurrency groups of a project by name."""
@@ -66,18 +68,25 @@ async def list_groups(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_group(shoal: Shoal, project: ProjectName, name: GroupName) -> ConcurrencyGroupDetail:
+async def get_concurrency_group(
+    shoal: Shoal, project: ProjectName, name: GroupName, response: Response
+) -> ConcurrencyGroupDetail:
     """One group with the attempts that have its slots and those that wait for one."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         group = await uow.concurrency.get(project, name)
         holders = await uow.concurrency.holders(project, name)
         waiters = await uow.concurrency.waiters(project, name)
     with legible("concurrency group", name):
-        return ConcurrencyGroupDetail(
+        detail = ConcurrencyGroupDetail(
             **vars(group),
             holders=shown("task instance", holders, _user, _by_task),
             waiters=shown("task instance", waiters, _user, _by_task),
         )
+    return tagged(response, detail)
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> ConcurrencyGroupOut:
+    return ConcurrencyGroupOut.model_validate(vars(await uow.concurrency.get(project, name)))
 
 
 def _user(user: SlotUser) -> SlotUserOut:
@@ -93,22 +102,24 @@ def _by_task(user: SlotUser) -> int:
     summary="Make or change a concurrency group",
     responses={
         201: {"model": ConcurrencyGroupOut, "description": "It is new."},
-        **documented(400, 413, 415),
+        **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
-async def put_group(
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
+async def put_concurrency_group(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     name: NewName,
     body: Annotated[ConcurrencyGroupIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> ConcurrencyGroupOut:
-    """Sets the number of slots, at once; the project is created if it is missing.
+    """Sets the number of slots, at once.
 
     Fewer slots end nothing: as tasks end, no others start until few enough are left.
     """
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name), body)
         stored, is_new = await uow.concurrency.put(
             project, name, body.slots, body.description, shoal.clock()
         )
@@ -116,9 +127,7 @@ async def put_group(
         await uow.commit()
     if waiting:
         await _notify(shoal, waiting)
-    if is_new:
-        response.status_code = 201
-    return ConcurrencyGroupOut.model_validate(vars(stored))
+    return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
 
 
 async def _notify(shoal: Services, partitions: set[int]) -> None:
@@ -136,9 +145,13 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.PROJECT_EDIT)
-async def delete_group(shoal: Shoal, project: ProjectName, name: GroupName) -> None:
+@needs(Permission.PROJECT_EDIT, audit="concurrency-group.delete")
+async def delete_concurrency_group(
+    shoal: Shoal, project: ProjectName, name: GroupName, condition: Condition
+) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
         await uow.concurrency.delete(project, name)
         await uow.commit()

@@ -7,8 +7,10 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.operations.probing import usable
-from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.operations.rotation import seal
+from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
     DataSourceIn,
@@ -21,7 +23,8 @@ from shoal.api.schemas.project_values import secret_problems
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_name, legible, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -30,6 +33,7 @@ from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import findings, password_problem, secret_of
 from shoal.runtime.vault import password_of_source
+from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 
 router = strict_router("data sources")
@@ -41,9 +45,12 @@ SourceName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
 
 @router.get("/data-source-kinds", summary="List kinds of data sources")
 @needs(Permission.SIGNED_IN)
-async def list_kinds() -> list[DataSourceKindOut]:
+async def list_data_source_kinds(
+    limit: Limit = 50, cursor: Cursor = None
+) -> Page[DataSourceKindOut]:
     """What each kind takes, with the JSON Schema of its options."""
-    return [
+    kinds, following = part_of("data-source-kinds", sorted(KINDS), str, limit, cursor)
+    items = [
         DataSourceKindOut(
             kind=kind,
             title=info.title,
@@ -56,13 +63,14 @@ async def list_kinds() -> list[DataSourceKindOut]:
             credential=info.credential,
             options_schema=options_schema(kind),
         )
-        for kind, info in KINDS.items()
+        for kind, info in ((kind, KINDS[kind]) for kind in kinds)
     ]
+    return Page(items=items, next=following)
 
 
 @router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_sources(
+async def list_data_sources(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[DataSourceOut]:
     """The data sources of a project by name, without those that others share with it."""
@@ -80,10 +88,16 @@ async def list_sources(
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> DataSourceOut:
+async def get_data_source(
+    shoal: Shoal, project: ProjectName, name: SourceName, response: Response
+) -> DataSourceOut:
     """One data source, without its password."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.data_sources.get(project, name)
+        return tagged(response, await _stored(uow, project, name))
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> DataSourceOut:
+    found = await uow.data_sources.get(project, name)
     with legible("data source", name):
         return _out(found)
 
@@ -93,18 +107,18 @@ async def get_source(shoal: Shoal, project: ProjectName, name: SourceName) -> Da
     summary="Make or change a data source",
     responses={
         201: {"model": DataSourceOut, "description": "It is new."},
-        **documented(400, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415),
     },
 )
-@needs(Permission.CONNECTION_EDIT)
-async def put_source(
+@needs(Permission.CONNECTION_EDIT, audit="data-source.set")
+async def put_data_source(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     name: NewSource,
     body: Annotated[DataSourceIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> DataSourceOut:
-    """Replaces everything but a password that the request leaves out; the project is made too.
+    """Replaces everything but a password that the request leaves out.
 
     Tasks that start from now on use it as it is then. A password is kept for the same kind, host
     and port alone: 409 asks for it otherwise.
@@ -112,15 +126,20 @@ async def put_source(
     spec = body.spec
     if wrong := await asyncio.to_thread(findings, spec):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
-    password = await _password(shoal, project, name, body)
-    async with shoal.database.unit_of_work() as uow:
-        stored, is_new = await uow.data_sources.put(project, name, spec, password, shoal.clock())
-        if stored.password and (problem := password_problem(spec)):
-            raise InvalidRequest([FieldError("password", problem)])
-        await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return _out(stored)
+    while True:
+        password, key = await _password(shoal, project, name, body)
+        async with shoal.database.unit_of_work() as uow:
+            if not await uow.sealing.holds(key):
+                continue  # the keys were rotated just now
+            await uow.projects.require(project)
+            await condition.check(lambda: _stored(uow, project, name), spec)
+            stored, is_new = await uow.data_sources.put(
+                project, name, spec, password, shoal.clock()
+            )
+            if stored.password and (problem := password_problem(spec)):
+                raise InvalidRequest([FieldError("password", problem)])
+            await uow.commit()
+        return condition.answer(_out(stored), is_new=is_new)
 
 
 @router.delete(
@@ -129,10 +148,14 @@ async def put_source(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.CONNECTION_EDIT)
-async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) -> None:
+@needs(Permission.CONNECTION_EDIT, audit="data-source.delete")
+async def delete_data_source(
+    shoal: Shoal, project: ProjectName, name: SourceName, condition: Condition
+) -> None:
     """Tasks that name it fail from now on, with the reason."""
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
         await uow.data_sources.delete(project, name)
         await uow.commit()
 
@@ -142,14 +165,19 @@ async def delete_source(shoal: Shoal, project: ProjectName, name: SourceName) ->
     summary="Try a data source",
     responses=documented(400, 404, 413, 415, 503),
 )
-@needs(Permission.CONNECTION_EDIT)
-async def test_source(
-    shoal: Shoal, project: ProjectName, name: SourceName, body: Annotated[ProbeIn, Body()]
+@needs(Permission.CONNECTION_EDIT, audit="data-source.try")
+async def test_data_source(
+    shoal: Shoal,
+    record: Recording,
+    project: ProjectName,
+    name: SourceName,
+    body: Annotated[ProbeIn, Body()],
 ) -> ProbeOut:
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         ciphertexts = await uow.secrets.ciphertexts(project)
+    record.note()  # nothing is changed, but the password is used
     source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
     return ProbeOut.model_validate(
         await shoal.prober.probe(source, body.worker_group), from_attributes=True
@@ -158,19 +186,23 @@ async def test_source(
 
 async def _password(
     shoal: Services, project: str, name: str, body: DataSourceIn
-) -> StoredPassword | None:
-    """Return the password to be stored; None keeps the one that is there."""
-    if body.keeps_password:
-        return None
-    if body.password is None:
-        return StoredPassword()
+) -> tuple[StoredPassword | None, str | None]:
+    """Return the password to be stored, None keeps the one that is there; and its key: ``seal``."""
+    if body.keeps_password or body.password is None:
+        return None if body.keeps_password else StoredPassword(), await _primary(shoal)
     value = body.password.get_secret_value()
     if problems := list(_problems(value)):
         raise InvalidRequest([FieldError("password", problem) for problem in problems])
     if (secret := secret_of(value)) is not None:
-        return StoredPassword(secret=secret)
+        return StoredPassword(secret=secret), await _primary(shoal)
     bound = password_of_source(name)
-    return StoredPassword(await asyncio.to_thread(shoal.vault.seal, project, bound, value))
+    ciphertext, key = await seal(shoal.database, shoal.vault, project, bound, value)
+    return StoredPassword(ciphertext), key
+
+
+async def _primary(shoal: Services) -> str | None:
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return (await uow.sealing.state()).primary
 
 
 def _problems(value: str) -> Iterator[str]:

@@ -12,11 +12,13 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.environments import findings, name_problem
 from shoal.core.definition.fields import NAME_PATTERN
+from shoal.sql import UnitOfWork
 from shoal.sql.repositories.definitions.environments import StoredEnvironment
 
 router = strict_router("environments")
@@ -44,14 +46,18 @@ async def list_environments(
 @router.get("/environments/{name}", summary="Show an environment", responses=documented(404))
 @needs(Permission.SIGNED_IN)
 async def get_environment(
-    shoal: Shoal, caller: Calling, name: EnvironmentName
+    shoal: Shoal, caller: Calling, name: EnvironmentName, response: Response
 ) -> EnvironmentDetail:
     """One environment, and the workflows that name it, as far as the caller may see them."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.environments.get(name)
         users = await uow.environments.users_of(name, visible=caller.visible)
     with legible("environment", name):
-        return EnvironmentDetail(**_out(found).model_dump(), workflows=users)
+        return tagged(response, EnvironmentDetail(**_out(found).model_dump(), workflows=users))
+
+
+async def _stored(uow: UnitOfWork, name: str) -> EnvironmentOut:
+    return _out(await uow.environments.hold(name))
 
 
 @router.put(
@@ -62,12 +68,12 @@ async def get_environment(
         **documented(400, 409, 413, 415),
     },
 )
-@needs(Permission.ENVIRONMENT_EDIT)
+@needs(Permission.ENVIRONMENT_EDIT, audit="environment.set")
 async def put_environment(
     shoal: Shoal,
     name: NewEnvironment,
     body: Annotated[EnvironmentIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> EnvironmentOut:
     """Replaces everything. Tasks that start from now on have it as it is then.
 
@@ -80,11 +86,10 @@ async def put_environment(
     if wrong:
         raise InvalidRequest(wrong)
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _stored(uow, name), spec)
         stored, is_new = await uow.environments.put(name, spec, shoal.clock())
         await uow.commit()
-    if is_new:
-        response.status_code = 201
-    return _out(stored)
+    return condition.answer(_out(stored), is_new=is_new)
 
 
 @router.delete(
@@ -93,13 +98,14 @@ async def put_environment(
     status_code=204,
     responses=documented(404, 409),
 )
-@needs(Permission.ENVIRONMENT_EDIT)
-async def delete_environment(shoal: Shoal, name: EnvironmentName) -> None:
+@needs(Permission.ENVIRONMENT_EDIT, audit="environment.delete")
+async def delete_environment(shoal: Shoal, name: EnvironmentName, condition: Condition) -> None:
     """Refused while the newest version of a workflow names it; the problem lists them.
 
     Tasks of older versions that are still run, and name it, fail from now on.
     """
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _stored(uow, name))
         await uow.environments.delete(name)
         await uow.commit()
 

@@ -45,7 +45,7 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
     },
 )
 @needs(Permission.SIGNED_IN)
-async def events(
+async def follow_events(
     shoal: Shoal,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
@@ -58,9 +58,11 @@ async def events(
 ) -> EventStream:
     """What happens, as it is committed.
 
-    Events are `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
+    `reset` says that some events are not kept any more: read the present state anew. Events are
+    `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
-    `workflow.published`.
+    `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
+    `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
     and comes back with Last-Event-ID, as browsers do by themselves.
@@ -108,6 +110,9 @@ async def _events(shoal: Services, wants: _Wants, after: int | None) -> AsyncGen
     async with shoal.feed.subscribe(wants) as subscription:
         yield b""
         if after is not None:
+            if (start := await _history_gone(shoal, after, subscription.position)) is not None:
+                yield _encoded(_reset(shoal, start))
+                after = start
             async with aclosing(_missed(shoal, wants, after, subscription.position)) as missed:
                 async for event in missed:
                     yield _encoded(event)
@@ -115,6 +120,24 @@ async def _events(shoal: Services, wants: _Wants, after: int | None) -> AsyncGen
             yield _encoded(event)
         if subscription.too_slow:
             yield comment("too many unread events; connect again with Last-Event-ID")
+
+
+async def _history_gone(shoal: Services, after: int, newest: int) -> int | None:
+    """Return behind which event the history goes on if some behind ``after`` may be missing.
+
+    None: nothing is. Old events are purged; an id beyond the newest is of another database.
+    """
+    if after > newest:
+        return newest
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        oldest = await uow.events.oldest_id()
+    kept_behind = newest if oldest is None else oldest - 1
+    return kept_behind if 0 < after < kept_behind else None
+
+
+def _reset(shoal: Services, start: int) -> ChangeEvent:
+    """The event that says so. Its id is the one to go on from."""
+    return ChangeEvent(start, shoal.clock(), "reset", "", None, None, {"after": start})
 
 
 async def _missed(

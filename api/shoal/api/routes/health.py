@@ -10,7 +10,7 @@ from shoal.api.operations.master_database import troubles
 from shoal.api.schemas.platform.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.api.web.route import BoundedRoute, strict_router
 from shoal.coordination import quarantine
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
@@ -21,19 +21,19 @@ ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known 
 NAMED = 10  # partitions
 
 # The only route without a token: it says nothing but that the process answers.
-public = APIRouter(tags=["health"], responses=documented(500))
+public = APIRouter(route_class=BoundedRoute, tags=["health"], responses=documented(422, 500))
 router = strict_router("health")
 
 
 @public.get("/health/live", summary="Is the process there?")
-async def live() -> Live:
+async def get_liveness() -> Live:
     """Answers as long as the process does; for supervisors. Needs no token."""
     return Live()
 
 
 @router.get("/health", summary="State of the cluster")
 @needs(Permission.SIGNED_IN)
-async def health(shoal: Shoal) -> Health:
+async def get_health(shoal: Shoal) -> Health:
     """Says what works; the HTTP status is 200 in any case."""
     return await _look(shoal)
 
@@ -44,7 +44,7 @@ async def health(shoal: Shoal) -> Health:
     responses={503: {"model": Health, "description": "Database or ZooKeeper cannot be reached."}},
 )
 @needs(Permission.SIGNED_IN)
-async def ready(shoal: Shoal, response: Response) -> Health:
+async def get_readiness(shoal: Shoal, response: Response) -> Health:
     """As /health, with the HTTP status 503 while the database or ZooKeeper is away."""
     found = await _look(shoal)
     if not (found.checks.database.ok and found.checks.zookeeper.ok):

@@ -6,15 +6,20 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
-from shoal.api.routes.projects import NewName, ProjectName
-from shoal.api.schemas.project_values import ParameterIn, ParametersOut
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.project_values import ParameterIn, ParameterOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
+from shoal.api.web.paging import Cursor, Limit, part_of
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import definition_problem
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 
 router = strict_router("project parameters")
 
@@ -25,45 +30,67 @@ ParameterName = Annotated[str, Path(max_length=100, examples=["bucket"])]
 
 @router.get(_OF_PROJECT, summary="List a project's parameters", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_parameters(shoal: Shoal, project: ProjectName) -> ParametersOut:
-    """All parameters of a project."""
+async def list_parameters(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ParameterOut]:
+    """The parameters of a project by name."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.projects.parameters(project)
-    return ParametersOut(parameters=dict(found))
+    items, following = part_of("parameters", sorted(found), str, limit, cursor)
+    return Page(
+        items=[ParameterOut(project=project, name=name, value=found[name]) for name in items],
+        next=following,
+    )
+
+
+@router.get(
+    _OF_PROJECT + "/{name}", summary="Show a project's parameter", responses=documented(404)
+)
+@needs(Permission.PROJECT_READ)
+async def get_parameter(
+    shoal: Shoal, project: ProjectName, name: ParameterName, response: Response
+) -> ParameterOut:
+    """One parameter of a project."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return tagged(response, await _stored(uow, project, name))
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> ParameterOut:
+    found = await uow.projects.parameters(project)
+    if name not in found:
+        raise NotFound("parameter", f"{project}/{name}")
+    return ParameterOut(project=project, name=name, value=found[name])
 
 
 @router.put(
     _OF_PROJECT + "/{name}",
     summary="Set a project's parameter",
     responses={
-        201: {"model": ParametersOut, "description": "It is new."},
-        **documented(400, 413, 415),
+        201: {"model": ParameterOut, "description": "It is new."},
+        **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="parameter.set")
 async def put_parameter(
     shoal: Shoal,
-    project: NewName,
+    project: ProjectName,
     name: NewParameter,
     body: Annotated[ParameterIn, Body()],
-    response: Response,
-) -> ParametersOut:
-    """Runs that have started keep the value they started with.
-
-    The project is created if it is missing and the caller may make projects.
-    """
+    condition: Condition,
+) -> ParameterOut:
+    """Runs that have started keep the value they started with."""
     if problem := await asyncio.to_thread(definition_problem, name, body.value):
         raise InvalidRequest([FieldError("value", problem)])
     async with shoal.database.unit_of_work() as uow:
-        await uow.projects.ensure(project, shoal.clock())
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name), body)
         known = await uow.projects.change_parameter(project, name, body.value)
         found = await uow.projects.parameters(project)
         if twins := [n for n in found if n.upper() == name.upper() and n != name]:
             raise InvalidRequest([FieldError("name", f"differs from {twins[0]!r} only in case")])
         await uow.commit()
-    if not known:
-        response.status_code = 201
-    return ParametersOut(parameters=dict(found))
+    stored = ParameterOut(project=project, name=name, value=body.value)
+    return condition.answer(stored, is_new=not known)
 
 
 @router.delete(
@@ -72,10 +99,14 @@ async def put_parameter(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
-async def delete_parameter(shoal: Shoal, project: ProjectName, name: ParameterName) -> None:
+@needs(Permission.PROJECT_EDIT, audit="parameter.delete")
+async def delete_parameter(
+    shoal: Shoal, project: ProjectName, name: ParameterName, condition: Condition
+) -> None:
     """Tasks that start from now on do not see it any more, but for those of earlier runs."""
     async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
         if not await uow.projects.change_parameter(project, name, None):
             raise NoSuchThing(f"project {project} has no parameter {name}")
         await uow.commit()

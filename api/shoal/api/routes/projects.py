@@ -11,10 +11,12 @@ from shoal.api.schemas.definitions import ProjectIn, ProjectOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
 router = strict_router("projects")
@@ -43,10 +45,14 @@ async def list_projects(
 
 @router.get("/projects/{project}", summary="Show a project", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
+async def get_project(shoal: Shoal, project: ProjectName, response: Response) -> ProjectOut:
     """One project."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return ProjectOut.model_validate(await uow.projects.get(project))
+        return tagged(response, ProjectOut.model_validate(await uow.projects.get(project)))
+
+
+async def _held(uow: UnitOfWork, project: str) -> ProjectOut:
+    return ProjectOut.model_validate(await uow.projects.require(project))
 
 
 @router.put(
@@ -57,18 +63,20 @@ async def get_project(shoal: Shoal, project: ProjectName) -> ProjectOut:
         **documented(400, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, project_may_be_missing=True, audit="project.set")
 async def put_project(
-    shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], response: Response
+    shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], condition: Condition
 ) -> ProjectOut:
-    """Sets the description; the project is created if it is missing."""
+    """Sets the description; the project is created if it is missing. Nothing else creates one."""
+    is_new = False
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _held(uow, project), body)
         try:
             await uow.projects.get(project)
         except NotFound:
-            response.status_code = 201
+            is_new = True
         await uow.projects.ensure(project, shoal.clock())
         await uow.projects.set_description(project, body.description)
         stored = await uow.projects.get(project)
         await uow.commit()
-    return ProjectOut.model_validate(stored)
+    return condition.answer(ProjectOut.model_validate(stored), is_new=is_new)

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query
+from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
-from shoal.api.web.paging import MAX_ID
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -28,8 +29,10 @@ PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
     status_code=202,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.HISTORY_PURGE)
-async def post_purge(shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Body()]) -> PurgeOut:
+@needs(Permission.HISTORY_PURGE, audit="purge.request")
+async def post_purge(
+    shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Body()], response: Response
+) -> PurgeOut:
     """Stores the request durably; each master sees to its own partitions within seconds.
 
     What is not finished, or needed by something that is not, stays, and so do the newest
@@ -46,6 +49,8 @@ async def post_purge(shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Bod
         )
         purge = await uow.purges.add(new, shoal.partitions, now)
         await uow.commit()
+    response.headers["Location"] = f"/api/v1/purges/{purge.id}"
+    response.headers["Retry-After"] = "1"
     return _out(purge)
 
 
@@ -61,12 +66,16 @@ async def _workflow(uow: UnitOfWork, body: PurgeIn) -> int | None:
 
 @router.get("/purges", summary="List purges")
 @needs(Permission.HISTORY_PURGE)
-async def list_purges(
-    shoal: Shoal, limit: Annotated[int, Query(ge=1, le=100, description="How many at most.")] = 20
-) -> list[PurgeOut]:
-    """The newest purges, newest first. They are forgotten after 30 days."""
+async def list_purges(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[PurgeOut]:
+    """Purges, newest first. They are forgotten after 30 days."""
+    before = before_id("purges", cursor)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return shown("purge", await uow.purges.list(limit), _out, by_id)
+        found = await uow.purges.list(limit + 1, before)
+    items, more = page(found, limit)
+    return Page(
+        items=shown("purge", items, _out, by_id),
+        next=encode_cursor("purges", items[-1].id) if more else None,
+    )
 
 
 @router.get("/purges/{purge_id}", summary="Show a purge", responses=documented(404))
@@ -79,7 +88,7 @@ async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
 
 @router.get("/stores", summary="Show how large the history is")
 @needs(Permission.CLUSTER_READ)
-async def stores(shoal: Shoal) -> StoresOut:
+async def get_stores(shoal: Shoal) -> StoresOut:
     """Rows and bytes of each table, as the database estimates them without counting."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.sizes.read()

@@ -7,7 +7,8 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from shoal.api.access.guard import needs
-from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.access.recording import Recording
+from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
 from shoal.api.services import Shoal
@@ -75,7 +76,7 @@ async def get_resource(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def list_versions(
+async def list_resource_versions(
     shoal: Shoal, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceOut]:
     """The versions of a file, the newest first; those of a deleted file too, for a while."""
@@ -97,14 +98,15 @@ async def list_versions(
     summary="Upload a resource",
     responses={
         201: {"model": ResourceOut, "description": "It is a new version."},
-        **documented(408, 409, 413),
+        **documented(404, 408, 409, 413),
     },
     openapi_extra={"requestBody": {"required": True, "content": _CONTENT}},
 )
-@needs(Permission.PROJECT_EDIT)
-async def put_content(
+@needs(Permission.PROJECT_EDIT, audit="resource.set")
+async def upload_resource(
     shoal: Shoal,
-    project: NewName,
+    record: Recording,
+    project: ProjectName,
     path: FilePath,
     request: Request,
     response: Response,
@@ -117,7 +119,7 @@ async def put_content(
         ),
     ] = None,
 ) -> ResourceOut:
-    """The body is the file, byte for byte. The project is made too.
+    """The body is the file, byte for byte.
 
     The same content as that of the newest version makes no new one. Runs that start from now on
     use it; those that have started go on with what they began with.
@@ -125,7 +127,9 @@ async def put_content(
     if problem := path_problem(path):
         raise InvalidRequest([FieldError("path", problem)])
     shoal.resources.check_size(request.headers.get("content-length", ""))
-    stored, is_new = await shoal.resources.put(project, path, request.stream(), expected_version)
+    stored, is_new = await shoal.resources.put(
+        project, path, request.stream(), expected_version, record
+    )
     if is_new:
         response.status_code = 201
     return ResourceOut.model_validate(stored)
@@ -141,7 +145,7 @@ async def put_content(
     },
 )
 @needs(Permission.PROJECT_READ)
-async def get_content(
+async def download_resource(
     shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
 ) -> Response:
     """The content of a version of a file."""
@@ -166,7 +170,7 @@ async def get_content(
     summary="Delete a resource",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_EDIT)
+@needs(Permission.PROJECT_EDIT, audit="resource.delete")
 async def delete_resource(shoal: Shoal, project: ProjectName, path: FilePath) -> DeletedOut:
     """Deletes a file; with a slash at the end of the path, all files below the folder.
 

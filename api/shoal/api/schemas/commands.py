@@ -7,8 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
+from shoal.api.web.paging import MAX_ID
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
+from shoal.core.definition.labels import Labels
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
@@ -37,7 +39,7 @@ _INSTANCE = frozenset({"instance_id"})
 _FIELDS: Mapping[CommandType, frozenset[str]] = {
     CommandType.START: frozenset(
         {"project", "workflow", "version", "parameters", "logical_time", "priority"}
-        | {"tasks", "mode"}
+        | {"tasks", "mode", "labels"}
     ),
     CommandType.RERUN: _INSTANCE,
     CommandType.PAUSE: _INSTANCE,
@@ -83,7 +85,7 @@ class CommandIn(Strict):
         default=None, ge=1, le=2**31 - 1, description="START: null is the newest one."
     )
     instance_id: StrictInt | None = Field(
-        default=None, ge=1, description="All but START: the instance it is about."
+        default=None, ge=1, le=MAX_ID, description="All but START: the instance it is about."
     )
     tasks: list[str] | None = Field(
         default=None,
@@ -101,6 +103,7 @@ class CommandIn(Strict):
     task_instance_id: StrictInt | None = Field(
         default=None,
         ge=1,
+        le=MAX_ID,
         description="KILL_TASK, FORCE_SUCCESS: instead of `instance_id` and `task`; the task's "
         "newest attempt.",
     )
@@ -119,6 +122,9 @@ class CommandIn(Strict):
     )
     priority: PriorityName | None = Field(
         default=None, description="START: null is the workflow's own."
+    )
+    labels: Labels = Field(
+        default={}, description="START: of the run, beside those of the workflow, and before them."
     )
     idempotency_key: str | None = Field(
         default=None,
@@ -170,6 +176,54 @@ class CommandIn(Strict):
         return None if value is None else Priority.read(value).name
 
 
+def schemas_by_type(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each type of command, by its name, from that of ``CommandIn``."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind, fields in _FIELDS.items():
+        always = {*_required(kind, set()), *(fields & {"task_instance_id"})}
+        properties = {
+            name: {"type": "string", "const": kind.value}
+            if name == "type"
+            else _not_null(inner)
+            if name in always
+            else inner
+            for name, inner in schema["properties"].items()
+            if name in fields | _OF_EVERY_TYPE
+        }
+        one: dict[str, Any] = {
+            "title": name_of_schema(kind),
+            "description": f"A request to {kind.value.lower().replace('_', ' ')}.",
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties,
+            "required": ["type", *_required(kind, {"task_instance_id"})],
+        }
+        if "task_instance_id" in fields:
+            by_name = _required(kind, set())
+            one["oneOf"] = [
+                {"required": ["task_instance_id"], "not": _any_of(by_name)},
+                {"required": [*by_name], "not": _any_of(["task_instance_id"])},
+            ]
+        found[kind.value] = one
+    return found
+
+
+def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field that has to be given."""
+    [given] = [one for one in schema["anyOf"] if one.get("type") != "null"]
+    said = {name: one for name, one in schema.items() if name not in ("anyOf", "default")}
+    return {**said, **given}
+
+
+def _any_of(names: Sequence[str]) -> dict[str, Any]:
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def name_of_schema(kind: CommandType) -> str:
+    """Return what the schema of a type of command is called: RERUN_TASKS is RerunTasksCommand."""
+    return "".join(word.capitalize() for word in kind.value.split("_")) + "Command"
+
+
 def _required(kind: CommandType, given: set[str]) -> Sequence[str]:
     match kind:
         case CommandType.START:
@@ -200,6 +254,7 @@ class CommandOut(BaseModel):
             "tasks": None,
             "mode": None,
             "task": None,
+            "labels": {},
             "detail": {},
             "idempotency_key": "6f1c1d2e",
             "schedule_id": None,
@@ -225,6 +280,7 @@ class CommandOut(BaseModel):
     tasks: list[str] | None = Field(description="The chosen tasks; null: all.")
     mode: SelectionMode | None = Field(description="What goes with `tasks`.")
     task: str | None = Field(description="Of KILL_TASK and FORCE_SUCCESS.")
+    labels: dict[str, str] = Field(description="That START has named.")
     detail: dict[str, Any] = Field(description="What only this type has, such as a reason.")
     idempotency_key: str
     schedule_id: int | None

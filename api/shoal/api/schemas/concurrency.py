@@ -1,6 +1,7 @@
 """Concurrency groups."""
 
 from datetime import datetime
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
@@ -33,6 +34,7 @@ class ConcurrencyGroupOut(BaseModel):
     """How many tasks that name the group may be at work at once."""
 
     model_config = example(_GROUP)
+    uncounted: ClassVar[frozenset[str]] = frozenset({"taken", "waiting"})
 
     project: str
     name: str
@@ -61,6 +63,7 @@ class ConcurrencyGroupDetail(ConcurrencyGroupOut):
     """A group with the tasks that use it, up to 100 of each kind."""
 
     model_config = example({**_GROUP, "holders": [_HOLDER], "waiters": [_WAITER]})
+    uncounted = ConcurrencyGroupOut.uncounted | {"holders", "waiters"}
 
     holders: list[SlotUserOut] = Field(description="Who has a slot, the longest first.")
     waiters: list[SlotUserOut] = Field(description="In the order in which they get one.")

@@ -1,11 +1,11 @@
 """Projects, workflows and their versions."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shoal.api.operations.diff import Op
+from shoal.api.operations.authoring.diff import Op
 from shoal.api.schemas.common import TIME, Strict, example
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -18,6 +18,7 @@ class ProjectOut(BaseModel):
     """A name space of workflows."""
 
     model_config = example(_PROJECT)
+    uncounted: ClassVar[frozenset[str]] = frozenset({"workflows"})
 
     name: str
     description: str
@@ -39,11 +40,13 @@ _WORKFLOW = {
     "project": "flights",
     "name": "daily",
     "description": "A day of departures",
+    "labels": {"team": "flights"},
     "version": 4,
     "digest": DIGEST,
     "tasks": 5,
     "created_at": TIME,
     "updated_at": TIME,
+    "archived_at": None,
 }
 DEFINITION: dict[str, Any] = {
     "name": "daily",
@@ -71,11 +74,13 @@ class WorkflowOut(BaseModel):
     project: str
     name: str
     description: str
+    labels: dict[str, str]
     version: int = Field(description="Number of the newest version.")
     digest: str = Field(description="SHA-256 of the newest definition.")
     tasks: int = Field(description="How many tasks the newest version has.")
     created_at: datetime
     updated_at: datetime
+    archived_at: datetime | None = Field(description="Since when nothing starts; null: it is used.")
 
 
 class WorkflowDetail(WorkflowOut):
@@ -86,7 +91,7 @@ class WorkflowDetail(WorkflowOut):
     definition: dict[str, Any] = Field(description="The definition without default values.")
 
 
-_VERSION = {"version": 4, "digest": DIGEST, "created_at": TIME}
+_VERSION = {"version": 4, "digest": DIGEST, "created_at": TIME, "published_by": "ada"}
 
 
 class VersionOut(BaseModel):
@@ -97,17 +102,25 @@ class VersionOut(BaseModel):
     version: int
     digest: str
     created_at: datetime
+    published_by: str | None = Field(description="Null: it was not noted yet.")
 
 
 class VersionDetail(VersionOut):
     """One published version with its definition; it never changes."""
 
     model_config = example(
-        {"project": "flights", "name": "daily", **_VERSION, "definition": DEFINITION}
+        {
+            "project": "flights",
+            "name": "daily",
+            **_VERSION,
+            "source": None,
+            "definition": DEFINITION,
+        }
     )
 
     project: str
     name: str
+    source: str | None = Field(description="The YAML that it was published from, if it was.")
     definition: dict[str, Any] = Field(description="The definition without default values.")
 
 

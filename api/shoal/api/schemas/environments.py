@@ -1,7 +1,7 @@
 """Environments of the cluster."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,6 +38,7 @@ class EnvironmentDetail(EnvironmentOut):
     """An environment, and who names it."""
 
     model_config = example({**_ENVIRONMENT, "workflows": ["flights/daily"]})
+    uncounted: ClassVar[frozenset[str]] = frozenset({"workflows"})
 
     workflows: list[str] = Field(
         description="PROJECT/NAME of those whose newest version names it: it cannot be deleted."

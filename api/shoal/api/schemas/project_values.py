@@ -14,12 +14,14 @@ LONGEST_SECRET = 32 * 1024  # bytes: it becomes an environment variable
 LONGEST_VALUE = 1024 * 1024  # characters
 
 
-class ParametersOut(BaseModel):
-    """The parameters of a project."""
+class ParameterOut(BaseModel):
+    """One parameter of a project."""
 
-    model_config = example({"parameters": {"bucket": "s3://flights", "day": "$[yyyyMMdd-1]"}})
+    model_config = example({"project": "flights", "name": "bucket", "value": "s3://flights"})
 
-    parameters: dict[str, str] = Field(description="Definitions: placeholders are not rendered.")
+    project: str
+    name: str
+    value: str = Field(description="A definition: placeholders are not rendered.")
 
 
 class ParameterIn(Strict):

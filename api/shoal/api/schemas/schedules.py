@@ -30,6 +30,7 @@ _SCHEDULE = {
     "calendar": "holidays",
     "missed": "last",
     "missed_window": 3600.0,
+    "paused_at": None,
     "next_fire_at": "2026-11-22T05:00:00Z",
     "next_fire_times": ["2026-11-22T05:00:00Z", "2026-11-23T05:00:00Z"],
 }
@@ -63,6 +64,7 @@ class ScheduleOut(BaseModel):
         description="What becomes of fire times that passed while no master could fire them."
     )
     missed_window: float | None = Field(description="Seconds; older ones are not made up for.")
+    paused_at: datetime | None = Field(description="Since when it is paused by request.")
     next_fire_at: datetime | None = Field(description="Null: it does not fire any more.")
     next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")
 

@@ -64,7 +64,8 @@ def _operation(
     for media_type, media in operation.get("requestBody", {}).get("content", {}).items():
         yield f"<h4>Request <code>{escape(media_type)}</code></h4>"
         yield _example(description, media)
-    for status, response in operation["responses"].items():
+    for status, given in operation["responses"].items():
+        response = resolve(description, given)
         yield f"<h4>{escape(status)} <span class='quiet'>{_inline(response['description'])}</span>"
         yield "</h4>"
         if status.startswith("2"):

@@ -14,6 +14,8 @@
     │   ├── UploadStalled          408  no byte of a file came for long
     │   ├── KeyReused              422  the idempotency key belongs to another request
     │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
+    │   ├── PreconditionFailed     412  the state is not the one that the request is about
+    │   ├── PreconditionMissing    428  the request does not say about which state it is
     │   ├── BodyTooLarge           413
     │   ├── NotJson                415  the body is of another media type
     │   ├── RangeNotSatisfiable    416
@@ -30,10 +32,11 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from shoal.core.errors import ShoalError
 
@@ -68,6 +71,7 @@ class ApiError(ShoalError):
     """An answer. The text becomes the problem's detail, so it never holds a secret."""
 
     kind: ClassVar[Kind] = INTERNAL
+    members: Mapping[str, Any] = MappingProxyType({})  # what its document has besides
 
     def __init__(
         self,
@@ -127,6 +131,30 @@ class NotNewestAttempt(ApiError):
     kind = Kind(
         HTTPStatus.CONFLICT, "not-newest-attempt", "Another attempt of the task has followed"
     )
+
+
+class PreconditionFailed(ApiError):
+    kind = Kind(HTTPStatus.PRECONDITION_FAILED, "precondition-failed", "The state is another one")
+
+    def __init__(
+        self,
+        detail: str,
+        current: Mapping[str, Any] | None = None,
+        changes: Sequence[Any] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail, headers=headers)
+        self.members = {"current": current, "changes": [asdict(change) for change in changes]}
+
+
+class PreconditionMissing(ApiError):
+    kind = Kind(
+        HTTPStatus.PRECONDITION_REQUIRED, "precondition-required", "Which state is it about?"
+    )
+
+
+class PreviewOutdated(ApiError):
+    kind = Kind(HTTPStatus.PRECONDITION_FAILED, "preview-outdated", "The preview is outdated")
 
 
 class BodyTooLarge(ApiError):

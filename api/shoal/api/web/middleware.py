@@ -1,5 +1,10 @@
-"""What every exchange has, whatever its route: safe headers, a log line, no stack trace."""
+"""What every exchange has, whatever its route: an id, safe headers, a log line, no stack trace.
 
+HEAD is here, too: it is GET without the content, on every route.
+"""
+
+import re
+import secrets
 import time
 
 import structlog
@@ -28,11 +33,19 @@ SAFE_HEADERS = {
 _OVER_TLS = {"Strict-Transport-Security": "max-age=31536000"}
 
 
+REQUEST_ID = "X-Request-Id"
+_GOOD_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")  # of proxies and tracers; one word of a log
+
+
 class StreamBroken(Exception):
     """A response cannot be completed; the connection is cut so that the client notices.
 
     The raiser has logged the reason.
     """
+
+
+class _HeadSent(Exception):
+    """All that HEAD asks for is on its way."""
 
 
 class Exchange:
@@ -50,6 +63,8 @@ class Exchange:
             return
         started_s = time.monotonic()
         status = 0
+        request = Request(scope, receive)
+        request.state.request_id = request_id = _id_of(request)
 
         async def send_safely(message: Message) -> None:
             nonlocal status
@@ -58,27 +73,60 @@ class Exchange:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
+                headers[REQUEST_ID] = request_id
             await send(message)
 
-        request = Request(scope, receive)
-        try:
-            check_host(request, self._names)
-        except UnknownHost as error:
-            response = problem_response(request, error.kind, str(error))
-            await response(scope, receive, send_safely)
-            return
-        try:
-            await self._app(scope, receive, send_safely)
-        except StreamBroken:
-            pass
-        except Exception as error:  # noqa: BLE001  # outermost: every unforeseen error ends here
-            response = unexpected(request, error)
-            if not status:
-                await response(scope, receive, send_safely)
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            await self._serve(request, send_safely)
         log.debug(
             "request",
+            request_id=request_id,
             method=request.method,
             path=request.url.path,
             status=status,
             seconds=round(time.monotonic() - started_s, 4),
         )
+
+    async def _serve(self, request: Request, send: Send) -> None:
+        """Answer one request, whatever happens."""
+        began = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            check_host(request, self._names)
+        except UnknownHost as error:
+            response = problem_response(request, error.kind, str(error))
+            await response(request.scope, request.receive, send)
+            return
+        is_head = request.method == "HEAD"
+        scope = {**request.scope, "method": "GET"} if is_head else request.scope
+        try:
+            await self._app(scope, request.receive, _head_alone(send_on) if is_head else send_on)
+        except (StreamBroken, _HeadSent):
+            pass
+        except Exception as error:  # noqa: BLE001  # outermost: every unforeseen error ends here
+            response = unexpected(request, error)
+            if not began:
+                await response(request.scope, request.receive, send)
+
+
+def _head_alone(send: Send) -> Send:
+    """Return what sends a head without its content, and ends what goes on and on."""
+
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            raise _HeadSent
+        await send(message)
+
+    return send_head
+
+
+def _id_of(request: Request) -> str:
+    """Return the id that the caller has given a request, if it is one; else a new one."""
+    given = request.headers.get(REQUEST_ID, "")
+    return given if _GOOD_ID.fullmatch(given) else secrets.token_hex(8)

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
@@ -19,7 +20,11 @@ Limit = Annotated[
 ]
 Cursor = Annotated[
     str | None,
-    Query(max_length=1000, description="`next` of the page before; without it the first page."),
+    Query(
+        max_length=1000,
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
+        description="`next` of the page before; without it the first page.",
+    ),
 ]
 
 
@@ -36,11 +41,7 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
     """
     if cursor is None:
         return None
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        content = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
-        content = None
+    content = _content(cursor)
     if (
         not isinstance(content, list)
         or content[:1] != [kind]
@@ -51,9 +52,47 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
     return tuple(content[1:])
 
 
+def _content(cursor: str) -> Any:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+
+
+def part_of(
+    kind: str,
+    items: Iterable[T],
+    key: Callable[[T], str | int],
+    limit: int,
+    cursor: str | None,
+    *,
+    falling: bool = False,
+) -> tuple[list[T], str | None]:
+    """Return a page of what is read as a whole, since it is never much, and the next cursor.
+
+    ``items`` come in the order of ``key``, which is different for each; ``falling``: downwards.
+    """
+    whole = list(items)
+    position = decode_cursor(kind, cursor, type(key(whole[0])) if whole else _type_in(cursor))
+    if position is not None:
+        start = position[0]
+        whole = [one for one in whole if (key(one) < start if falling else key(one) > start)]
+    some, more = page(whole, limit)
+    return some, encode_cursor(kind, key(some[-1])) if more else None
+
+
+def _type_in(cursor: str | None) -> type:
+    """Return the type of what a cursor of an empty list holds: any list may have become empty."""
+    content = _content(cursor or "")
+    return int if isinstance(content, list) and isinstance(content[-1], int) else str
+
+
 def bad_cursor() -> InvalidRequest:
     """Return the error for a cursor that this list has not given out."""
-    return InvalidRequest([FieldError("cursor", "is no cursor of this list; take `next`")])
+    return InvalidRequest(
+        [FieldError("cursor", "is no cursor of this list with these filters; take `next`")]
+    )
 
 
 def before_id(kind: str, cursor: str | None) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -28,10 +29,13 @@ from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
     AccountExists,
+    Archived,
     CalendarInUse,
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
+    DraftChanged,
     EnvironmentInUse,
+    IdentityTaken,
     IntegrityViolated,
     InvalidValue,
     LastAdministrator,
@@ -43,9 +47,12 @@ from shoal.sql.errors import (
     ProjectFull,
     ResourceChanged,
     StaleRow,
+    TooManyToSort,
     TransactionConflict,
     UnreadableRow,
     UploadExpired,
+    WorkflowExists,
+    WorkflowInUse,
 )
 
 log = structlog.get_logger()
@@ -75,6 +82,7 @@ class Problem(BaseModel):
                     "status": 404,
                     "detail": "there is no workflow instance 4711",
                     "instance": "/api/v1/instances/4711",
+                    "request_id": "6f1c1d2e9b7a4c55",
                     "errors": [],
                 }
             ]
@@ -86,7 +94,35 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What happened in this case, and what to do.")
     instance: str = Field(description="Path of the request.")
+    request_id: str = Field(description="That of the request; the log of the API has it, too.")
     errors: list[ProblemField] = Field(default=[], description="Each field that is wrong.")
+
+
+class StaleProblem(Problem):
+    """The state is not the one that the request is about: nothing was changed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/problems/precondition-failed",
+                    "title": "The state is another one",
+                    "status": 412,
+                    "detail": "it has changed since",
+                    "instance": "/api/v1/projects/flights/concurrency-groups/warehouse",
+                    "request_id": "6f1c1d2e9b7a4c55",
+                    "errors": [],
+                    "current": {"project": "flights", "name": "warehouse", "slots": 6},
+                    "changes": [{"op": "changed", "path": "slots", "before": 6, "after": 4}],
+                }
+            ]
+        }
+    )
+
+    current: dict[str, Any] | None = Field(description="The state now; null: there is none.")
+    changes: list[dict[str, Any]] = Field(
+        description="What the request would change of it: op, path, before, after."
+    )
 
 
 _DATABASE = Kind(
@@ -109,9 +145,14 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     NotFound: NOT_FOUND,
     OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
     AccountExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    IdentityTaken: Kind(HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"),
     LastAdministrator: Kind(
         HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
     ),
+    Archived: Kind(HTTPStatus.CONFLICT, "archived", "The workflow is archived"),
+    WorkflowInUse: Kind(HTTPStatus.CONFLICT, "workflow-in-use", "Others need the workflow"),
+    WorkflowExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    DraftChanged: _CONFLICT,
     CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
     ConcurrencyGroupInUse: Kind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
@@ -126,6 +167,9 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     ResourceChanged: Kind(HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"),
     UploadExpired: Kind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
     ProjectFull: Kind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
+    TooManyToSort: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "too-many-to-sort", "Too many items to sort"
+    ),
     StorageError: Kind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "storage-unavailable",
@@ -176,8 +220,12 @@ def problem_response(
     detail: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
+    members: Mapping[str, Any] = MappingProxyType({}),
 ) -> ProblemResponse:
-    """Build the response. The type is the kind's slug below /problems/."""
+    """Build the response. The type is the kind's slug below /problems/.
+
+    ``members``: what the document has besides.
+    """
     fields = [
         ProblemField(field=error.field, message=error.message, line=error.line)
         for error in errors[:MOST_ERRORS]
@@ -188,6 +236,7 @@ def problem_response(
         status=int(kind.status),
         detail=detail,
         instance=request.url.path,
+        request_id=request.state.request_id,
         errors=fields,
     ).model_dump()
     for field in document["errors"]:
@@ -196,7 +245,7 @@ def problem_response(
     given = dict(headers or {})
     if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
         given.setdefault("Retry-After", str(RETRY_AFTER_S))
-    return ProblemResponse(document, int(kind.status), given)
+    return ProblemResponse({**document, **members}, int(kind.status), given)
 
 
 def install(app: FastAPI) -> None:
@@ -209,15 +258,22 @@ def install(app: FastAPI) -> None:
 async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, ShoalError)
     if isinstance(error, ApiError):
-        return problem_response(request, error.kind, str(error), error.errors, error.headers)
+        text, members = str(error), error.members
+        return problem_response(request, error.kind, text, error.errors, error.headers, members)
     if isinstance(error, InvalidDefinition):
         return _invalid_definition(request, error)
-    kind = next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
-    if kind is None:
+    if (kind := kind_of(error)) is None:
         return unexpected(request, error)
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", path=request.url.path, error=str(error))
     return problem_response(request, kind, kind.detail or str(error))
+
+
+def kind_of(error: ShoalError) -> Kind | None:
+    """Return the kind of an expected error; None: it is not one."""
+    if isinstance(error, ApiError):
+        return error.kind
+    return next((_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS), None)
 
 
 def _invalid_definition(request: Request, error: InvalidDefinition) -> ProblemResponse:
@@ -279,7 +335,8 @@ def _allowed(request: Request) -> dict[str, str]:
         path = request.url.path
         if path.startswith(prefix) and route.path_regex.match(path.removeprefix(prefix)):
             found |= route.methods
-    return {"Allow": ", ".join(sorted(found or {"GET"}))}
+    found = found or {"GET"}
+    return {"Allow": ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))}
 
 
 def unexpected(request: Request, error: Exception) -> ProblemResponse:
@@ -298,14 +355,19 @@ def unexpected(request: Request, error: Exception) -> ProblemResponse:
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problem responses of an operation for its OpenAPI description."""
-    schema = {"$ref": "#/components/schemas/Problem"}
     return {
         int(status): {
             "description": _MEANINGS[status],
-            "content": {MEDIA_TYPE: {"schema": schema}},
+            "content": {
+                MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{_document(status)}"}}
+            },
         }
         for status in statuses
     }
+
+
+def _document(status: int) -> str:
+    return (StaleProblem if status == HTTPStatus.PRECONDITION_FAILED else Problem).__name__
 
 
 _MEANINGS: Mapping[int, str] = {
@@ -315,10 +377,13 @@ _MEANINGS: Mapping[int, str] = {
     404: "Something that the request names does not exist, or not for the caller.",
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
+    412: "The state is not the one that the request, or its digest, is about; `current` is that of "
+    "now, where it is one thing.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",
     422: "Values that cannot be used; `errors` names each field.",
+    428: "A session has to say which state it has seen: If-Match.",
     429: "Too many at once, or too soon after the last one; see Retry-After.",
     500: "An unexpected error; the log of the API has it under the id in `detail`.",
     502: "Another process of the cluster refused the request.",

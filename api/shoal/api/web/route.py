@@ -1,4 +1,9 @@
-"""The route class of all but the public routes: strict about callers, names and bodies."""
+"""The route class of all but the public routes: strict about callers, names and bodies.
+
+The name of a handler is the id of its operation, in the spelling of OpenAPI: ``list_projects`` is
+``listProjects``, ``post_token`` is ``createToken``. Clients are generated from these ids, so they
+are frozen: see ``docs/api.md``.
+"""
 
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
@@ -9,18 +14,29 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from shoal.api.access.authentication import authenticate, documented_credentials
-from shoal.api.access.guard import THINGS, judged_of, permission_of
+from shoal.api.access.callers import caller_of
+from shoal.api.access.guard import NOTHING, THINGS, action_of, judged_of, permission_of
+from shoal.api.access.recording import Record, address_of
+from shoal.api.services import services_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.preconditions import STATUSES, is_conditional
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BoundedRoute(APIRoute):
     """Checks query names, then the JSON body: what FastAPI leaves to each handler."""
 
     most_bytes: ClassVar[int] = 16 * 1024  # of a body that anybody may send
+    takes_more: ClassVar[bool] = False  # names of a query that are unknown here
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        options["operation_id"] = options.get("operation_id") or _operation_id(endpoint.__name__)
+        super().__init__(path, endpoint, **options)
 
     async def admit(self, request: Request) -> None:
         """Return if anything may be read of a request; raise an ApiError if not."""
@@ -33,7 +49,8 @@ class BoundedRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             await self.admit(request)
-            _check_query(request, known)
+            if not self.takes_more:
+                _check_query(request, known)
             checked = JsonRequest(request.scope, request.receive)
             checked.most_bytes = self.most_bytes
             if body_field is not None:
@@ -43,6 +60,12 @@ class BoundedRoute(APIRoute):
             return await handler(checked)
 
         return strict
+
+
+class ReturnRoute(BoundedRoute):
+    """Where another server sends browsers: it may say more than is read (RFC 6749, 4.1.2)."""
+
+    takes_more = True
 
 
 class StrictRoute(BoundedRoute):
@@ -58,11 +81,17 @@ class StrictRoute(BoundedRoute):
         permission = permission_of(endpoint)
         if permission is None:
             raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
+        action = action_of(endpoint)
         options["openapi_extra"] = {
             **(options.get("openapi_extra") or {}),
             "x-permission": str(permission),
+            **({} if action in (None, NOTHING) else {"x-audit": action}),
         }
+        if is_conditional(endpoint):
+            options["responses"] = {**documented(*STATUSES), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
+        if action is None and (self.methods or set()) - _SAFE_METHODS:
+            raise TypeError(f"{path}: put audit='noun.verb' into @needs of {endpoint.__name__}")
         names = self.param_convertors.keys()
         if permission in OF_PROJECT and names and not names & THINGS.keys():
             raise TypeError(f"{path}: nothing in it says which project it is about")
@@ -72,6 +101,21 @@ class StrictRoute(BoundedRoute):
     async def admit(self, request: Request) -> None:
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
+        request.state.record = Record(
+            services_of(request).auditor,
+            caller_of(request),
+            address_of(request),
+            getattr(request.state, "request_id", ""),
+            is_reading=request.method in _SAFE_METHODS,
+        )
+
+
+_VERBS = {"post": "create", "patch": "change"}
+
+
+def _operation_id(name: str) -> str:
+    first, *others = name.split("_")
+    return _VERBS.get(first, first) + "".join(word.capitalize() for word in others)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
@@ -93,9 +137,9 @@ def _check_query(request: Request, known: set[str]) -> None:
         raise InvalidRequest(errors)
 
 
-def public_router(tag: str) -> APIRouter:
+def public_router(tag: str, route_class: type[BoundedRoute] = BoundedRoute) -> APIRouter:
     """Return an empty router whose routes anybody may call."""
-    return APIRouter(route_class=BoundedRoute, tags=[tag], responses=documented(422, 500, 503))
+    return APIRouter(route_class=route_class, tags=[tag], responses=documented(422, 500, 503))
 
 
 def strict_router(tag: str) -> APIRouter:

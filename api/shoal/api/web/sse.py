@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 MEDIA_TYPE = "text/event-stream"
+RETRY_MS = 2_000  # after which a browser comes back
 
 Watching = AbstractAsyncContextManager[asyncio.Event]
 
@@ -84,7 +85,7 @@ async def _until(
     stop, end = asyncio.create_task(stopping.wait()), asyncio.create_task(ended.wait())
     item: asyncio.Task[bytes | None] | None = None
     try:
-        yield comment("connected")
+        yield f"retry: {RETRY_MS}\n".encode() + comment("connected")
         while True:
             item = item or asyncio.create_task(_next(source))
             done, _ = await asyncio.wait(

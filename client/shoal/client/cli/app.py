@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from shoal.client.cli.access import (
+    audit,
     grants,
     groups,
     members,
@@ -16,12 +17,13 @@ from shoal.client.cli.access import (
     users,
     whoami,
 )
+from shoal.client.cli.authoring import drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import environments, purging, status
+from shoal.client.cli.cluster import environments, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
-from shoal.client.cli.runs import logs, task, why
+from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
@@ -55,6 +57,10 @@ def build() -> typer.Typer:
         applying,
         trial,
         workflows,
+        drafts,
+        versions,
+        lifecycle,
+        exchange,
         schedules,
         calendars,
         concurrency,
@@ -65,6 +71,9 @@ def build() -> typer.Typer:
         running,
         requesting,
         runs,
+        labels,
+        bulk,
+        comparing,
         task,
         why,
         backfill,
@@ -73,6 +82,7 @@ def build() -> typer.Typer:
         status,
         environments,
         purging,
+        rotation,
         cluster,
         ui,
         signing,
@@ -84,6 +94,7 @@ def build() -> typer.Typer:
         service_accounts,
         users,
         groups,
+        audit,
     ):
         module.register(app)
     return app

@@ -44,6 +44,7 @@ def configure_logging(
     stream: TextIO = cast("TextIO", Unfailing(sys.stderr))
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,  # the request that a line is about
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *_renderers(form),

@@ -8,6 +8,7 @@ own imports; the local cluster starts its processes that way.
 import argparse
 import asyncio
 import os
+import resource
 import sys
 import zoneinfo
 from collections.abc import Coroutine, Mapping
@@ -38,6 +39,9 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     """
     # The pinned tzdata package, not the machine's own files: all nodes must agree on fire times.
     zoneinfo.reset_tzpath(to=())
+    # The memory of a role holds keys and secrets: its image belongs into no file. A task that wants
+    # one raises the limit again.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     try:
         cluster = load_cluster(data)
         configure_logging(cluster.log_level, cluster.log_format)

@@ -2,56 +2,20 @@
 
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.rest.operations.generated import types as made
 from shoal.client.rest.types import CommandJson
 
 BackfillRequestName: TypeAlias = Literal["pause", "resume", "cancel", "retry"]
 
 
-class PlannedJson(TypedDict):
-    position: int
-    project: str
-    workflow: str
-    logical_time: str
-    skipped: str | None
-
-
-class PlanJson(TypedDict):
-    total: int
-    to_run: int
-    runs: list[PlannedJson]
-
-
-class BackfillAcceptedJson(TypedDict):
-    plan: PlanJson | None
-    command: CommandJson | None
-
-
-class BackfillJson(TypedDict):
-    id: int
-    project: str
-    workflow: str
-    state: str
-    reason: str | None
-    request: dict[str, Any]
-    counts: dict[str, int]
-    total: int
-    command_id: int
-    created_at: str
-    finished_at: str | None
-
-
-class BackfillRunJson(TypedDict):
-    position: int
-    project: str
-    workflow: str
-    logical_time: str
-    state: str
-    reason: str | None
-    tries: int
-    instance_id: int | None
+PlannedJson = made.PlannedOut
+PlanJson = made.PlanOut
+BackfillAcceptedJson = made.BackfillAccepted
+BackfillJson = made.BackfillOut
+BackfillRunJson = made.BackfillRunOut
 
 
 class BackfillCalls:

@@ -1,6 +1,7 @@
-"""The API as Python calls: one method for each route.
+"""The API as Python calls, in the words of people: waiting, publishing, following.
 
-Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed.
+Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed. Every
+operation as it is, is a method of ``ShoalClient.operations``.
 """
 
 import math
@@ -8,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -18,34 +18,38 @@ from shoal.client.find import REFUSED, Api, find_api
 from shoal.client.rest.access.calls import AccessCalls
 from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
-from shoal.client.rest.connection import PAGE, Connection
+from shoal.client.rest.connection import Connection
 from shoal.client.rest.environments import EnvironmentCalls
+from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.concurrency import ConcurrencyCalls
 from shoal.client.rest.project.data_sources import DataSourceCalls
+from shoal.client.rest.project.keys import KeyCalls
 from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
-from shoal.client.rest.schedules import ScheduleCalls
+from shoal.client.rest.runs.calls import RunCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
     ClusterJson,
     EventJson,
     HealthJson,
     InstanceDetailJson,
-    InstanceJson,
     LogJson,
+    MasterJson,
     ProgressJson,
     ProjectJson,
     PublishJson,
-    TaskInstanceJson,
+    TaskDetailJson,
     TaskTypeJson,
-    VersionDetailJson,
-    VersionJson,
     WhyJson,
+    WorkerJson,
     WorkflowDetailJson,
     WorkflowJson,
 )
+from shoal.client.rest.workflows.drafts import DraftCalls
+from shoal.client.rest.workflows.lifecycle import LifecycleCalls
+from shoal.client.rest.workflows.schedules import ScheduleCalls
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
@@ -68,15 +72,19 @@ class LogChunk:
 
 class ShoalClient(
     CommandCalls,
+    DraftCalls,
+    LifecycleCalls,
     ScheduleCalls,
     BackfillCalls,
     ValueCalls,
+    KeyCalls,
     DataSourceCalls,
     ConcurrencyCalls,
     EnvironmentCalls,
     PurgeCalls,
     ResourceCalls,
     AccessCalls,
+    RunCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
@@ -99,6 +107,8 @@ class ShoalClient(
         headers = {"Authorization": f"Bearer {token}"}
         self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
         self.url = self._connection.url
+        #: A method for each operation of the API, as ``AsyncShoalClient`` has them.
+        self.operations = Operations(self._connection)
 
     @classmethod
     def connect(cls, data: Path | None = None) -> Self:
@@ -142,9 +152,32 @@ class ShoalClient(
         """Return masters, workers, partitions and queues."""
         return cast(ClusterJson, self._connection.get("/cluster"))
 
+    def masters(self) -> Iterator[MasterJson]:
+        """Yield the live masters by id."""
+        return cast("Iterator[MasterJson]", self._connection.pages("/masters", {}))
+
+    def workers(
+        self, group: str | None = None, *, paused: bool | None = None
+    ) -> Iterator[WorkerJson]:
+        """Yield the live workers by id; ``paused``: those that take no tasks, or the others."""
+        query = {"group": group, "paused": paused}
+        return cast("Iterator[WorkerJson]", self._connection.pages("/workers", query))
+
+    def worker_groups(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups of workers, each with what waits for it."""
+        return self._connection.pages("/worker-groups", {})
+
+    def partitions(self, owner: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the partitions, or those of a master; an empty ``owner``: those without one."""
+        return self._connection.pages("/partitions", {"owner": owner})
+
+    def takeovers(self) -> Iterator[dict[str, Any]]:
+        """Yield the changes of partitions' owners, newest first."""
+        return self._connection.pages("/takeovers", {})
+
     def task_types(self) -> list[TaskTypeJson]:
         """Return the installed task types with the JSON Schema of their params."""
-        return cast("list[TaskTypeJson]", self._connection.get("/task-types"))
+        return cast("list[TaskTypeJson]", list(self._connection.pages("/task-types", {})))
 
     # -- projects and workflows --------------------------------------------------------------
 
@@ -162,10 +195,22 @@ class ShoalClient(
         return cast(ProjectJson, self._connection.json("PUT", f"/projects/{part(name)}", json=body))
 
     def workflows(
-        self, project: str | None = None, search: str | None = None
+        self,
+        project: str | None = None,
+        search: str | None = None,
+        *,
+        labels: Sequence[str] = (),
+        archived: Literal["false", "true", "any"] = "false",
+        sort: Literal["name", "-updated_at"] = "name",
     ) -> Iterator[WorkflowJson]:
-        """Yield workflows by project and name."""
-        query = {"project": project, "search": search}
+        """Yield workflows; ``labels``, each KEY or KEY=VALUE: those that have all of them."""
+        query = {
+            "project": project,
+            "search": search,
+            "label": list(labels),
+            "archived": None if archived == "false" else archived,
+            "sort": None if sort == "name" else sort,
+        }
         return cast("Iterator[WorkflowJson]", self._connection.pages("/workflows", query))
 
     def publish(
@@ -173,49 +218,16 @@ class ShoalClient(
     ) -> PublishJson:
         """Publish a definition; a new version is made only if something changed."""
         body = _definition(definition)
-        path = workflow_path(body.get("project", "default"), body.get("name", ""))
+        project = body.get("project", "default")
+        path = workflow_path(project, body.get("name", ""))
         query = {"dry_run": dry_run or None}
-        return cast(PublishJson, self._connection.json("PUT", path, query, json=body))
+        return cast(PublishJson, self._connection.put_in(project, path, query, json=body))
 
     def workflow(self, project: str, name: str) -> WorkflowDetailJson:
         """Return a workflow with its newest definition."""
         return cast(WorkflowDetailJson, self._connection.get(workflow_path(project, name)))
 
-    def delete_workflow(self, project: str, name: str) -> None:
-        """Delete a workflow; refused while it has open instances."""
-        self._connection.request("DELETE", workflow_path(project, name))
-
-    def versions(self, project: str, name: str) -> Iterator[VersionJson]:
-        """Yield the versions of a workflow, newest first."""
-        path = f"{workflow_path(project, name)}/versions"
-        return cast("Iterator[VersionJson]", self._connection.pages(path, {}))
-
-    def version(self, project: str, name: str, version: int) -> VersionDetailJson:
-        """Return one version with its definition."""
-        path = f"{workflow_path(project, name)}/versions/{version:d}"
-        return cast(VersionDetailJson, self._connection.get(path))
-
     # -- instances ---------------------------------------------------------------------------
-
-    def instances(
-        self,
-        *,
-        project: str | None = None,
-        workflow: str | None = None,
-        states: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
-        page: int = PAGE,
-    ) -> Iterator[InstanceJson]:
-        """Yield workflow instances, newest first."""
-        query = {
-            "project": project,
-            "workflow": workflow,
-            "state": list(states),
-            "since": since.isoformat() if since else None,
-            "until": until.isoformat() if until else None,
-        }
-        return cast("Iterator[InstanceJson]", self._connection.pages("/instances", query, page))
 
     def instance(
         self, instance_id: int, attempts: Literal["newest", "all"] = "newest"
@@ -256,26 +268,9 @@ class ShoalClient(
         """Return what an attempt waits for, or why it ended."""
         return cast(WhyJson, self._connection.get(f"/task-instances/{task_instance_id:d}/why"))
 
-    def task_instances(
-        self,
-        *,
-        project: str | None = None,
-        workflow: str | None = None,
-        worker: str | None = None,
-        states: Sequence[str] = (),
-    ) -> Iterator[TaskInstanceJson]:
-        """Yield attempts of all instances, newest first."""
-        query = {
-            "project": project,
-            "workflow": workflow,
-            "worker": worker,
-            "state": list(states),
-        }
-        return cast("Iterator[TaskInstanceJson]", self._connection.pages("/task-instances", query))
-
-    def task_instance(self, task_instance_id: int) -> TaskInstanceJson:
+    def task_instance(self, task_instance_id: int) -> TaskDetailJson:
         """Return one attempt of one task."""
-        return cast(TaskInstanceJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
+        return cast(TaskDetailJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
 
     # -- logs and events ---------------------------------------------------------------------
 

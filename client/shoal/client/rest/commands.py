@@ -76,6 +76,7 @@ class CommandCalls:
         tasks: Sequence[str] = (),
         mode: ModeName | None = None,
         idempotency_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> CommandJson:
         """Ask for a run of a workflow, or of some of its tasks and what ``mode`` adds to them."""
         return self.send(
@@ -89,6 +90,7 @@ class CommandCalls:
             tasks=list(tasks) or None,
             mode=mode,
             idempotency_key=idempotency_key,
+            labels=dict(labels) if labels else None,
         )
 
     def rerun_tasks(

@@ -1,39 +1,13 @@
 """Purges over REST."""
 
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from shoal.client.rest.connection import Connection
+from shoal.client.rest.operations.generated import types as made
 
-
-class PurgeJson(TypedDict):
-    id: int
-    dry_run: bool
-    before: str | None
-    project: str | None
-    workflow_id: int | None
-    created_at: str
-    finished_at: str | None
-    partitions: int
-    partitions_done: int
-    instances: int
-    attempts: int
-    events: int
-    commands: int
-    backfills: int
-    oldest: str | None
-
-
-class StoreJson(TypedDict):
-    name: str
-    rows: int | None
-    bytes: int | None
-
-
-class StoresJson(TypedDict):
-    kind: str
-    bytes: int | None
-    free_bytes: int | None
-    stores: list[StoreJson]
+PurgeJson = made.PurgeOut
+StoreJson = made.StoreOut
+StoresJson = made.StoresOut
 
 
 class PurgeCalls:

@@ -2,7 +2,7 @@
 
 import sys
 
-from shoal.client.sources.source import Position
+from shoal.runtime.documents.source import Position
 
 _OURS = "shoal.client."
 

@@ -59,6 +59,7 @@ class WorkflowOptions(TypedDict, total=False):
     overlap: OverlapName
     max_active: int
     max_queued: int
+    labels: Mapping[str, str]
     backfill_base: Literal["logical_time", "next_day"]
     environment: str
 

@@ -38,12 +38,12 @@ from shoal.client.sdk.options import (
     plain,
 )
 from shoal.client.sdk.schedules import Schedule
-from shoal.client.sources.source import Position, Source
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
+from shoal.runtime.documents.source import Position, Source
 
 if TYPE_CHECKING:
     from shoal.client.sdk.python_task import PythonTask
@@ -160,7 +160,7 @@ class Workflow:
 
     def to_yaml(self) -> str:
         """Return the definition as a YAML file."""
-        from shoal.client.sources.yaml_text import definition_yaml
+        from shoal.runtime.documents.yaml_text import definition_yaml
 
         return definition_yaml(self.to_dict())
 

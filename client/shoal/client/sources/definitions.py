@@ -14,12 +14,12 @@ from typing import Any
 from shoal.client.sources.folders import DefinitionFile, find_files, read_text
 from shoal.client.sources.json_file import read_json
 from shoal.client.sources.script_file import read_script
-from shoal.client.sources.source import Position, Source
-from shoal.client.sources.yaml_file import read_yaml
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.definitions import check_definition
+from shoal.runtime.documents.source import Position, Source
+from shoal.runtime.documents.yaml_file import read_yaml
 
 # A second $ in front makes it plain text.
 _PROGRAMS = ("script", "sql")  # fields of params whose text may stand in a file

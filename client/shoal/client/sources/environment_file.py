@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.client.sources.source import Source
-from shoal.client.sources.yaml_file import read_yaml
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.environments import EnvironmentSpec, findings
 from shoal.core.hints import Hints
+from shoal.runtime.documents.source import Source
+from shoal.runtime.documents.yaml_file import read_yaml
 
 # What the cluster adds to what is defined.
 _SHOWN = frozenset({"name", "version", "created_at", "updated_at", "workflows"})

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
-from shoal.client.sources.source import MAX_DEPTH, Position, Source, keeps_text
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.checks.workflow import Problem
+from shoal.runtime.documents.source import MAX_DEPTH, Position, Source, keeps_text
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"[^\s,\]}]+")

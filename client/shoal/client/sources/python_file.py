@@ -15,8 +15,8 @@ from types import ModuleType
 
 from shoal.client.errors import AuthoringError
 from shoal.client.sdk.workflow import Workflow
-from shoal.client.sources.source import Source
 from shoal.core.checks.workflow import Problem
+from shoal.runtime.documents.source import Source
 
 
 def read_python(file: Path, problems: list[Problem]) -> list[Source]:

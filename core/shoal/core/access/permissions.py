@@ -25,6 +25,8 @@ class Permission(StrEnum):
     HISTORY_PURGE = "history.purge"  # delete the past of all projects
     ENVIRONMENT_EDIT = "environment.edit"  # what programs find around them
     USER_MANAGE = "user.manage"  # users, groups, their roles, tokens and sessions
+    AUDIT_READ = "audit.read"  # who has done what, in all projects
+    SECRETS_ROTATE = "secrets.rotate"  # the keys that encrypt secrets
 
 
 OF_PROJECT = frozenset(
@@ -43,6 +45,8 @@ OF_PLATFORM = frozenset(
         Permission.HISTORY_PURGE,
         Permission.ENVIRONMENT_EDIT,
         Permission.USER_MANAGE,
+        Permission.AUDIT_READ,
+        Permission.SECRETS_ROTATE,
     }
 )
 

@@ -21,6 +21,7 @@ class Account:
     has_password: bool
     must_change_password: bool
     issuer: str | None
+    subject: str | None  # what the issuer calls it
     created_at: datetime
     disabled_at: datetime | None
 

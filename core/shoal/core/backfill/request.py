@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from shoal.core.definition.fields import Level, Name, ParameterName, Strict, scalar_text
+from shoal.core.definition.labels import Labels
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.errors import ShoalError
@@ -135,6 +136,7 @@ class BackfillRequest(Strict):
     reprocess: Reprocess = Reprocess.NONE
     downstream: Downstream = Downstream.NONE
     priority: Level = Priority.LOW
+    labels: Labels = Field(default_factory=dict)  # of all its runs
 
     @field_validator("parameters", mode="before")
     @classmethod

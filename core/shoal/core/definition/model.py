@@ -24,6 +24,7 @@ from shoal.core.definition.fields import (
     Zone,
     scalar_text,
 )
+from shoal.core.definition.labels import Labels
 from shoal.core.definition.parameters import ParameterSpec
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.resources import (
@@ -183,6 +184,7 @@ class WorkflowSpec(Strict):
     project: Name = "default"
     name: Name
     description: str = ""
+    labels: Labels = Field(default_factory=dict)  # runs have those of their version
     parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
     timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
     priority: Level = Priority.MEDIUM

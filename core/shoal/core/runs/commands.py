@@ -66,7 +66,7 @@ class NewCommand:
     ``logical_time``: the instant the run is *for*; None means the creation time.
     ``selection``: of START and RERUN_TASKS; ``task``: the name, of KILL_TASK and FORCE_SUCCESS.
     ``parent``: the task that gets the report of the instance's end. ``detail``: JSON that only one
-    type has.
+    type has. ``labels``: of a START, beside those of the workflow and of the parent's run.
     """
 
     type: CommandType
@@ -87,6 +87,7 @@ class NewCommand:
     backfill_id: int | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     caller_id: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

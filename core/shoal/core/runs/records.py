@@ -50,6 +50,8 @@ class Workflow:
     tasks: int
     created_at: datetime
     updated_at: datetime
+    labels: Mapping[str, str] = field(default_factory=dict)
+    archived_at: datetime | None = None  # nothing starts
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class WorkflowVersion:
     spec: WorkflowSpec
     digest: str
     created_at: datetime
+    published_by: str | None = None
+    source: str | None = None  # the YAML that it was published from
+    archived_at: datetime | None = None  # of the workflow
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,7 @@ class NewInstance:
     parent: Parent | None = None
     backfill_id: int | None = None
     admitted_at: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,18 @@ class PartitionRow:
 
 
 @dataclass(frozen=True)
+class Takeover:
+    """A partition has changed hands. ``previous_owner`` None: it had none before."""
+
+    id: int
+    at: datetime
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None
+
+
+@dataclass(frozen=True)
 class Schedule:
     """One timetable of a workflow. ``next_fire_at`` None: it never fires again."""
 
@@ -181,6 +199,7 @@ class Schedule:
     calendar: str | None = None
     missed: Missed = Missed.LAST
     missed_window: float | None = None  # seconds
+    paused_at: datetime | None = None  # by request; it does not fire
 
 
 @dataclass(frozen=True)

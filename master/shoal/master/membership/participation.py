@@ -15,7 +15,7 @@ it is as good as any other.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,15 +47,17 @@ class Participation:
         database: Database,
         health: DatabaseHealth,
         session_timeout_s: float,
+        keys: Callable[[], Sequence[str]],
     ) -> None:
         """``share`` is entered before this is, and left after it.
 
-        ``about`` is what the master says of itself besides; ``members`` are the masters.
+        ``about`` is what the master says of itself besides; ``members`` are the masters; ``keys``
+        returns the ids of the keys of secrets that it has.
         """
         self._share = share
         self._membership, self._members, self._about = membership, members, about
         self._database, self._health = database, health
-        self._timeout_s = session_timeout_s
+        self._timeout_s, self._keys = session_timeout_s, keys
         self._changing = asyncio.Lock()  # joining or leaving
         self._over = False
         self._reported: dict[str, Any] | None = None
@@ -88,11 +90,12 @@ class Participation:
                 log.debug("other masters not seen", error=str(error))
 
     async def _report(self) -> None:
-        """Report the state of the database to the other masters, if it has changed."""
-        data = {**self._health.state.as_data(), "shares": self._share.has_joined}
+        """Report the state of the database, and which keys are here, if that has changed."""
+        database = {**self._health.state.as_data(), "shares": self._share.has_joined}
+        data = {"database": database, "keys": list(self._keys())}
         if data != self._reported:
             self._reported = data
-            await self._membership.update({**self._about, "database": data})
+            await self._membership.update({**self._about, **data})
 
     async def _reconsider(self) -> None:
         if self._health.state.breaker is BreakerState.CLOSED:

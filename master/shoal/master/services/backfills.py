@@ -259,6 +259,7 @@ class Backfills(PeriodicService):
             requested_by=REQUESTED_BY,
             selection=request.selection if is_root else None,
             backfill_id=needs.backfill.id,
+            labels=request.labels,
         )
 
     async def _fence(self, uow: UnitOfWork, partition: int) -> None:

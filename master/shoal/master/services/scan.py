@@ -24,23 +24,14 @@ from datetime import datetime
 
 import structlog
 
+from shoal.core.definition.labels import inherited
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
-from shoal.core.runs.events import (
-    Admitted,
-    ChildChanged,
-    ForceRequested,
-    KillRequested,
-    PauseRequested,
-    RecoverRequested,
-    Request,
-    RerunRequested,
-    ResumeRequested,
-    StopRequested,
-)
+from shoal.core.runs.events import Admitted, ChildChanged, Request
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
+from shoal.core.runs.requests import OF_WHOLE, request_of
 from shoal.core.runs.run import Decision, Run
 from shoal.master.engine import messages
 from shoal.master.engine.beginning import first_decisions
@@ -51,20 +42,22 @@ from shoal.master.services.definitions import Definitions
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
-from shoal.sql.errors import Fenced, NotFound, StaleRow, UnreadableRow, UnusableDefinition
+from shoal.sql.errors import (
+    Archived,
+    Fenced,
+    NotFound,
+    StaleRow,
+    UnreadableRow,
+    UnusableDefinition,
+)
 
 log = structlog.get_logger()
 
 CarryOut = Callable[[Command], Awaitable[None]]
 
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
-_OF_WHOLE: dict[CommandType, type[PauseRequested | ResumeRequested | RecoverRequested]] = {
-    CommandType.PAUSE: PauseRequested,
-    CommandType.RESUME: ResumeRequested,
-    CommandType.RECOVER: RecoverRequested,
-}
 _REQUESTS = frozenset(
-    {*_OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
+    {*OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
     | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
 
@@ -261,11 +254,13 @@ class Scanner(PeriodicService):
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
         tasks = 0
+        above = await uow.labels.of({i for c in commands if (i := _labelled_by(c)) is not None})
         for command in commands:
             try:
-                one = await self._new_instance(uow, definitions, command)
+                labels = above.get(_labelled_by(command) or 0, {})
+                one = await self._new_instance(uow, definitions, command, labels)
                 tasks += await uow.workflows.size(one.workflow_id, one.version)
-            except (NotFound, _Unusable, UnusableDefinition) as error:
+            except (Archived, NotFound, _Unusable, UnusableDefinition) as error:
                 refused[command.id] = str(error)
                 continue
             if new and tasks > _MOST_TASKS:
@@ -274,12 +269,18 @@ class Scanner(PeriodicService):
         return new, refused
 
     async def _new_instance(
-        self, uow: UnitOfWork, definitions: Definitions, command: Command
+        self,
+        uow: UnitOfWork,
+        definitions: Definitions,
+        command: Command,
+        labels: Mapping[str, str],
     ) -> NewInstance:
+        """``labels``: of the run that it repeats, or whose task has started it."""
         now = self._clock()
         if command.type is CommandType.RERUN:
             assert command.instance_id is not None
             source = await uow.instances.get(command.instance_id)
+            definitions.require_in_use(source.workflow_id)
             return NewInstance(
                 command.id,
                 source.workflow_id,
@@ -296,6 +297,7 @@ class Scanner(PeriodicService):
                 startup=source.startup,
                 selection=source.selection,
                 admitted_at=now,
+                labels=labels,
             )
         version, spec = await definitions.version(command.workflow_id, command.version)
         if command.selection is not None:
@@ -331,6 +333,7 @@ class Scanner(PeriodicService):
             parent=command.parent,
             backfill_id=command.backfill_id,
             admitted_at=now,
+            labels=inherited(command.labels, labels, spec.labels),
         )
 
     async def _refuse(self, command: Command, reason: str) -> None:
@@ -403,6 +406,13 @@ class Scanner(PeriodicService):
         return True
 
 
+def _labelled_by(command: Command) -> int | None:
+    """Return the instance whose labels a new one inherits."""
+    if command.type is CommandType.RERUN:
+        return command.instance_id
+    return None if command.parent is None else command.parent.instance_id
+
+
 def _is_passing(error: Exception) -> bool:
     """Whether another try may get over it, here or at another master."""
     if isinstance(error, ShoalError) and error.retriable:
@@ -472,17 +482,5 @@ def _event(command: Command, now: datetime) -> Request | Admitted | ChildChanged
             return messages.child_event(command, now)
         case CommandType.ADMIT:
             return Admitted(now)
-        case CommandType.STOP:
-            return StopRequested(now, command.detail.get("reason"), command.parent)
-        case CommandType.RERUN_TASKS:
-            assert command.selection is not None, "checked when it was accepted"
-            return RerunRequested(command.selection, now)
-        case CommandType.KILL_TASK:
-            assert command.task is not None, "checked when it was accepted"
-            return KillRequested(command.task, now)
-        case CommandType.FORCE_SUCCESS:
-            assert command.task is not None, "checked when it was accepted"
-            reason = command.detail.get("reason")
-            return ForceRequested(command.task, now, command.requested_by, reason)
         case _:
-            return _OF_WHOLE[command.type](now, command.parent)
+            return request_of(command, now)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from shoal.sql.schema.metadata import metadata, row_id
@@ -51,11 +52,14 @@ principal_group = Table(
     sqlite_autoincrement=True,
 )
 
+# ``of_issuer``: by the word of the provider or directory where the principal signs in; it goes when
+# that does not say so any more. Others were put in by hand.
 group_member = Table(
     "group_member",
     metadata,
     Column("group_id", ForeignKey("principal_group.id"), primary_key=True, autoincrement=False),
     Column("principal_id", ForeignKey("principal.id"), primary_key=True, autoincrement=False),
+    Column("of_issuer", Boolean, nullable=False, server_default=false()),
 )
 Index(None, group_member.c.principal_id)
 
@@ -87,6 +91,20 @@ login_session = Table(
     Column("address", Line(100), nullable=False),
     Column("agent", Line(200), nullable=False),
     sqlite_autoincrement=True,
+)
+
+# Sign-ins at a provider that have come to their end: none does twice before it has expired.
+# ``code``: the SHA-256 of what a command line can change into a session once, with what
+# ``challenge`` was made of.
+sign_in = Table(
+    "sign_in",
+    metadata,
+    Column("digest", Line(64), primary_key=True),
+    Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
+    Column("code", Line(64), unique=True),
+    Column("challenge", Line(43)),
+    Column("code_expires_at", UtcDateTime),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
 )
 
 # ``permissions`` and ``projects`` (ids) limit it; NULL does not.

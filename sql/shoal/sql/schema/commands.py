@@ -35,6 +35,7 @@ command = Table(
     Column("schedule_id", BigInteger),
     Column("requested_by", Line(255), nullable=False),
     Column("selection", Json(dict)),
+    Column("labels", Json(dict)),
     Column("task", Line(100)),
     Column("parent", Json(dict)),
     Column("backfill_id", BigInteger),

@@ -99,7 +99,7 @@ concurrency_group = Table(
     sqlite_autoincrement=True,
 )
 
-# The newest version's number, digest and size are repeated here: lists need nothing else.
+# The newest version's number, digest, size and labels are repeated here: lists need nothing else.
 workflow = Table(
     "workflow",
     metadata,
@@ -107,11 +107,13 @@ workflow = Table(
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
+    Column("labels", Json(dict, texts=True), nullable=False, server_default="{}"),
     Column("version", Integer, nullable=False),  # 0 only inside the transaction that creates it
     Column("digest", Line(64), nullable=False),
     Column("tasks", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    Column("archived_at", UtcDateTime),  # nothing starts, by schedule or otherwise
     Column("deleted_at", UtcDateTime),
     UniqueConstraint("project_id", "name"),
     sqlite_autoincrement=True,
@@ -125,9 +127,31 @@ workflow_version = Table(
     Column("spec", Json(dict), nullable=False),
     Column("digest", Line(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("source", Prose),  # the YAML that it was published from, if it was
+    Column("published_by", Line(201)),  # NULL: before it was noted
 )
 
-# ``next_fire_at`` is NULL while disabled, so one index serves everything that is due.
+# What somebody has not published yet, as it was typed: never run, and perhaps no YAML at all.
+# ``base_version``: the newest when it was begun; 0: there was none. ``revision`` grows with each
+# change. ``editor`` is the name of a principal, which nobody gets anew.
+draft = Table(
+    "draft",
+    metadata,
+    row_id(),
+    Column("project_id", ForeignKey("project.id"), nullable=False),
+    Column("name", Line(100), nullable=False),
+    Column("editor", Line(201), nullable=False),
+    Column("text", Prose, nullable=False),
+    Column("base_version", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name", "editor"),
+    sqlite_autoincrement=True,
+)
+
+# ``next_fire_at`` is NULL while disabled, paused or archived, so one index serves everything that
+# is due. ``paused_at``: by request, beside the definition; publishing leaves it as it is.
 schedule = Table(
     "schedule",
     metadata,
@@ -148,6 +172,7 @@ schedule = Table(
     Column("missed", Line(10), nullable=False, server_default="last"),
     Column("missed_window", Float),  # seconds
     Column("next_fire_at", UtcDateTime),
+    Column("paused_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
 Index(None, schedule.c.next_fire_at, schedule.c.partition)

@@ -93,23 +93,61 @@ Index(
 Index(
     "ix_workflow_instance_parent_task_id",
     workflow_instance.c.parent_task_id,
+    workflow_instance.c.created_at,
+    workflow_instance.c.id,
     sqlite_where=workflow_instance.c.parent_task_id.is_not(None),
     postgresql_where=workflow_instance.c.parent_task_id.is_not(None),
 )
 Index(
     "ix_workflow_instance_backfill_id",
     workflow_instance.c.backfill_id,
+    workflow_instance.c.created_at,
+    workflow_instance.c.id,
     sqlite_where=workflow_instance.c.backfill_id.is_not(None),
     postgresql_where=workflow_instance.c.backfill_id.is_not(None),
 )
+Index(
+    "ix_workflow_instance_schedule_id",
+    workflow_instance.c.schedule_id,
+    workflow_instance.c.created_at,
+    workflow_instance.c.id,
+    sqlite_where=workflow_instance.c.schedule_id.is_not(None),
+    postgresql_where=workflow_instance.c.schedule_id.is_not(None),
+)
 # What a DEPENDENT task waits for: the runs of a workflow in an interval of logical time.
-Index(None, workflow_instance.c.workflow_id, workflow_instance.c.logical_time)
+Index(
+    "ix_workflow_instance_workflow_id_logical_time",
+    workflow_instance.c.workflow_id,
+    workflow_instance.c.logical_time,
+    workflow_instance.c.id,
+)
 # Every filter of lists is one or several walks along these: see ``walks.py``.
 _NEWEST = (workflow_instance.c.created_at, workflow_instance.c.id)
 Index(None, *_NEWEST)
 Index(None, workflow_instance.c.state, *_NEWEST)
 Index(None, workflow_instance.c.workflow_id, workflow_instance.c.state, *_NEWEST)
 Index(None, workflow_instance.c.project_id, workflow_instance.c.state, *_NEWEST)
+
+# What people sort runs by. Project and creation time are the run's: they never change, and so each
+# label is found in the order of lists.
+instance_label = Table(
+    "instance_label",
+    metadata,
+    Column("workflow_instance_id", Id, primary_key=True, autoincrement=False),
+    Column("key", Line(63), primary_key=True),
+    Column("value", Line(63), nullable=False),
+    Column("project_id", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["workflow_instance_id"], ["workflow_instance.id"]),
+)
+Index(
+    "ix_instance_label_listed",
+    instance_label.c.project_id,
+    instance_label.c.key,
+    instance_label.c.value,
+    instance_label.c.created_at,
+    instance_label.c.workflow_instance_id,
+)
 
 # One row per attempt. ``position`` is the task's place in its definition.
 task_instance = Table(

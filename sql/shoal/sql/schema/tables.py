@@ -21,6 +21,7 @@ from shoal.sql.schema.definitions import (
     calendar,
     concurrency_group,
     data_source,
+    draft,
     environment,
     project,
     schedule,
@@ -40,6 +41,7 @@ from shoal.sql.schema.runs import (
     SLOT_ORDER,
     concurrency_lease,
     dependency_wait,
+    instance_label,
     task_instance,
     workflow_instance,
 )
@@ -51,6 +53,8 @@ from shoal.sql.schema.upkeep import (
     purge,
     purge_part,
     quarantine,
+    sealing,
+    takeover,
 )
 
 __all__ = [
@@ -80,8 +84,10 @@ __all__ = [
     "concurrency_lease",
     "data_source",
     "dependency_wait",
+    "draft",
     "environment",
     "event",
+    "instance_label",
     "literals",
     "metadata",
     "partition",
@@ -92,7 +98,9 @@ __all__ = [
     "resource",
     "row_id",
     "schedule",
+    "sealing",
     "secret",
+    "takeover",
     "task_instance",
     "workflow",
     "workflow_instance",

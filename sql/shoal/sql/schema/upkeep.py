@@ -13,6 +13,19 @@ cluster = Table(
     Column("uid", Line(36), nullable=False),
 )
 
+# One row, whose number is 1: ids of keys. ``primary_key`` encrypts secrets and passwords, NULL: the
+# first key of the file; ``next_key`` is to take its place; ``old`` may still be in use, ``retired``
+# never again.
+sealing = Table(
+    "sealing",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("primary_key", Line(20)),
+    Column("next_key", Line(20)),
+    Column("old", Json(list, texts=True), nullable=False),
+    Column("retired", Json(list, texts=True), nullable=False),
+)
+
 # ``epoch`` is written by the partition's owner when it takes over, and checked by every write.
 partition = Table(
     "partition",
@@ -20,6 +33,19 @@ partition = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
     Column("owner", Line(255)),
+)
+
+# Takeovers of partitions, for people; only the newest are kept.
+takeover = Table(
+    "takeover",
+    metadata,
+    row_id(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Line(255), nullable=False),
+    Column("previous_owner", Line(255)),  # None: it never had one
+    sqlite_autoincrement=True,
 )
 
 # What a partition's owner cannot work with and has quarantined: see the master's ``quarantine.py``.

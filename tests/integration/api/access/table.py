@@ -4,6 +4,7 @@ Written by hand, beside the code and not from it: a route that asks for less tha
 not here, is noticed.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,15 @@ from typing import Any
 
 _ROUTES = """
 public           GET    /health/live
+public           GET    /login
 public           POST   /login
-public           POST   /login/code
+public           POST   /login/one-time
 signed-in        POST   /sign-in-codes
+public           POST   /login/ldap
+public           POST   /login/code
+public           GET    /login/oidc/{provider}
+public           GET    /login/oidc/{provider}/callback
+public           GET    /login/oidc/{provider}/logout
 signed-in        GET    /health
 signed-in        GET    /health/ready
 signed-in        POST   /logout
@@ -32,11 +39,20 @@ signed-in        GET    /environments
 signed-in        GET    /environments/{name}
 environment.edit PUT    /environments/{name}
 environment.edit DELETE /environments/{name}
+secrets.rotate   GET    /secrets-keys
+secrets.rotate   POST   /secrets-keys/rotation
+audit.read       GET    /audit
+audit.read       GET    /audit-head
+audit.read       GET    /audit-chain
+history.purge    POST   /audit-prunes
+project.manage   GET    /projects/{project}/audit
 user.manage      GET    /users
 user.manage      POST   /users
 user.manage      GET    /users/{name}
 user.manage      PATCH  /users/{name}
 user.manage      POST   /users/{name}/password-reset
+user.manage      PUT    /users/{name}/identity
+user.manage      DELETE /users/{name}/identity
 user.manage      GET    /users/{name}/tokens
 user.manage      DELETE /users/{name}/tokens/{token_id}
 user.manage      GET    /groups
@@ -47,14 +63,21 @@ user.manage      DELETE /groups/{name}
 user.manage      PUT    /groups/{name}/members/{member}
 user.manage      DELETE /groups/{name}/members/{member}
 cluster.read     GET    /cluster
+cluster.read     GET    /masters
+cluster.read     GET    /workers
+cluster.read     GET    /worker-groups
+cluster.read     GET    /partitions
+cluster.read     GET    /takeovers
 cluster.read     GET    /stores
 history.purge    POST   /purges
 history.purge    GET    /purges
 history.purge    GET    /purges/{purge_id}
 project.read     GET    /projects/{project}/grants
+project.read     GET    /projects/{project}/grants/{taker}
 project.manage   PUT    /projects/{project}/grants/{taker}
 project.manage   DELETE /projects/{project}/grants/{taker}
 project.read     GET    /projects/{project}/members
+project.read     GET    /projects/{project}/members/{kind}/{name}
 project.manage   PUT    /projects/{project}/members/{kind}/{name}
 project.manage   DELETE /projects/{project}/members/{kind}/{name}
 project.manage   GET    /projects/{project}/service-accounts
@@ -67,9 +90,11 @@ project.read     GET    /projects
 project.read     GET    /projects/{project}
 project.manage   PUT    /projects/{project}
 project.read     GET    /projects/{project}/parameters
+project.read     GET    /projects/{project}/parameters/{name}
 project.edit     PUT    /projects/{project}/parameters/{name}
 project.edit     DELETE /projects/{project}/parameters/{name}
 project.read     GET    /projects/{project}/secrets
+project.read     GET    /projects/{project}/secrets/{name}
 connection.edit  PUT    /projects/{project}/secrets/{name}
 connection.edit  DELETE /projects/{project}/secrets/{name}
 project.read     GET    /projects/{project}/data-sources
@@ -89,9 +114,28 @@ project.read     GET    /projects/{project}/workflows/{name}
 project.edit     DELETE /projects/{project}/workflows/{name}
 project.read     GET    /projects/{project}/workflows/{name}/versions
 project.read     GET    /projects/{project}/workflows/{name}/versions/{version}
+project.read     GET    /projects/{project}/workflows/{name}/versions/{version}/diff
+project.edit     POST   /projects/{project}/workflows/{name}/versions/{version}/restore
+project.read     GET    /projects/{project}/workflows/{name}/dependencies
+project.read     GET    /projects/{project}/workflows/{name}/hanging
+project.edit     POST   /projects/{project}/workflows/{name}/rename
+project.edit     POST   /projects/{project}/workflows/{name}/copy
+project.edit     POST   /projects/{project}/workflows/{name}/archive
+project.edit     POST   /projects/{project}/workflows/{name}/unarchive
+project.edit     GET    /projects/{project}/drafts
+project.edit     GET    /projects/{project}/workflows/{name}/draft
+project.edit     PUT    /projects/{project}/workflows/{name}/draft
+project.edit     DELETE /projects/{project}/workflows/{name}/draft
+project.edit     POST   /projects/{project}/workflows/{name}/draft/publish
+project.edit     POST   /projects/{project}/workflows/{name}/validate
+project.edit     POST   /projects/{project}/workflows/{name}/plan
+project.read     GET    /projects/{project}/export
+project.edit     POST   /projects/{project}/import
 project.read     GET    /projects/{project}/workflows/{name}/schedules
 project.read     GET    /schedules
 project.read     GET    /schedules/{schedule_id}/preview
+run.operate      POST   /schedules/{schedule_id}/pause
+run.operate      POST   /schedules/{schedule_id}/resume
 project.read     POST   /schedules/preview
 project.read     GET    /projects/{project}/calendars
 project.read     GET    /projects/{project}/calendars/{name}
@@ -102,6 +146,7 @@ project.read     GET    /projects/{project}/concurrency-groups/{name}
 project.edit     PUT    /projects/{project}/concurrency-groups/{name}
 project.edit     DELETE /projects/{project}/concurrency-groups/{name}
 run.operate      POST   /commands
+run.operate      POST   /bulk-commands
 project.read     GET    /commands/{command_id}
 run.operate      POST   /backfills
 project.read     GET    /backfills
@@ -110,12 +155,21 @@ project.read     GET    /backfills/{backfill_id}/runs
 run.operate      POST   /backfills/{backfill_id}/{request}
 project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
+project.read     GET    /instance-counts
+run.operate      PATCH  /instances/{instance_id}/labels
+project.read     POST   /start-previews
+project.read     GET    /task-instances/{task_instance_id}/rendered
+project.read     GET    /instances/{instance_id}/comparison/{other_instance_id}
+project.read     GET    /instances/{instance_id}/timeline
 project.read     GET    /instances/{instance_id}/progress
 project.read     GET    /instances/{instance_id}/why
 project.read     GET    /task-instances
 project.read     GET    /task-instances/{task_instance_id}
+project.read     GET    /task-instance-counts
 project.read     GET    /task-instances/{task_instance_id}/why
 project.read     GET    /task-instances/{task_instance_id}/log
+project.read     GET    /task-instances/{task_instance_id}/log/search
+project.read     GET    /instances/{instance_id}/log-search
 project.read     GET    /task-instances/{task_instance_id}/log/raw
 project.read     GET    /task-instances/{task_instance_id}/log/follow
 """
@@ -127,6 +181,7 @@ NEEDS: Mapping[Route, str] = {
 }
 PLATFORM = frozenset(
     {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
+    | {"audit.read", "secrets.rotate"}
 )
 HOLDS: Mapping[str, frozenset[str]] = {
     "reader": frozenset({"project.read"}),
@@ -138,10 +193,14 @@ HOLDS: Mapping[str, frozenset[str]] = {
 }
 # Lists of what all projects have: who asks sees those of its own.
 LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+# Of them alone are counted, or asked for something, by filters.
+FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------
 
+MISSING_ID = 899_999_999
+MISSING_NAME = "nowhere"
 Made = Mapping[str, Any]  # what the things of a project are called
 NAMES = {
     "parameters": "x",
@@ -156,24 +215,31 @@ NAMES = {
     "groups": "crew",
     "environments": "lab",
 }
+_WORKFLOW = "/projects/{project}/workflows/{name}"
 _SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "p"}
 _TOKEN = {"name": "t", "days": 1}
 _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
 BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
-    ("POST", "/login/code"): lambda _: {"code": "wrong"},
+    ("POST", "/login/one-time"): lambda _: {"code": "wrong"},
+    ("POST", "/login/ldap"): lambda _: {"name": "nobody", "password": "wrong"},
+    ("POST", "/login/code"): lambda _: {"code": "c" * 43, "verifier": "v" * 43},
+    ("PUT", "/users/{name}/identity"): lambda _: {"issuer": "https://id.example", "subject": "s"},
     ("PUT", "/me/password"): lambda _: {"current": "wrong", "new": "much better words"},
     ("POST", "/me/tokens"): lambda _: _TOKEN,
     ("POST", "/users"): lambda _: {"name": "evil", "is_admin": True},
     ("PATCH", "/users/{name}"): lambda _: {"is_admin": True},
     ("POST", "/groups"): lambda _: {"name": "evil"},
     ("PATCH", "/groups/{name}"): lambda _: {"description": "d"},
+    ("POST", "/secrets-keys/rotation"): lambda _: {"begin": False},
+    ("POST", "/audit-prunes"): lambda _: {"before": "2020-01-01T00:00:00Z"},
     ("POST", "/purges"): lambda made: {"project": made["project"]},
     ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
     ("PUT", "/projects/{project}/grants/{taker}"): lambda _: {"what": "run"},
     ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
     ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
     ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,
+    ("PATCH", "/instances/{instance_id}/labels"): lambda _: {"labels": {"team": "x"}},
     ("PUT", "/projects/{project}"): lambda _: {"description": "d"},
     ("PUT", "/projects/{project}/parameters/{name}"): lambda _: {"value": "v"},
     ("PUT", "/projects/{project}/secrets/{name}"): lambda _: {"value": "v"},
@@ -181,6 +247,15 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/projects/{project}/data-sources/{name}/test"): lambda _: {},
     ("PUT", "/projects/{project}/resource-contents/{path}"): lambda _: b"bytes",
     ("PUT", "/projects/{project}/workflows/{name}"): lambda _: {"tasks": _TASKS},
+    ("PUT", _WORKFLOW + "/draft"): lambda _: {"text": "tasks: []"},
+    ("POST", _WORKFLOW + "/validate"): lambda _: {"definition": {"tasks": _TASKS}},
+    ("POST", _WORKFLOW + "/plan"): lambda _: {"definition": {"tasks": _TASKS}},
+    ("POST", _WORKFLOW + "/rename"): lambda _: {"name": "other"},
+    ("POST", _WORKFLOW + "/copy"): lambda made: {
+        "project": made["project"],
+        "workflow": "daily",
+    },
+    ("POST", "/projects/{project}/import"): lambda _: {"text": json.dumps({"tasks": _TASKS})},
     ("POST", "/schedules/preview"): lambda made: {
         "cron": "0 0 6 * * ?",
         "project": made["project"],
@@ -190,6 +265,13 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PUT", "/projects/{project}/concurrency-groups/{name}"): lambda _: {"slots": 2},
     ("POST", "/commands"): lambda made: {
         "type": "START",
+        "project": made["project"],
+        "workflow": "daily",
+        "parameters": {"y": "1"},
+    },
+    # Of none that there is: each of many is judged by itself, see test_bulk.py.
+    ("POST", "/bulk-commands"): lambda _: {"type": "STOP", "ids": [MISSING_ID]},
+    ("POST", "/start-previews"): lambda made: {
         "project": made["project"],
         "workflow": "daily",
         "parameters": {"y": "1"},
@@ -206,13 +288,19 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
 SUBJECTS = (
     "project",
     "instance_id",
+    "other_instance_id",
     "task_instance_id",
     "command_id",
     "schedule_id",
     "backfill_id",
 )
 #: Routes whose body says it.
-SUBJECT_IN_BODY = {("POST", "/schedules/preview"), ("POST", "/commands"), ("POST", "/backfills")}
+SUBJECT_IN_BODY = {
+    ("POST", "/schedules/preview"),
+    ("POST", "/commands"),
+    ("POST", "/start-previews"),
+    ("POST", "/backfills"),
+}
 
 
 @dataclass(frozen=True)
@@ -224,14 +312,20 @@ class Ask:
     body: Any = None
 
 
+def in_path(route: Route, made: Made) -> dict[str, Any]:
+    """Return what the path of a route may name, by parameter."""
+    parts = route[1].split("/")
+    collection = parts[3] if route[1].startswith("/projects/{project}/") else parts[1]
+    name = NAMES.get(collection, "")
+    given = {"name": name, "kind": "user", "request": "pause", "member": "someone"}
+    return {**made, **given, "taker": "other"}
+
+
 def ask(route: Route, made: Made) -> Ask:
     """Return a good request about the things of a project."""
     method, path = route
-    parts = path.split("/")
-    collection = parts[3] if path.startswith("/projects/{project}/") else parts[1]
-    given = {**made, "name": NAMES.get(collection, ""), "kind": "user", "request": "pause"}
     body = BODIES[route](made) if route in BODIES else None
-    return Ask(method, path.format(**given, member="someone", taker="other"), body)
+    return Ask(method, path.format(**in_path(route, made), provider="main"), body)
 
 
 def is_about_project(route: Route) -> bool:
@@ -253,10 +347,6 @@ class Place:
     ask: Callable[[Made, Any], Ask]
 
 
-MISSING_ID = 899_999_999
-MISSING_NAME = "nowhere"
-
-
 def _command(kind: str, **more: Any) -> Callable[[Made, Any], Ask]:
     return lambda _, key: Ask("POST", "/commands", {"type": kind, "instance_id": key, **more})
 
@@ -269,10 +359,34 @@ def _task(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"tasks": [{"name": "other", "type": kind, "params": params}]}
 
 
-def _publish(kind: str, params: Callable[[Any], Mapping[str, Any]]) -> Callable[[Made, Any], Ask]:
-    return lambda own, key: Ask(
-        "PUT", f"/projects/{own['project']}/workflows/new", _task(kind, params(key))
-    )
+#: Requests that carry a definition, whose tasks may name projects.
+WAYS_IN: Mapping[str, Callable[[str, dict[str, Any]], Ask]] = {
+    f"PUT {_WORKFLOW}": lambda home, content: Ask(
+        "PUT", f"/projects/{home}/workflows/new", content
+    ),
+    f"POST {_WORKFLOW}/plan": lambda home, content: Ask(
+        "POST", f"/projects/{home}/workflows/new/plan", {"definition": content}
+    ),
+    f"POST {_WORKFLOW}/validate": lambda home, content: Ask(
+        "POST", f"/projects/{home}/workflows/new/validate", {"text": json.dumps(content)}
+    ),
+    "POST /projects/{project}/import": lambda home, content: Ask(
+        "POST", f"/projects/{home}/import", {"text": json.dumps({"name": "new", **content})}
+    ),
+}
+REACHES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "SUB_WORKFLOW": lambda key: {"project": key, "workflow": "daily"},
+    "MAP": lambda key: {"project": key, "workflow": "daily", "items": ["1"]},
+    "DEPENDENT": lambda key: {
+        "when": {"all": [{"project": key, "workflow": "daily", "date": "today"}]}
+    },
+}
+
+
+def _publish(
+    where: str, kind: str, params: Callable[[Any], Mapping[str, Any]]
+) -> Callable[[Made, Any], Ask]:
+    return lambda own, key: WAYS_IN[where](own["project"], _task(kind, params(key)))
 
 
 _BACKFILL = {
@@ -307,6 +421,10 @@ PLACES: Mapping[str, Place] = {
     "POST /commands FORCE_SUCCESS task_instance_id": Place(
         "task_instance_id", _of_task("FORCE_SUCCESS", reason="r")
     ),
+    "POST /start-previews project": Place(
+        "project",
+        lambda _, key: Ask("POST", "/start-previews", {"project": key, "workflow": "daily"}),
+    ),
     "POST /backfills project": Place(
         "project", lambda _, key: Ask("POST", "/backfills", {**_BACKFILL, "project": key})
     ),
@@ -333,20 +451,19 @@ PLACES: Mapping[str, Place] = {
             {**_TOKEN, "projects": [own["project"], key]},
         ),
     ),
-    "PUT /projects/{project}/workflows/{name} SUB_WORKFLOW": Place(
-        "project", _publish("SUB_WORKFLOW", lambda key: {"project": key, "workflow": "daily"})
-    ),
-    "PUT /projects/{project}/workflows/{name} MAP": Place(
+    f"POST {_WORKFLOW}/copy project": Place(
         "project",
-        _publish("MAP", lambda key: {"project": key, "workflow": "daily", "items": ["1"]}),
-    ),
-    "PUT /projects/{project}/workflows/{name} DEPENDENT": Place(
-        "project",
-        _publish(
-            "DEPENDENT",
-            lambda key: {"when": {"all": [{"project": key, "workflow": "daily", "date": "today"}]}},
+        lambda own, key: Ask(
+            "POST",
+            f"/projects/{own['project']}/workflows/new/copy",
+            {"project": key, "workflow": "daily"},
         ),
     ),
+    **{
+        f"{where} {kind}": Place("project", _publish(where, kind, params))
+        for where in WAYS_IN
+        for kind, params in REACHES.items()
+    },
 }
 #: Fields of bodies that may name a thing, and why no ``Place`` is needed where there is none.
 FIELDS: Mapping[str, str] = {
@@ -354,6 +471,8 @@ FIELDS: Mapping[str, str] = {
     "POST /commands workflow": "within the project",
     "POST /commands instance_id": "place",
     "POST /commands task_instance_id": "place",
+    "POST /start-previews project": "place",
+    "POST /start-previews workflow": "within the project",
     "POST /backfills project": "place",
     "POST /backfills workflow": "within the project",
     "POST /schedules/preview project": "place",
@@ -362,13 +481,17 @@ FIELDS: Mapping[str, str] = {
     "POST /purges workflow": "within the project",
     "POST /me/tokens projects": "place",
     "POST /projects/{project}/service-accounts/{name}/tokens projects": "place",
+    f"POST {_WORKFLOW}/copy project": "place",
+    f"POST {_WORKFLOW}/copy workflow": "within the project",
     "PUT /projects/{project}/workflows/{name} project": "equals the path",
     "PUT /projects/{project}/workflows/{name} schedules[].calendar": "within the project",
     "PUT /projects/{project}/workflows/{name} concurrency_group": "within the project",
     "PUT /projects/{project}/data-sources/{name} shared_with": "gives, takes nothing",
 }
 #: Parameters of queries that may name a thing: they filter what is visible.
-QUERIES = frozenset({"project", "workflow", "worker", "instance_id"})
+QUERIES = frozenset(
+    {"project", "workflow", "worker", "instance_id", "schedule_id", "backfill_id", "parent_id"}
+)
 
 
 def places_in_paths() -> Iterator[tuple[str, Place]]:

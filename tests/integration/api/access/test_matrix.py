@@ -18,29 +18,36 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sqlalchemy import text
 
+from shoal.api.access.auditor import Auditor
 from shoal.api.access.identities import LOOK_S
 from shoal.api.app import create_app
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import describe, resolve
+from shoal.core.access.audit.entries import NewEntry
+from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.access.principals import EVERYTHING
 from shoal.core.logic.children import MapParams, SubWorkflowParams
 from shoal.core.logic.dependent import Params as DependentParams
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql import UnitOfWork
+from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.schema.tables import metadata
 from tests.integration.api.access.people import Person, account, people, session, token
 from tests.integration.api.access.table import (
     FIELDS,
+    FILTERED,
     LISTS,
     MISSING_ID,
     MISSING_NAME,
     NEEDS,
     PLACES,
     QUERIES,
+    REACHES,
     STREAMS,
     SUBJECT_IN_BODY,
     SUBJECTS,
+    WAYS_IN,
     Ask,
     Made,
     Place,
@@ -62,6 +69,8 @@ _LEAVE_OUT = (
     " AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :name)",
     "UPDATE sqlite_sequence SET seq = seq + :first WHERE name = :name",
 )
+# Answers about what is hidden, and about what there is not, are the same to the last byte.
+_SAME = {"X-Request-Id": "same"}
 
 
 @dataclass
@@ -84,7 +93,7 @@ class World:
             transport=self.api.client._transport, base_url="http://localhost"
         ) as client:
             return await client.request(
-                asked.method, PREFIX + asked.path, headers=dict(person.headers), **content
+                asked.method, PREFIX + asked.path, headers={**person.headers, **_SAME}, **content
             )
 
     def person(self, name: str) -> Person:
@@ -97,6 +106,9 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
     """What all tests of this module look at; none of them changes it."""
     create_key(module_cluster.secrets_key_file)
     settings = ApiSettings(port=0, heartbeat_s=0.2)
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Auditor, "GATHER_S", 3600.0)  # refusals are stored later, by themselves
+    patch.setattr(Auditor, "IDLE_S", 3600.0)
     async with opened(module_cluster, settings) as services, in_process(services) as api:
         await _leave_out_ids(api)
         alpha = await stocked(api, ALPHA, "word-of-alpha")
@@ -112,6 +124,7 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
         file = module_cluster.database.removeprefix("sqlite:///")
         app = create_app(services)
         yield World(api, file, found, made, app, describe(app))
+    patch.undo()
 
 
 async def _leave_out_ids(api: Api) -> None:
@@ -174,7 +187,7 @@ async def test_every_route_stands_in_the_table_with_the_permission_that_it_decla
 
 
 async def test_every_id_of_a_path_is_known(world: World) -> None:
-    of_platform = {"purge_id", "name", "member"}
+    of_platform = {"purge_id", "name", "member", "provider"}
     of_caller = {"token_id", "session_id"}
     within = {"name", "kind", "path", "version", "request", "token_id", "taker"}
     for route, operation in _operations(world):
@@ -188,7 +201,8 @@ async def test_every_parameter_of_a_query_that_names_a_thing_filters_a_list(worl
         for one in operation.get("parameters", []):
             if one["in"] == "query" and _names_a_thing(one["name"]):
                 assert one["name"] in QUERIES, (route, one["name"])
-                assert route[1] in (*LISTS, "/events"), route
+                is_of_platform = NEEDS[route] == "audit.read"
+                assert route[1] in (*LISTS, *FILTERED, "/events") or is_of_platform, route
 
 
 async def test_every_field_of_a_body_that_names_a_thing_is_known(world: World) -> None:
@@ -211,7 +225,8 @@ async def test_every_task_that_names_a_project_has_a_place() -> None:
     for kind, model in models.items():
         schema = model.model_json_schema()
         assert "project" in str(schema)
-        assert f"PUT /projects/{{project}}/workflows/{{name}} {kind}" in PLACES
+        for where in WAYS_IN:
+            assert f"{where} {kind}" in PLACES
 
 
 def _names_a_thing(name: str) -> bool:
@@ -305,11 +320,8 @@ async def test_callers_that_may_are_let_through(
     failures = []
     for person in world.people:
         for route, permission in NEEDS.items():
-            if (
-                route[1] in STREAMS
-                or route[1].startswith("/login")
-                or route == ("PUT", "/me/password")
-            ):
+            is_login = route[1].startswith("/login") or route == ("PUT", "/me/password")
+            if route[1] in STREAMS or is_login:
                 continue
             for project, asked in _about(world, route):
                 if person.expected(permission, project) != 200:
@@ -326,6 +338,56 @@ async def test_callers_that_may_are_let_through(
                     if f"word-of-{name}" in answer.text and not person.sees(name)
                 ]
     assert not failures, "\n".join(failures[:40])
+    assert unchanged()
+
+
+UNCHANGING = {
+    ("POST", "/schedules/preview"),
+    # Who signs in has no rights yet: these bring their entries by themselves.
+    *(("POST", path) for path in ("/login", "/login/ldap", "/login/code", "/login/one-time")),
+}
+
+
+async def test_every_route_that_changes_something_names_its_action(world: World) -> None:
+    for route, operation in _operations(world):
+        is_changing = route[0] not in ("GET", "HEAD") and route not in UNCHANGING
+        assert is_changing is ("x-audit" in operation) or route[0] == "GET", route
+
+
+async def test_every_change_that_is_committed_brings_its_entry(
+    world: World, unchanged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries: list[NewEntry] = []
+    commits = 0
+
+    async def taken_back(uow: UnitOfWork) -> None:
+        nonlocal commits
+        commits += 1
+        if uow._recorder is not None:
+            await uow._recorder(uow)
+
+    async def add(_: Audit, new: list[NewEntry]) -> None:
+        entries.extend(new)
+
+    monkeypatch.setattr(UnitOfWork, "commit", taken_back)
+    monkeypatch.setattr(Audit, "add", add)
+    boss, asked, operations = world.person("boss"), 0, dict(_operations(world))
+    for route, permission in NEEDS.items():
+        if route[0] == "GET" or route in UNCHANGING or route[1].endswith("/test"):
+            continue
+        if "resource-contents" in route[1]:
+            continue  # nothing is committed, so a file would stay
+        entries.clear()
+        commits = 0
+        answer = await world.send(boss, ask(route, world.made[ALPHA]))
+        if answer.is_success and commits:
+            asked += 1
+            [entry] = entries
+            action = operations[route]["x-audit"]
+            assert entry.action == action or action == "command.request", route
+            assert entry.principal == boss.name
+            assert entry.project == (ALPHA if permission in OF_PROJECT else entry.project), route
+    assert asked > 20
     assert unchanged()
 
 
@@ -364,6 +426,21 @@ async def test_lists_show_what_the_caller_sees_and_no_more(world: World, path: s
     assert not failures, "\n".join(failures[:20])
 
 
+@pytest.mark.parametrize(("path", "each"), [("/instance-counts", 1), ("/task-instance-counts", 2)])
+async def test_counts_count_what_the_caller_sees_and_no_more(
+    world: World, path: str, each: int
+) -> None:
+    for person in world.people:
+        if not person.is_known or person.must_change:
+            continue
+        for query in ("", "?project=bravo", "?workflow=daily", "?label=nobody"):
+            answer = await world.send(person, Ask("GET", path + query))
+            seen = [name for name in world.made if person.sees(name)]
+            expected = [name for name in seen if "bravo" not in query or name == BRAVO]
+            expected = [] if "label" in query else expected
+            assert answer.json()["total"]["count"] == each * len(expected), (person.name, query)
+
+
 def _filters(world: World, path: str, query: str) -> bool:
     name = query[1:].partition("=")[0]
     operation = dict(_operations(world))["GET", path]
@@ -388,10 +465,7 @@ async def _pages(world: World, person: Person, path: str) -> str:
 # -- one id at a time -------------------------------------------------------------------------
 
 _PLACES = {**dict(places_in_paths()), **PLACES}
-DEFINITIONS = frozenset(
-    f"PUT /projects/{{project}}/workflows/{{name}} {kind}"
-    for kind in ("SUB_WORKFLOW", "MAP", "DEPENDENT")
-)
+DEFINITIONS = frozenset(f"{where} {kind}" for where in WAYS_IN for kind in REACHES)
 ATTACKERS = ("owner-alpha", "robot", "browsing")
 
 
@@ -407,7 +481,8 @@ async def test_id_of_another_project_is_answered_as_one_that_nothing_has(
         answer = await world.send(person, place.ask(own, foreign))
         # What a definition names needs the other project's grant.
         refusals = (403, 422) if where in DEFINITIONS else (403, 404)
-        assert answer.status_code in refusals, f"{name}: {answer.text}"
+        is_told = "/validate" in where and answer.json().get("valid") is False
+        assert answer.status_code in refusals or is_told, f"{name}: {answer.text}"
         assert unchanged(), name
         other = await world.send(person, place.ask(own, missing))
         assert other.status_code == answer.status_code, f"{name}: {answer.text} {other.text}"

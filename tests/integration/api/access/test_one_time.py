@@ -51,7 +51,7 @@ class World:
         return code
 
     async def redeem(self, code: str, **more: str) -> httpx.Response:
-        return await self.post("/login/code", {"code": code}, **{**OURS, **more})
+        return await self.post("/login/one-time", {"code": code}, **{**OURS, **more})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

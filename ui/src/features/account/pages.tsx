@@ -83,7 +83,7 @@ export function CodePage({ onIn }: { onIn: () => void }) {
     const enter = async (): Promise<void> => {
       try {
         if (!code) throw new ApiProblem(401, { detail: t('code.missing') })
-        await take(api.POST('/api/v1/login/code', { body: { code } }))
+        await take(api.POST('/api/v1/login/one-time', { body: { code } }))
         await entered()
         onIn()
       } catch (thrown) {

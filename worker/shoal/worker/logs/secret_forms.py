@@ -10,7 +10,8 @@ SHORTEST = 4  # characters; anything shorter would be found everywhere
 
 def forms(values: Iterable[str]) -> list[str]:
     """Return the texts to mask: each value as it is, each line of a value with several, and the
-    value as it stands in JSON, in URLs and in base64. None of them is shorter than ``SHORTEST``.
+    value as it stands in JSON, in URLs, in hexadecimal digits and in base64, also with the line
+    end that ``echo`` adds. None of them is shorter than ``SHORTEST``.
     """
     found: set[str] = set()
     for value in values:
@@ -18,6 +19,8 @@ def forms(values: Iterable[str]) -> list[str]:
         found |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         found |= {quote(value), quote(value, safe=""), quote_plus(value)}
         content = value.encode()
+        found |= {content.hex(), content.hex().upper()}
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            found |= {encode(content).decode(), encode(content).decode().rstrip("=")}
+            for encoded in (encode(content).decode(), encode(content + b"\n").decode()):
+                found |= {encoded, encoded.rstrip("=")}
     return sorted(text for text in found if len(text) >= SHORTEST)

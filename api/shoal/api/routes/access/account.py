@@ -4,10 +4,16 @@ from typing import Annotated
 
 from fastapi import Body, Path, Request, Response
 
-from shoal.api.access.authentication import COOKIE, require_own_page
+from shoal.api.access.authentication import COOKIE, require_no_other_page
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
-from shoal.api.operations.accounts import hashed_or_random, make_token, signed_in, token_out
+from shoal.api.operations.accounts import (
+    hashed_or_random,
+    make_token,
+    set_session,
+    signed_in,
+    token_out,
+)
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import (
     LoginIn,
@@ -21,7 +27,7 @@ from shoal.api.schemas.platform.access import (
 )
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
-from shoal.api.web.paging import MAX_ID
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
@@ -47,8 +53,7 @@ async def login(
     shoal: Shoal, request: Request, response: Response, body: Annotated[LoginIn, Body()]
 ) -> None:
     """Begins a session: the answer sets a cookie that pages of this API alone are sent with."""
-    if "sec-fetch-site" in request.headers or "origin" in request.headers:
-        require_own_page(request)
+    require_no_other_page(request)
     address = request.client.host if request.client else ""
     secret, _ = await signed_in(
         shoal,
@@ -57,18 +62,11 @@ async def login(
         address,
         request.headers.get("user-agent", ""),
     )
-    response.set_cookie(
-        COOKIE,
-        secret,
-        max_age=round(shoal.settings.session_hours * 3600),
-        secure=True,
-        httponly=True,
-        samesite="strict",
-    )
+    set_session(shoal, response, secret)
 
 
 @router.post("/logout", summary="Sign out", status_code=204)
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="session.end")
 async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
     """Ends the session that asks. A token stays what it is: revoke it instead."""
     signed = caller.signed_in
@@ -83,12 +81,13 @@ async def logout(shoal: Shoal, caller: Calling, response: Response) -> None:
 
 @router.get("/me", summary="Show who one is")
 @needs(Permission.SIGNED_IN)
-async def me(shoal: Shoal, caller: Calling) -> MeOut:
+async def get_me(shoal: Shoal, caller: Calling) -> MeOut:
     """The caller, its roles, and what its token is limited to."""
     who = caller.principal
     limit = who.scope.projects
     async with shoal.database.unit_of_work(read_only=True) as uow:
         named = await uow.projects.named({*who.roles, *(limit or ())})
+        own = None if who.id is None else await uow.principals.named(who.id)
     roles = [
         RoleOut(project=named[one], role=role)
         for one, role in who.roles.items()
@@ -100,6 +99,8 @@ async def me(shoal: Shoal, caller: Calling) -> MeOut:
         kind=who.kind,
         is_admin=who.is_admin,
         must_change_password=who.must_change_password,
+        has_password=own is not None and own.has_password,
+        issuer=None if own is None else own.issuer,
         roles=sorted(roles, key=lambda role: role.project),
         permissions=None if permissions is None else sorted(permissions),
         projects=None if limit is None else sorted(named[one] for one in limit if one in named),
@@ -112,12 +113,16 @@ async def me(shoal: Shoal, caller: Calling) -> MeOut:
     status_code=204,
     responses=documented(400, 413, 415, 429),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="password.change")
 async def change_password(
     shoal: Shoal, caller: Calling, request: Request, body: Annotated[PasswordIn, Body()]
 ) -> None:
     """Needs the present one. All other sessions end, and all tokens unless they are kept."""
     principal_id = _own(caller)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        own = await uow.principals.named(principal_id)
+    if own.issuer is not None and not own.has_password:
+        raise Forbidden(f"{own.name} has no password here: it signs in at {own.issuer}")
     address = request.client.host if request.client else ""
     key = key_of(caller.name)
     shoal.attempts.begin(key, address)
@@ -143,10 +148,13 @@ async def change_password(
 
 @router.get("/me/sessions", summary="List one's sessions")
 @needs(Permission.SIGNED_IN)
-async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
+async def list_sessions(
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+) -> Page[SessionOut]:
     """The browsers in which one is signed in, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.sessions.list(caller.principal.id or _NOBODY, shoal.clock())
+    items, following = part_of("sessions", found, lambda one: one.id, limit, cursor, falling=True)
     return Page(
         items=[
             SessionOut(
@@ -158,8 +166,9 @@ async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
                 agent=one.agent,
                 is_this=one.id == caller.signed_in.session_id,
             )
-            for one in found
-        ]
+            for one in items
+        ],
+        next=following,
     )
 
 
@@ -169,7 +178,7 @@ async def list_sessions(shoal: Shoal, caller: Calling) -> Page[SessionOut]:
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="session.end")
 async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> None:
     """Signs a browser out, within a second."""
     async with shoal.database.unit_of_work() as uow:
@@ -180,11 +189,14 @@ async def end_session(shoal: Shoal, caller: Calling, session_id: SessionId) -> N
 
 @router.get("/me/tokens", summary="List one's tokens")
 @needs(Permission.SIGNED_IN)
-async def list_tokens(shoal: Shoal, caller: Calling) -> Page[TokenOut]:
+async def list_tokens(
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+) -> Page[TokenOut]:
     """One's tokens, without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list(caller.principal.id or _NOBODY)
-    return Page(items=[token_out(one) for one in found])
+    items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
+    return Page(items=[token_out(one) for one in items], next=following)
 
 
 @router.post(
@@ -193,7 +205,7 @@ async def list_tokens(shoal: Shoal, caller: Calling) -> Page[TokenOut]:
     status_code=201,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="token.add")
 async def post_token(
     shoal: Shoal, caller: Calling, body: Annotated[TokenIn, Body()]
 ) -> NewTokenOut:
@@ -215,7 +227,7 @@ async def post_token(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.SIGNED_IN)
+@needs(Permission.SIGNED_IN, audit="token.revoke")
 async def revoke_token(shoal: Shoal, caller: Calling, token_id: TokenId) -> None:
     """Makes it worthless, within a second."""
     async with shoal.database.unit_of_work() as uow:

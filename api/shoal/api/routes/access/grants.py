@@ -9,10 +9,14 @@ from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import GrantIn, GrantOut
 from shoal.api.services import Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.grants import StoredGrant
 
 router = strict_router("grants")
@@ -31,11 +35,33 @@ Taker = Annotated[
 
 @router.get(_OF_PROJECT, summary="List grants", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_grants(shoal: Shoal, project: ProjectName) -> Page[GrantOut]:
+async def list_grants(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[GrantOut]:
     """What the tasks of other projects may do with this one."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.grants.list((await uow.projects.get(project)).id)
-    return Page(items=[_out(one) for one in found])
+    in_order = sorted(found, key=lambda one: one.taker)
+    items, following = part_of("grants", in_order, lambda one: one.taker, limit, cursor)
+    return Page(items=[_out(one) for one in items], next=following)
+
+
+@router.get(_OF_PROJECT + "/{taker}", summary="Show a grant", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def get_grant(
+    shoal: Shoal, project: ProjectName, taker: Taker, response: Response
+) -> GrantOut:
+    """What the tasks of one other project may do with this one."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        home = await uow.projects.get(project)
+        return tagged(response, await _stored(uow, home.id, taker))
+
+
+async def _stored(uow: UnitOfWork, project_id: int, taker: str) -> GrantOut:
+    for one in await uow.grants.list(project_id):
+        if one.taker == taker:
+            return _out(one)
+    raise NotFound("grant", taker)
 
 
 @router.put(
@@ -46,22 +72,22 @@ async def list_grants(shoal: Shoal, project: ProjectName) -> Page[GrantOut]:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="grant.set")
 async def put_grant(
     shoal: Shoal,
     project: ProjectName,
     taker: Taker,
     body: Annotated[GrantIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> GrantOut:
     """All editors of that project can use it then: their workflows run what they may."""
     async with shoal.database.unit_of_work() as uow:
-        home = await uow.projects.get(project)
-        if await uow.grants.put(home.id, taker, body.what, shoal.clock()):
-            response.status_code = 201
-        stored = {one.taker: one for one in await uow.grants.list(home.id)}[taker]
+        home = await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, home.id, taker), body)
+        is_new = await uow.grants.put(home.id, taker, body.what, shoal.clock())
+        stored = await _stored(uow, home.id, taker)
         await uow.commit()
-    return _out(stored)
+    return condition.answer(stored, is_new=is_new)
 
 
 @router.delete(
@@ -70,11 +96,15 @@ async def put_grant(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def delete_grant(shoal: Shoal, project: ProjectName, taker: Taker) -> None:
+@needs(Permission.PROJECT_MANAGE, audit="grant.remove")
+async def delete_grant(
+    shoal: Shoal, project: ProjectName, taker: Taker, condition: Condition
+) -> None:
     """Nothing new is started; what runs goes on. Tasks that wait see no runs here any more."""
     async with shoal.database.unit_of_work() as uow:
-        await uow.grants.remove((await uow.projects.get(project)).id, taker)
+        home = await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, home.id, taker))
+        await uow.grants.remove(home.id, taker)
         await uow.commit()
 
 

@@ -10,9 +10,11 @@ from shoal.api.schemas.platform.access import GroupChange, GroupIn, GroupOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.sql import UnitOfWork
 
 router = strict_router("groups")
 
@@ -40,7 +42,7 @@ async def list_groups(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
     status_code=201,
     responses=documented(400, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.add")
 async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut:
     """A group without members; owners of projects give it roles."""
     async with shoal.database.unit_of_work() as uow:
@@ -51,32 +53,38 @@ async def post_group(shoal: Shoal, body: Annotated[GroupIn, Body()]) -> GroupOut
 
 @router.get("/groups/{name}", summary="Show a group", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def get_group(shoal: Shoal, name: GroupName) -> GroupOut:
+async def get_group(shoal: Shoal, name: GroupName, response: Response) -> GroupOut:
     """One group with its members."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return GroupOut.model_validate(await uow.groups.get(name))
+        return tagged(response, GroupOut.model_validate(await uow.groups.get(name)))
+
+
+async def _held(uow: UnitOfWork, name: str) -> GroupOut:
+    return GroupOut.model_validate(await uow.groups.hold(name))
 
 
 @router.patch("/groups/{name}", summary="Change a group", responses=documented(400, 404, 413, 415))
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="group.change")
 async def patch_group(
-    shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()]
+    shoal: Shoal, name: GroupName, body: Annotated[GroupChange, Body()], condition: Condition
 ) -> GroupOut:
     """Changes what it is for."""
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _held(uow, name), body)
         await uow.groups.describe(name, body.description)
         found = await uow.groups.get(name)
         await uow.commit()
-    return GroupOut.model_validate(found)
+    return condition.answer(GroupOut.model_validate(found))
 
 
 @router.delete(
     "/groups/{name}", summary="Delete a group", status_code=204, responses=documented(404)
 )
-@needs(Permission.USER_MANAGE)
-async def delete_group(shoal: Shoal, name: GroupName) -> None:
+@needs(Permission.USER_MANAGE, audit="group.delete")
+async def delete_group(shoal: Shoal, name: GroupName, condition: Condition) -> None:
     """Its members lose the roles that they had by it, within a second."""
     async with shoal.database.unit_of_work() as uow:
+        await condition.check(lambda: _held(uow, name))
         await uow.groups.delete(name)
         await uow.commit()
     shoal.identities.changed()
@@ -90,8 +98,8 @@ async def delete_group(shoal: Shoal, name: GroupName) -> None:
         **documented(404),
     },
 )
-@needs(Permission.USER_MANAGE)
-async def put_member(
+@needs(Permission.USER_MANAGE, audit="group.add-member")
+async def put_group_member(
     shoal: Shoal, name: GroupName, member: MemberName, response: Response
 ) -> GroupOut:
     """A user or a service account; it has the roles of the group within a second."""
@@ -111,8 +119,8 @@ async def put_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
-async def delete_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
+@needs(Permission.USER_MANAGE, audit="group.remove-member")
+async def delete_group_member(shoal: Shoal, name: GroupName, member: MemberName) -> None:
     """It loses the roles that it had by the group alone, within a second."""
     async with shoal.database.unit_of_work() as uow:
         account = await uow.principals.get(member)

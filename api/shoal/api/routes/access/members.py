@@ -9,10 +9,14 @@ from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import MemberIn, MemberOut
 from shoal.api.services import Shoal
+from shoal.api.web.paging import Cursor, Limit, part_of
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.records import HolderKind
+from shoal.core.access.records import HolderKind, Member
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 
 router = strict_router("members")
 
@@ -23,11 +27,39 @@ MemberName = Annotated[str, Path(max_length=201, examples=["ada"])]
 
 @router.get(_OF_PROJECT, summary="List the members of a project", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def list_members(shoal: Shoal, project: ProjectName) -> Page[MemberOut]:
+async def list_members(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[MemberOut]:
     """Users, service accounts and groups with their roles; administrators are not among them."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.members.list((await uow.projects.get(project)).id)
-    return Page(items=[MemberOut.model_validate(one, from_attributes=True) for one in found])
+    items, following = part_of("members", sorted(found, key=_place), _place, limit, cursor)
+    return Page(
+        items=[MemberOut.model_validate(one, from_attributes=True) for one in items],
+        next=following,
+    )
+
+
+def _place(member: Member) -> str:
+    return f"{member.kind} {member.name}"
+
+
+@router.get(_OF_PROJECT + "/{kind}/{name:path}", summary="Show a role", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def get_member(
+    shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName, response: Response
+) -> MemberOut:
+    """The role that somebody was given in a project, without those by groups."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        home = await uow.projects.get(project)
+        return tagged(response, await _stored(uow, home.id, kind, name))
+
+
+async def _stored(uow: UnitOfWork, project_id: int, kind: HolderKind, name: str) -> MemberOut:
+    for one in await uow.members.list(project_id):
+        if one.kind is kind and one.name == name:
+            return MemberOut.model_validate(one, from_attributes=True)
+    raise NotFound("member", f"{kind}/{name}")
 
 
 @router.put(
@@ -38,23 +70,23 @@ async def list_members(shoal: Shoal, project: ProjectName) -> Page[MemberOut]:
         **documented(400, 404, 413, 415),
     },
 )
-@needs(Permission.PROJECT_MANAGE)
+@needs(Permission.PROJECT_MANAGE, audit="member.set")
 async def put_member(
     shoal: Shoal,
     project: ProjectName,
     kind: Kind,
     name: MemberName,
     body: Annotated[MemberIn, Body()],
-    response: Response,
+    condition: Condition,
 ) -> MemberOut:
     """It counts within a second, instead of the role that it had."""
     async with shoal.database.unit_of_work() as uow:
-        home = await uow.projects.get(project)
-        if await uow.members.put(home.id, kind, name, body.role):
-            response.status_code = 201
+        home = await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, home.id, kind, name), body)
+        is_new = await uow.members.put(home.id, kind, name, body.role)
         await uow.commit()
     shoal.identities.changed()
-    return MemberOut(kind=kind, name=name, role=body.role)
+    return condition.answer(MemberOut(kind=kind, name=name, role=body.role), is_new=is_new)
 
 
 @router.delete(
@@ -63,11 +95,14 @@ async def put_member(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def delete_member(shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName) -> None:
+@needs(Permission.PROJECT_MANAGE, audit="member.remove")
+async def delete_member(
+    shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName, condition: Condition
+) -> None:
     """It counts within a second. Runs that were started go on."""
     async with shoal.database.unit_of_work() as uow:
-        home = await uow.projects.get(project)
+        home = await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, home.id, kind, name))
         await uow.members.remove(home.id, kind, name)
         await uow.commit()
     shoal.identities.changed()

@@ -36,7 +36,7 @@ async def post_code(shoal: Shoal, caller: Calling, request: Request) -> CodeOut:
 
 
 @public.post(
-    "/login/code",
+    "/login/one-time",
     summary="Sign in with a one-time code",
     status_code=204,
     responses=documented(400, 401, 403, 413, 415),

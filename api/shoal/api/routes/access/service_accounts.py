@@ -21,7 +21,7 @@ from shoal.api.schemas.platform.access import (
 )
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_name, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -40,7 +40,7 @@ Name = Annotated[str, Path(max_length=100, examples=["loader"])]
 
 @router.get(_OF_PROJECT, summary="List service accounts", responses=documented(404))
 @needs(Permission.PROJECT_MANAGE)
-async def list_accounts(
+async def list_service_accounts(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AccountOut]:
     """The service accounts of a project by name, disabled ones too."""
@@ -62,8 +62,8 @@ async def list_accounts(
     status_code=201,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def post_account(
+@needs(Permission.PROJECT_MANAGE, audit="service-account.add")
+async def post_service_account(
     shoal: Shoal, project: ProjectName, body: Annotated[ServiceAccountIn, Body()]
 ) -> AccountOut:
     """It has a role in this project from the start, and can be given some in others."""
@@ -83,8 +83,8 @@ async def post_account(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def disable_account(shoal: Shoal, project: ProjectName, name: Name) -> None:
+@needs(Permission.PROJECT_MANAGE, audit="service-account.disable")
+async def disable_service_account(shoal: Shoal, project: ProjectName, name: Name) -> None:
     """All its tokens are worthless within a second. Its name is not given again."""
     async with shoal.database.unit_of_work() as uow:
         account = await _account(uow, project, name)
@@ -96,11 +96,14 @@ async def disable_account(shoal: Shoal, project: ProjectName, name: Name) -> Non
 
 @router.get(_TOKENS, summary="List a service account's tokens", responses=documented(404))
 @needs(Permission.PROJECT_MANAGE)
-async def list_account_tokens(shoal: Shoal, project: ProjectName, name: Name) -> Page[TokenOut]:
+async def list_service_account_tokens(
+    shoal: Shoal, project: ProjectName, name: Name, limit: Limit = 50, cursor: Cursor = None
+) -> Page[TokenOut]:
     """Without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list((await _account(uow, project, name)).id)
-    return Page(items=[token_out(one) for one in found])
+    items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
+    return Page(items=[token_out(one) for one in items], next=following)
 
 
 @router.post(
@@ -109,8 +112,8 @@ async def list_account_tokens(shoal: Shoal, project: ProjectName, name: Name) ->
     status_code=201,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def post_account_token(
+@needs(Permission.PROJECT_MANAGE, audit="token.add")
+async def post_service_account_token(
     shoal: Shoal, project: ProjectName, name: Name, body: Annotated[TokenIn, Body()]
 ) -> NewTokenOut:
     """It may do what the account may at that moment, within its own limits."""
@@ -125,8 +128,8 @@ async def post_account_token(
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_MANAGE)
-async def revoke_account_token(
+@needs(Permission.PROJECT_MANAGE, audit="token.revoke")
+async def revoke_service_account_token(
     shoal: Shoal, project: ProjectName, name: Name, token_id: TokenId
 ) -> None:
     """Makes it worthless, within a second."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Body, Path
+from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
@@ -10,10 +10,12 @@ from shoal.api.operations.accounts import hashed_or_random, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
+from shoal.api.schemas.platform.sign_in import IdentityIn
 from shoal.api.services import Shoal
-from shoal.api.web.errors import Forbidden
+from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.legible import by_name, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -50,7 +52,7 @@ async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> 
     status_code=201,
     responses=documented(400, 409, 413, 415, 429),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.add")
 async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut:
     """The password is for the first sign-in alone: it has to be changed then."""
     if key_of(body.name) in RESERVED_NAMES:
@@ -74,10 +76,10 @@ async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut
 
 @router.get("/users/{name}", summary="Show a user", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def get_user(shoal: Shoal, name: UserName) -> AccountOut:
+async def get_user(shoal: Shoal, name: UserName, response: Response) -> AccountOut:
     """One user."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return AccountOut.model_validate(await _user(uow, name))
+        return tagged(response, AccountOut.model_validate(await _user(uow, name)))
 
 
 @router.patch(
@@ -85,16 +87,22 @@ async def get_user(shoal: Shoal, name: UserName) -> AccountOut:
     summary="Change a user",
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="user.change")
 async def patch_user(
-    shoal: Shoal, caller: Calling, name: UserName, body: Annotated[UserChange, Body()]
+    shoal: Shoal,
+    caller: Calling,
+    name: UserName,
+    body: Annotated[UserChange, Body()],
+    condition: Condition,
 ) -> AccountOut:
     """Disabling ends all sessions and tokens of the user within a second.
 
     At least one administrator remains, and nobody disables the account that asks.
     """
     async with shoal.database.unit_of_work() as uow:
+        await uow.principals.hold(name)
         found = await _user(uow, name)
+        await condition.check(lambda: _stored(uow, name), body.model_dump(exclude_unset=True))
         if body.full_name is not None:
             await uow.principals.describe(found.id, body.full_name)
         if body.is_admin is not None:
@@ -110,7 +118,7 @@ async def patch_user(
         account = await uow.principals.get(name)
         await uow.commit()
     shoal.identities.changed()
-    return AccountOut.model_validate(account)
+    return condition.answer(AccountOut.model_validate(account))
 
 
 @router.post(
@@ -118,8 +126,8 @@ async def patch_user(
     summary="Give a user another password",
     responses=documented(404, 429),
 )
-@needs(Permission.USER_MANAGE)
-async def reset_password(shoal: Shoal, name: UserName) -> NewUserOut:
+@needs(Permission.USER_MANAGE, audit="user.reset-password")
+async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
     """Makes a random password, to be changed at the next sign-in; sessions and tokens end."""
     hashed, made = await hashed_or_random(shoal, name, None)
     async with shoal.database.unit_of_work() as uow:
@@ -133,13 +141,61 @@ async def reset_password(shoal: Shoal, name: UserName) -> NewUserOut:
     return NewUserOut(**_values(account), password=made)
 
 
+@router.put(
+    "/users/{name}/identity",
+    summary="Let a user sign in elsewhere",
+    responses=documented(400, 404, 409, 413, 415),
+)
+@needs(Permission.USER_MANAGE, audit="user.link")
+async def put_identity(
+    shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()]
+) -> AccountOut:
+    """Who is ``subject`` for ``issuer`` is this user. A password that was never used goes."""
+    known = [one.settings.issuer for one in shoal.federation.providers.values()]
+    if shoal.federation.directory is not None:
+        known.append(shoal.federation.directory.issuer)
+    if body.issuer not in known:
+        listed = ", ".join(known) or "there is none in the settings"
+        raise InvalidRequest([FieldError("issuer", f"is none of this API's: {listed}")])
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        await uow.principals.link(found.id, body.issuer, body.subject)
+        account = await uow.principals.get(name)
+        await uow.commit()
+    shoal.identities.changed()
+    return AccountOut.model_validate(account)
+
+
+@router.delete(
+    "/users/{name}/identity",
+    summary="Let a user not sign in elsewhere any more",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.USER_MANAGE, audit="user.unlink")
+async def delete_identity(shoal: Shoal, name: UserName) -> None:
+    """Its sessions and tokens end, and it leaves the groups that the issuer has put it into."""
+    async with shoal.database.unit_of_work() as uow:
+        found = await _user(uow, name)
+        if found.issuer is None:
+            raise NotFound("identity of user", name)
+        await uow.principals.unlink(found.id)
+        await uow.sessions.end_all(found.id)
+        await uow.tokens.revoke_all(found.id, shoal.clock())
+        await uow.commit()
+    shoal.identities.changed()
+
+
 @router.get("/users/{name}/tokens", summary="List a user's tokens", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def list_user_tokens(shoal: Shoal, name: UserName) -> Page[TokenOut]:
+async def list_user_tokens(
+    shoal: Shoal, name: UserName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[TokenOut]:
     """Without their texts, the newest first."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list((await _user(uow, name)).id)
-    return Page(items=[token_out(one) for one in found])
+    items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
+    return Page(items=[token_out(one) for one in items], next=following)
 
 
 @router.delete(
@@ -148,7 +204,7 @@ async def list_user_tokens(shoal: Shoal, name: UserName) -> Page[TokenOut]:
     status_code=204,
     responses=documented(404),
 )
-@needs(Permission.USER_MANAGE)
+@needs(Permission.USER_MANAGE, audit="token.revoke")
 async def revoke_user_token(shoal: Shoal, name: UserName, token_id: TokenId) -> None:
     """Makes it worthless, within a second."""
     async with shoal.database.unit_of_work() as uow:
@@ -162,6 +218,10 @@ async def _user(uow: UnitOfWork, name: str) -> Account:
     if found.kind is not PrincipalKind.USER:
         raise NotFound("user", name)
     return found
+
+
+async def _stored(uow: UnitOfWork, name: str) -> AccountOut:
+    return AccountOut.model_validate(await _user(uow, name))
 
 
 def _values(account: Account) -> dict[str, Any]:

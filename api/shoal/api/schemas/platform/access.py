@@ -1,7 +1,7 @@
 """Accounts, groups, members, sessions and tokens. No password or token is in an answer twice."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, SecretStr, StrictBool, StrictInt
 
@@ -50,6 +50,8 @@ class MeOut(BaseModel):
             "kind": "USER",
             "is_admin": False,
             "must_change_password": False,
+            "has_password": True,
+            "issuer": None,
             "roles": [_ROLE],
             "permissions": None,
             "projects": None,
@@ -60,6 +62,8 @@ class MeOut(BaseModel):
     kind: PrincipalKind
     is_admin: bool = Field(description="May do everything, in all projects.")
     must_change_password: bool = Field(description="Nothing else is allowed before.")
+    has_password: bool = Field(description="Signs in with a password here.")
+    issuer: str | None = Field(description="The OpenID provider or directory that signs it in.")
     roles: list[RoleOut] = Field(description="One's own and those of one's groups.")
     permissions: list[Permission] | None = Field(
         description="What the token that was sent is limited to; null: to nothing."
@@ -161,6 +165,7 @@ class AccountOut(BaseModel):
             "has_password": True,
             "must_change_password": False,
             "issuer": None,
+            "subject": None,
             "created_at": TIME,
             "disabled_at": None,
         }
@@ -174,6 +179,7 @@ class AccountOut(BaseModel):
     has_password: bool
     must_change_password: bool
     issuer: str | None = Field(description="The OpenID provider or directory that signs it in.")
+    subject: str | None = Field(description="What the issuer calls it.")
     created_at: datetime
     disabled_at: datetime | None
 
@@ -237,6 +243,7 @@ class GroupOut(BaseModel):
             "created_at": TIME,
         }
     )
+    uncounted: ClassVar[frozenset[str]] = frozenset({"members"})  # each is put and deleted
 
     name: str
     description: str

@@ -7,9 +7,41 @@ from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import TIME, example
 
+_MASTER = {
+    "id": "host-1-5a6b7c8d",
+    "address": "127.0.0.1:40001",
+    "host": "host",
+    "started_at": TIME,
+    "partitions": [0, 2],
+    "leads": True,
+    "database": None,
+    "clock_ahead_s": None,
+}
+_WORKER = {
+    "id": "host-1f2e3d4c",
+    "group": "default",
+    "address": "127.0.0.1:40002",
+    "host": "host",
+    "slots": 4,
+    "running": 1,
+    "started_at": TIME,
+    "paused": None,
+    "unreachable": [],
+    "clock_ahead_s": None,
+}
+_PARTITION = {
+    "index": 0,
+    "owner": "host-1-5a6b7c8d",
+    "epoch": 4294967312,
+    "open_instances": 1,
+    "pending_commands": 0,
+}
+
 
 class MasterOut(BaseModel):
     """A live master."""
+
+    model_config = example(_MASTER)
 
     id: str
     address: str
@@ -30,6 +62,8 @@ class MasterOut(BaseModel):
 
 class WorkerOut(BaseModel):
     """A live worker."""
+
+    model_config = example(_WORKER)
 
     id: str
     group: str
@@ -56,6 +90,8 @@ class WorkerOut(BaseModel):
 class PartitionOut(BaseModel):
     """Who owns a slice of the instances."""
 
+    model_config = example(_PARTITION)
+
     index: int
     owner: str | None
     epoch: int = Field(description="Fencing number of the owner; 0 without one.")
@@ -67,7 +103,7 @@ class PartitionOut(BaseModel):
     )
 
 
-class GroupOut(BaseModel):
+class MasterGroupOut(BaseModel):
     """The group in which masters agree on an assignment of the partitions."""
 
     state: str = Field(description="Empty, PreparingRebalance, CompletingRebalance, Stable, Dead.")
@@ -131,47 +167,15 @@ class ClusterOut(BaseModel):
 
     model_config = example(
         {
-            "masters": [
-                {
-                    "id": "host-1-5a6b7c8d",
-                    "address": "127.0.0.1:40001",
-                    "host": "host",
-                    "started_at": TIME,
-                    "partitions": [0, 2],
-                    "leads": True,
-                    "database": None,
-                    "clock_ahead_s": None,
-                }
-            ],
-            "workers": [
-                {
-                    "id": "host-1f2e3d4c",
-                    "group": "default",
-                    "address": "127.0.0.1:40002",
-                    "host": "host",
-                    "slots": 4,
-                    "running": 1,
-                    "started_at": TIME,
-                    "paused": None,
-                    "unreachable": [],
-                    "clock_ahead_s": None,
-                }
-            ],
+            "masters": [_MASTER],
+            "workers": [_WORKER],
             "group": {
                 "state": "Stable",
                 "generation": 3,
                 "leader": "host-1-5a6b7c8d",
                 "members": ["host-1-5a6b7c8d"],
             },
-            "partitions": [
-                {
-                    "index": 0,
-                    "owner": "host-1-5a6b7c8d",
-                    "epoch": 4294967312,
-                    "open_instances": 1,
-                    "pending_commands": 0,
-                }
-            ],
+            "partitions": [_PARTITION],
             "backlog": {
                 "pending_commands": 0,
                 "open_instances": 1,
@@ -189,7 +193,7 @@ class ClusterOut(BaseModel):
 
     masters: list[MasterOut]
     workers: list[WorkerOut]
-    group: GroupOut
+    group: MasterGroupOut
     partitions: list[PartitionOut]
     backlog: BacklogOut | None = Field(description="Null while the database cannot be reached.")
     set_aside: list[SetAsideOut] = Field(
@@ -201,6 +205,43 @@ class ClusterOut(BaseModel):
     damaged_znodes: list[DamagedZnodeOut] = Field(
         description="Damaged znodes that were found and repaired of late, the oldest first."
     )
+
+
+class WorkerGroupOut(BaseModel):
+    """Workers that do the same work, and what waits for them."""
+
+    model_config = example(
+        {"group": "default", "queued": 7, "workers": 2, "paused": 1, "slots": 8, "running": 4}
+    )
+
+    group: str
+    queued: int = Field(description="Tasks that wait for one of them.")
+    workers: int
+    paused: int = Field(description="How many of them take no further tasks.")
+    slots: int = Field(description="Of all of them.")
+    running: int
+
+
+class TakeoverOut(BaseModel):
+    """A partition that has changed hands."""
+
+    model_config = example(
+        {
+            "id": 9,
+            "at": TIME,
+            "partition": 5,
+            "epoch": 4294967312,
+            "owner": "host-2-1b2c3d4e",
+            "previous_owner": "host-1-5a6b7c8d",
+        }
+    )
+
+    id: int
+    at: datetime
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None = Field(description="Null: it had none before.")
 
 
 class TaskTypeOut(BaseModel):

@@ -30,14 +30,16 @@ def read_password(what: str, *, is_new: bool = False) -> str:
 
 
 def name_of_user(api: "Api") -> str:
-    """Return the name of the user who asks. Raises NotAUser for who has no password."""
-    from shoal.client.errors import NotAUser
+    """Return the name of the user who asks. Raises NotAUser, NoPassword for who has none."""
+    from shoal.client.errors import NoPassword, NotAUser
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.of(api) as client:
         me = client.me()
     if me["kind"] != "USER":
         raise NotAUser(me["name"], api.url)
+    if me["issuer"] is not None and not me["has_password"]:
+        raise NoPassword(me["name"], me["issuer"])
     return me["name"]
 
 

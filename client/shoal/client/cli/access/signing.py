@@ -1,17 +1,20 @@
 """``shoal login``, ``logout`` and ``passwd``: a token for this machine, and the password."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.client.cli.access.asking import name_of_user, read_password
+from shoal.client.cli.access.browser import by_browser
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
     from shoal.client.find import Api
     from shoal.client.logins import Login
-    from shoal.client.rest.access.sign_in import Session
+    from shoal.client.rest.access.sign_in import Place, Session
 
 Url = Annotated[
     str | None,
@@ -38,6 +41,16 @@ def login(
     days: Annotated[
         int, typer.Option(min=1, max=MOST_DAYS, help="Until the token of this machine expires.")
     ] = 90,
+    oidc: Annotated[
+        bool, typer.Option("--oidc", help="Sign in by a browser, at an OpenID provider.")
+    ] = False,
+    provider: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The provider, if there are several; with --oidc."),
+    ] = None,
+    ldap: Annotated[
+        bool, typer.Option("--ldap", help="Sign in with the password of the directory.")
+    ] = False,
     ca: Annotated[
         Path | None,
         typer.Option(
@@ -54,25 +67,32 @@ def login(
     """Sign in as a user. Commands speak to that API from now on, until you sign out.
 
     The password is asked for, or read from the first line of standard input. One that has to be
-    changed is: the new one is asked for, or is the second line.
+    changed is: the new one is asked for, or is the second line. With --oidc a browser is opened.
     """
     from shoal.client.find import api_of, unreachable_hint
     from shoal.client.logins import keep_login, logins_file, read_logins
-    from shoal.client.rest.access.sign_in import require_encryption, sign_in
+    from shoal.client.rest.access.sign_in import Place, require_encryption
 
+    if (provider is not None and not oidc) or (oidc and (ldap or name is not None)):
+        raise typer.BadParameter(
+            "--provider belongs to --oidc, which goes without --ldap and --name: the provider says "
+            "who you are"
+        )
     file = logins_file()
     logins = read_logins(file)
     where = _address(url)
     require_encryption(where)
     former = logins.at(where)
-    if name is None:
-        name = former.name if former is not None else _name()
     if ca is None and former is not None and former.ca is not None:
         ca = Path(former.ca)
-    password = read_password(f"Password of {name} at {where}")
-    with sign_in(where, name, password, hint=unreachable_hint(where), ca=ca) as session:
-        if session.me()["must_change_password"]:
-            _change_now(session, password)
+    place = Place(where, unreachable_hint(where), ca)
+    if oidc:
+        signing = by_browser(place, provider)
+    else:
+        if name is None:
+            name = former.name if former is not None else _name()
+        signing = _by_password(place, name, directory=ldap)
+    with signing as session:
         made = _login(session, where, days, ca)
         try:
             keep_login(file, made)
@@ -82,6 +102,20 @@ def login(
     if former is not None:
         _revoke(api_of(former))
     _tell(made, as_json=as_json)
+
+
+@contextmanager
+def _by_password(place: "Place", name: str, *, directory: bool) -> "Iterator[Session]":
+    from shoal.client.rest.access.sign_in import sign_in
+
+    of = " in the directory" if directory else ""
+    password = read_password(f"Password of {name}{of} at {place.url}")
+    with sign_in(
+        place.url, name, password, hint=place.hint, ca=place.ca, directory=directory
+    ) as session:
+        if not directory and session.me()["must_change_password"]:
+            _change_now(session, password)
+        yield session
 
 
 def logout(

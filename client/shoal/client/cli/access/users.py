@@ -66,6 +66,8 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     if found["is_admin"]:
         out().print(Text("an administrator: may do everything"))
     out().print(Text(_state(found) or "active", "dim"))
+    if found["subject"] is not None:
+        out().print(Text(f"as {found['subject']}", "dim"))
 
 
 @group.command()
@@ -167,9 +169,48 @@ def reset_password(name: Name, data: Data = None, as_json: Json = False) -> None
     print_secret(password, said, made, as_json=as_json)
 
 
+@group.command()
+def link(
+    name: Name,
+    issuer: Annotated[str, typer.Argument(help="Such as https://id.example, or ldap:directory.")],
+    subject: Annotated[str, typer.Argument(help="What the issuer calls the user for ever.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Let a user sign in at a provider or a directory of the API's settings.
+
+    Who signs in there without an account is told what to write here.
+    """
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.link_user(name, issuer, subject)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"user {found['name']} signs in at {issuer}")
+
+
+@group.command()
+def unlink(name: Name, data: Data = None) -> None:
+    """Let a user not sign in elsewhere any more; sessions and tokens end."""
+    from shoal.client.cli.terminal.output import say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.user(name)
+        client.unlink_user(name)
+    rest = "" if found["has_password"] else f": `shoal user reset-password {name}` gives a password"
+    say(f"user {found['name']} does not sign in at {found['issuer']} any more{rest}")
+
+
 def _state(user: "AccountJson") -> str:
     if user["disabled_at"] is not None:
         return "disabled"
     if user["must_change_password"]:
         return "has to change the password"
-    return "" if user["has_password"] or user["issuer"] else "without a password"
+    if user["issuer"] is not None:
+        also = "also " if user["has_password"] else ""
+        return f"signs in {also}at {user['issuer']}"
+    return "" if user["has_password"] else "without a password"

@@ -22,12 +22,42 @@ def instances(
         typer.Argument(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
     ] = None,
     state: States = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", "-l", metavar="KEY[=VALUE]", help="With this label; repeatable."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="In the workflow's name or the reason.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(metavar="TIME", help="Created at this time (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="TIME", help="Created before this time (UTC).")
+    ] = None,
+    backfill: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Only those of this backfill.")
+    ] = None,
+    schedule: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Only those of this schedule.")
+    ] = None,
+    parent: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Only sub-workflows of this instance.")
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="created_at, started_at, finished_at, duration, priority, or, of one workflow, "
+            "logical_time; with - in front falling. Default: -created_at.",
+        ),
+    ] = None,
     limit: Limit = 20,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List workflow instances, newest first."""
+    """List workflow instances, newest first. Options combine."""
     from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.cli.terminal.tables import Grid
@@ -38,7 +68,18 @@ def instances(
     project, name = workflow_filter(name, project)
     with ShoalClient.connect(data) as client:
         listed = client.instances(
-            project=project, workflow=name, states=states, page=page_of(limit)
+            project=project,
+            workflow=name,
+            states=states,
+            labels=label or (),
+            text=text,
+            since=_utc(since),
+            until=_utc(until),
+            backfill_id=backfill,
+            schedule_id=schedule,
+            parent_id=parent,
+            sort=sort,
+            page=page_of(limit),
         )
         found = list(islice(listed, limit))
     if as_json:
@@ -64,6 +105,10 @@ def instances(
             Text(item["reason"] or "", "dim"),
         )
     out().print(shown.table(out().width, ("created", "tasks", "lasted")))
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def instance(
@@ -103,6 +148,7 @@ def instance(
     if found["rerun_of"]:
         facts.append(f"run {found['run_number']}, again of instance {found['rerun_of']}")
     facts += [f"{key}={value}" for key, value in found["parameters"].items()]
+    facts += [f"label {key}={value}" for key, value in found.get("labels", {}).items()]
     console.print(Text("  ".join(facts), "dim"), soft_wrap=True)
     if found["reason"]:
         console.print(Text(found["reason"]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.client.cli.runs.following import Wait, follow_up
+from shoal.client.cli.runs.labels import Labels, parse_labels
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
 from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
 from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
@@ -35,6 +36,7 @@ def run(
     priority: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="HIGHEST, HIGH, MEDIUM, LOW or LOWEST.")
     ] = None,
+    label: Labels = None,
     task: Tasks = None,
     only: Only = False,
     upstream: Upstream = False,
@@ -63,6 +65,7 @@ def run(
             priority=level,
             tasks=task or (),
             mode=mode,
+            labels=parse_labels(label),
         )
         follow_up(api, client, client.outcome(command), wait, as_json)
 

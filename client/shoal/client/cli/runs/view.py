@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from shoal.client.rest.types import (
         InstanceDetailJson,
         InstanceJson,
+        InstanceTaskJson,
         ProgressJson,
-        TaskInstanceJson,
     )
 
 # Columns that a narrow terminal does without, the first one first.
@@ -46,9 +46,9 @@ def head_text(instance: "InstanceJson", now: datetime) -> "Text":
     return text
 
 
-def newest_attempts(tasks: "Iterable[TaskInstanceJson]") -> "dict[str, TaskInstanceJson]":
+def newest_attempts(tasks: "Iterable[InstanceTaskJson]") -> "dict[str, InstanceTaskJson]":
     """Return the newest attempt of every task, tasks in their order."""
-    found: dict[str, TaskInstanceJson] = {}
+    found: dict[str, InstanceTaskJson] = {}
     for task in tasks:
         if task["task"] not in found or task["attempt"] > found[task["task"]]["attempt"]:
             found[task["task"]] = task
@@ -73,7 +73,7 @@ def tasks_table(
 
     newest = newest_attempts(instance["tasks"])
     bars = {one["task_instance_id"]: bar_text(one) for one in progress}
-    earlier: dict[str, list[TaskInstanceJson]] = {}
+    earlier: dict[str, list[InstanceTaskJson]] = {}
     for task in instance["tasks"]:
         if task["id"] != newest[task["task"]]["id"]:
             earlier.setdefault(task["task"], []).append(task)
@@ -119,7 +119,7 @@ def bar_text(progress: "ProgressJson") -> str:
     return f"{bar} {part:.0%} {done:,.0f} of {total:,.0f} {unit}{label}"
 
 
-def looks_text(task: "TaskInstanceJson", now: datetime) -> str:
+def looks_text(task: "InstanceTaskJson", now: datetime) -> str:
     """Return how a task that waits for something stands: ``3 looks, the next at 12:01:00 CET``."""
     looks = task.get("looks", 0)
     if not looks or task["finished_at"]:
@@ -129,7 +129,7 @@ def looks_text(task: "TaskInstanceJson", now: datetime) -> str:
     return plural(looks, "look") + following
 
 
-def children_text(task: "TaskInstanceJson") -> str:
+def children_text(task: "InstanceTaskJson") -> str:
     """Return which instances work for a task: ``instance 18 RUNNING``; of many how they stand."""
     detail = task.get("detail", {})
     children = list(detail.get("children", {}).values())
@@ -144,7 +144,7 @@ def children_text(task: "TaskInstanceJson") -> str:
     return ", ".join(filter(None, [counted, *named[:_MOST_CHILDREN], more]))
 
 
-def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":
+def _cells(task: "InstanceTaskJson", now: datetime) -> "list[Text]":
     from rich.text import Text
 
     started, finished = task["started_at"], task["finished_at"]
@@ -159,9 +159,9 @@ def _cells(task: "TaskInstanceJson", now: datetime) -> "list[Text]":
 
 
 def _most_interesting(
-    tasks: "Sequence[TaskInstanceJson]", rows: int
-) -> "Sequence[TaskInstanceJson]":
-    def rank(task: "TaskInstanceJson") -> tuple[int, str]:
+    tasks: "Sequence[InstanceTaskJson]", rows: int
+) -> "Sequence[InstanceTaskJson]":
+    def rank(task: "InstanceTaskJson") -> tuple[int, str]:
         # Of those that have ended, the latest ones.
         ended = task["finished_at"] or ""
         newest_first = "".join(chr(0x7F - ord(c)) if ord(c) < 0x7F else c for c in ended)

@@ -67,10 +67,16 @@ def _table(found: "Sequence[ScheduleJson]") -> object:
             name,
             Text(item["cron"]),
             item["timezone"],
-            (following or "never") if item["enabled"] else "off",
+            _next(item, following),
             Text(", ".join(_remarks(item, now)), "dim"),
         )
     return shown.table(out().width, ("id",))
+
+
+def _next(item: "ScheduleJson", following: str) -> str:
+    if not item["enabled"]:
+        return "off"
+    return "paused" if item["paused_at"] else following or "never"
 
 
 def _remarks(item: "ScheduleJson", now: datetime) -> list[str]:
@@ -93,6 +99,40 @@ def _remarks(item: "ScheduleJson", now: datetime) -> list[str]:
     if item["on_gap"] is None:
         texts.append("cannot be read by this version")
     return texts
+
+
+ScheduleId = Annotated[
+    int, typer.Argument(metavar="ID", min=1, help="As `shoal schedule list` shows it.")
+]
+
+
+@group.command()
+def pause(schedule_id: ScheduleId, data: Data = None, as_json: Json = False) -> None:
+    """Have a schedule not fire until it is resumed, whatever is published meanwhile."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.pause_schedule(schedule_id)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"schedule {schedule_id} of {found['project']}/{found['workflow']} is paused")
+
+
+@group.command()
+def resume(schedule_id: ScheduleId, data: Data = None, as_json: Json = False) -> None:
+    """Have a schedule fire again, from now on; nothing is made up for."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    with ShoalClient.connect(data) as client:
+        found = client.resume_schedule(schedule_id)
+    if as_json:
+        print_json(found)
+    else:
+        following = found["next_fire_at"] or "never"
+        say(f"schedule {schedule_id} fires next: {following}")
 
 
 @group.command()

@@ -1,7 +1,7 @@
 """``shoal workflows``, ``workflow`` and ``task-types``: what is published, what can be used."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +22,13 @@ def workflows(
     search: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="Only those with this in their name.")
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY[=VALUE]", help="Only those with this label; repeatable."),
+    ] = None,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Those that are archived instead.")
+    ] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -33,7 +40,8 @@ def workflows(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.workflows(project, search))
+        which: Literal["true", "false"] = "true" if archived else "false"
+        found = list(client.workflows(project, search, labels=label or (), archived=which))
     if as_json:
         print_json(found)
         return
@@ -65,7 +73,7 @@ def workflow(
     """Show a workflow: its tasks, parameters and schedules."""
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.sources.yaml_text import definition_yaml
+    from shoal.runtime.documents.yaml_text import definition_yaml
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)

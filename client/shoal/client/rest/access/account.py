@@ -30,7 +30,7 @@ class AccountCalls:
 
     def sessions(self) -> list[SessionJson]:
         """Return one's sessions, the newest first."""
-        return cast("list[SessionJson]", self._connection.get("/me/sessions")["items"])
+        return cast("list[SessionJson]", list(self._connection.pages("/me/sessions", {})))
 
     def end_session(self, session_id: int) -> None:
         """End a session of one's own."""
@@ -38,7 +38,7 @@ class AccountCalls:
 
     def tokens(self) -> list[TokenJson]:
         """Return one's tokens without their texts, the newest first."""
-        return cast("list[TokenJson]", self._connection.get("/me/tokens")["items"])
+        return cast("list[TokenJson]", list(self._connection.pages("/me/tokens", {})))
 
     def add_token(
         self,

@@ -15,7 +15,7 @@ class GrantCalls:
     def grants(self, project: str) -> list[GrantJson]:
         """Return what a project lets others do; of ``project`` "*": every project."""
         path = f"/projects/{part(project)}/grants"
-        return cast("list[GrantJson]", self._connection.get(path)["items"])
+        return cast("list[GrantJson]", list(self._connection.pages(path, {})))
 
     def put_grant(self, project: str, taker: str, what: GrantName) -> GrantJson:
         """Let the tasks of ``taker`` do something, instead of what they may now."""

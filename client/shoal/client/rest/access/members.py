@@ -15,7 +15,7 @@ class MemberCalls:
     def members(self, project: str) -> list[MemberJson]:
         """Return who has a role in a project, by kind and name."""
         path = f"/projects/{part(project)}/members"
-        return cast("list[MemberJson]", self._connection.get(path)["items"])
+        return cast("list[MemberJson]", list(self._connection.pages(path, {})))
 
     def put_member(self, project: str, kind: HolderName, name: str, role: RoleName) -> MemberJson:
         """Give a role, instead of the one that there may be."""

@@ -33,8 +33,8 @@ class ServiceAccountCalls:
 
     def service_account_tokens(self, project: str, name: str) -> list[TokenJson]:
         """Return a service account's tokens without their texts, the newest first."""
-        found = self._connection.get(f"{_path(project, name)}/tokens")
-        return cast("list[TokenJson]", found["items"])
+        found = self._connection.pages(f"{_path(project, name)}/tokens", {})
+        return cast("list[TokenJson]", list(found))
 
     def add_service_account_token(
         self,

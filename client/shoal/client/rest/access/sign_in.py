@@ -4,14 +4,17 @@ The cookie of a session is for https alone, and browsers know our own machine as
 exception. So do we: elsewhere a password that is not encrypted is not sent.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 from urllib.parse import urlsplit
 
 from shoal.client.errors import ApiProblem, ApiUnreachable, NotEncrypted
 from shoal.client.rest.access.account import AccountCalls
+from shoal.client.rest.access.types import WayJson
 from shoal.client.rest.connection import LOOPBACK, Connection
 
 COOKIE = "__Host-shoal"
@@ -27,19 +30,54 @@ class Session(AccountCalls):
         self._connection = connection
 
 
-@contextmanager
+@dataclass(frozen=True)
+class Place:
+    """Where one signs in. ``hint``: what to do if nothing answers; ``ca``: of its certificate."""
+
+    url: str
+    hint: str
+    ca: Path | None = None
+
+    def connection(self, headers: Mapping[str, str] | None = None) -> Connection:
+        """Return a connection that asks with these headers alone."""
+        return Connection(self.url, headers or {}, _TIMEOUT_S, self.hint, refused=None, ca=self.ca)
+
+
+def ways(place: Place) -> list[WayJson]:
+    """Return the ways of signing in. Raises ApiUnreachable."""
+    with closing(place.connection()) as connection:
+        return cast("list[WayJson]", connection.get("/login")["items"])
+
+
 def sign_in(
-    url: str, name: str, password: str, *, hint: str, ca: Path | None = None
-) -> Iterator[Session]:
+    url: str,
+    name: str,
+    password: str,
+    *,
+    hint: str,
+    ca: Path | None = None,
+    directory: bool = False,
+) -> AbstractContextManager[Session]:
     """Sign in at the API at ``url`` for as long as the block lasts.
 
-    Raises ApiProblem with status 401 for a wrong name or password, 429 after too many of them;
+    ``directory``: by the password of its directory (LDAP), not by one that the API keeps. Raises
+    ApiProblem with status 401 for a wrong name or password, 429 after too many of them;
     ApiUnreachable; NotEncrypted.
     """
-    require_encryption(url)
-    cookie = _cookie(url, name, password, hint, ca)
-    headers = {"Cookie": f"{COOKIE}={cookie}", **_BY_HAND}
-    connection = Connection(url, headers, _TIMEOUT_S, hint, refused=None, ca=ca)
+    body = {"name": name, "password": password}
+    return _session(Place(url, hint, ca), "/login/ldap" if directory else "/login", body)
+
+
+def sign_in_by_code(place: Place, code: str, verifier: str) -> AbstractContextManager[Session]:
+    """Sign in with what a browser has brought, which is good once. Raises as ``sign_in`` does."""
+    return _session(place, "/login/code", {"code": code, "verifier": verifier})
+
+
+@contextmanager
+def _session(place: Place, path: str, body: Mapping[str, str]) -> Iterator[Session]:
+    require_encryption(place.url)
+    cookie = _cookie(place, path, body)
+    connection = place.connection({"Cookie": f"{COOKIE}={cookie}", **_BY_HAND})
     try:
         yield Session(connection)
     finally:
@@ -55,15 +93,11 @@ def require_encryption(url: str) -> None:
         raise NotEncrypted(url)
 
 
-def _cookie(url: str, name: str, password: str, hint: str, ca: Path | None) -> str:
-    connection = Connection(url, {}, _TIMEOUT_S, hint, refused=None, ca=ca)
-    try:
-        body = {"name": name, "password": password}
-        answer = connection.request("POST", "/login", json=body, repeat=False)
-    finally:
-        connection.close()
+def _cookie(place: Place, path: str, body: Mapping[str, str]) -> str:
+    with closing(place.connection()) as connection:
+        answer = connection.request("POST", path, json=body, repeat=False)
     found = answer.cookies.get(COOKIE)
     if found is None:
-        detail = f"{url} begins no session; is that the address of a Shoal API?"
+        detail = f"{place.url} begins no session; is that the address of a Shoal API?"
         raise ApiProblem(answer.status_code, "no-session", "No session", detail)
     return found

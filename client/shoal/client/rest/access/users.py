@@ -51,9 +51,18 @@ class UserCalls:
         path = f"{_path(name)}/password-reset"
         return cast(NewUserJson, self._connection.json("POST", path))
 
+    def link_user(self, name: str, issuer: str, subject: str) -> AccountJson:
+        """Let a user sign in at a provider or a directory, as who is ``subject`` there."""
+        body = {"issuer": issuer, "subject": subject}
+        return cast(AccountJson, self._connection.json("PUT", f"{_path(name)}/identity", json=body))
+
+    def unlink_user(self, name: str) -> None:
+        """Let a user not sign in elsewhere any more; sessions and tokens end."""
+        self._connection.request("DELETE", f"{_path(name)}/identity")
+
     def user_tokens(self, name: str) -> list[TokenJson]:
         """Return a user's tokens without their texts, the newest first."""
-        return cast("list[TokenJson]", self._connection.get(f"{_path(name)}/tokens")["items"])
+        return cast("list[TokenJson]", list(self._connection.pages(f"{_path(name)}/tokens", {})))
 
     def revoke_user_token(self, name: str, token_id: int) -> None:
         """Revoke a token of a user."""

@@ -28,7 +28,7 @@ class ConcurrencyCalls:
         """Make a group or change its slots, at once; fewer of them end nothing."""
         body = {"slots": slots, "description": description}
         return cast(
-            ConcurrencyGroupJson, self._connection.json("PUT", _path(project, name), json=body)
+            ConcurrencyGroupJson, self._connection.put_in(project, _path(project, name), json=body)
         )
 
     def delete_concurrency_group(self, project: str, name: str) -> None:

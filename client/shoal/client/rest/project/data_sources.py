@@ -15,7 +15,8 @@ class DataSourceCalls:
 
     def data_source_kinds(self) -> list[DataSourceKindJson]:
         """Return what each kind takes, with the JSON Schema of its options."""
-        return cast("list[DataSourceKindJson]", self._connection.get("/data-source-kinds"))
+        found = list(self._connection.pages("/data-source-kinds", {}))
+        return cast("list[DataSourceKindJson]", found)
 
     def data_sources(self, project: str) -> Iterator[DataSourceJson]:
         """Yield the data sources of a project by name; their passwords cannot be read."""
@@ -35,7 +36,9 @@ class DataSourceCalls:
         a secret of the project.
         """
         body = dict(definition)
-        return cast(DataSourceJson, self._connection.json("PUT", _path(project, name), json=body))
+        return cast(
+            DataSourceJson, self._connection.put_in(project, _path(project, name), json=body)
+        )
 
     def test_data_source(
         self, project: str, name: str, group: str, parameters: Mapping[str, str]

@@ -45,10 +45,12 @@ class ResourceCalls:
 
         ``expected_version``: refuse unless this is the newest, 0: unless there is none.
         """
-        answer = self._connection.upload(
+        answer = self._connection.put_in(
+            project,
             _path("resource-contents", project, path),
-            _FilePieces(content) if isinstance(content, Path) else content,
             {"expected_version": expected_version},
+            send=self._connection.upload,
+            content=_FilePieces(content) if isinstance(content, Path) else content,
         )
         return cast(ResourceJson, answer)
 

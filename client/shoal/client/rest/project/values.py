@@ -4,7 +4,7 @@ from typing import cast
 
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part
-from shoal.client.rest.types import SecretJson
+from shoal.client.rest.types import ParameterJson, SecretJson
 
 
 class ValueCalls:
@@ -15,13 +15,13 @@ class ValueCalls:
     def project_parameters(self, project: str) -> dict[str, str]:
         """Return the definitions of a project's parameters."""
         path = f"/projects/{part(project)}/parameters"
-        return cast("dict[str, str]", self._connection.get(path)["parameters"])
+        return {one["name"]: one["value"] for one in self._connection.pages(path, {})}
 
-    def put_project_parameter(self, project: str, name: str, value: str) -> dict[str, str]:
-        """Set one parameter of a project; return them all."""
+    def put_project_parameter(self, project: str, name: str, value: str) -> ParameterJson:
+        """Set one parameter of a project; return it."""
         path = f"/projects/{part(project)}/parameters/{part(name)}"
-        answer = self._connection.json("PUT", path, json={"value": value})
-        return cast("dict[str, str]", answer["parameters"])
+        answer = self._connection.put_in(project, path, json={"value": value})
+        return cast(ParameterJson, answer)
 
     def delete_project_parameter(self, project: str, name: str) -> None:
         """Remove one parameter of a project."""
@@ -30,12 +30,12 @@ class ValueCalls:
     def secrets(self, project: str) -> list[SecretJson]:
         """Return the names and ages of a project's secrets; their values cannot be read."""
         path = f"/projects/{part(project)}/secrets"
-        return cast("list[SecretJson]", self._connection.get(path)["items"])
+        return cast("list[SecretJson]", list(self._connection.pages(path, {})))
 
     def put_secret(self, project: str, name: str, value: str) -> SecretJson:
         """Set a secret."""
         path = f"/projects/{part(project)}/secrets/{part(name)}"
-        return cast(SecretJson, self._connection.json("PUT", path, json={"value": value}))
+        return cast(SecretJson, self._connection.put_in(project, path, json={"value": value}))
 
     def delete_secret(self, project: str, name: str) -> None:
         """Delete a secret; tasks that refer to it fail from now on."""

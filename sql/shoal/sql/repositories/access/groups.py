@@ -1,7 +1,7 @@
 """Groups of principals."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select, update
@@ -14,6 +14,7 @@ from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import group_member, principal, principal_group, project_role
 
 _GroupList = list[Group]
+_Names = frozenset[str]
 _KIND = "group"
 
 
@@ -44,6 +45,12 @@ class Groups:
             raise NotFound(_KIND, name)
         members = await self._members([row.id])
         return Group(row.id, row.name, row.description, row.created_at, members[row.id])
+
+    async def hold(self, name: str) -> Group:
+        """Return the same, unchanged by others until the commit. Raises NotFound."""
+        query = select(principal_group.c.id).where(principal_group.c.key == key_of(name))
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
 
     async def list(self, after: str | None = None, limit: int = 50) -> _GroupList:
         """Return groups by name, starting behind ``after``."""
@@ -82,10 +89,9 @@ class Groups:
         await self._rights.changed()
         group = await self.get(name)
         row = {"group_id": group.id, "principal_id": principal_id}
-        is_in = select(group_member.c.group_id).where(
-            group_member.c.group_id == group.id, group_member.c.principal_id == principal_id
-        )
-        if await self._connection.first(is_in) is not None:
+        c = group_member.c
+        by_hand = update(group_member).where(c.group_id == group.id, c.principal_id == principal_id)
+        if (await self._connection.execute(by_hand.values(of_issuer=False))).rowcount:
             return False
         await self._connection.execute(insert(group_member).values(row))
         return True
@@ -102,6 +108,32 @@ class Groups:
         )
         if found.rowcount != 1:
             raise NotFound("member", f"{principal_id} of group {name}")
+
+    async def set_of_issuer(self, principal_id: int, names: Collection[str]) -> _Names:
+        """Make a principal a member of these groups by the word of its issuer, and of no others.
+
+        Where it was put in by hand it stays. Returns names of groups that there are not.
+        """
+        c, g = group_member.c, principal_group.c
+        keys = {key_of(name): name for name in names}
+        rows = await self._connection.rows(select(g.id, g.key).where(g.key.in_(sorted(keys))))
+        wanted = {row.id for row in rows}
+        is_in = select(c.group_id, c.of_issuer).where(c.principal_id == principal_id)
+        present = {row.group_id: row.of_issuer for row in await self._connection.rows(is_in)}
+        gone = {one for one, of_issuer in present.items() if of_issuer} - wanted
+        new = wanted - present.keys()
+        if gone or new:
+            await self._rights.changed()
+        if gone:
+            await self._connection.execute(
+                delete(group_member).where(
+                    c.principal_id == principal_id, c.group_id.in_(sorted(gone)), c.of_issuer
+                )
+            )
+        for group_id in sorted(new):
+            row = {"group_id": group_id, "principal_id": principal_id, "of_issuer": True}
+            await self._connection.execute(insert(group_member).values(row))
+        return frozenset(keys[one] for one in keys.keys() - {row.key for row in rows})
 
     async def _members(self, ids: Iterable[int]) -> defaultdict[int, tuple[str, ...]]:
         c = group_member.c

@@ -1,6 +1,6 @@
 """Which project a thing belongs to. It never changes, so answers may be remembered."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import BindParameter, Select, bindparam, select
@@ -16,6 +16,7 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.statements.among import Among, numbers
 
 _KEY: BindParameter[Any] = bindparam("key")
 _I, _W = workflow_instance, workflow
@@ -37,6 +38,16 @@ _QUERIES: Mapping[Thing, Select[Any]] = {
 }
 
 
+_MANY: Mapping[Thing, Select[Any]] = {
+    Thing.INSTANCE: select(_I.c.id, _I.c.project_id.label("home")).where(
+        Among(_I.c.id, numbers("keys"))
+    ),
+    Thing.TASK_INSTANCE: select(task_instance.c.id, _I.c.project_id.label("home"))
+    .join_from(task_instance, _I)
+    .where(Among(task_instance.c.id, numbers("keys"))),
+}
+
+
 class Homes:
     """Looks the project of a thing up."""
 
@@ -47,3 +58,8 @@ class Homes:
         """Return the id of the project that a thing belongs to; None: there is no such thing."""
         rows = await self._connection.fetch(_QUERIES[thing], {"key": key})
         return rows[0].home if rows else None
+
+    async def of_many(self, thing: Thing, keys: Collection[int]) -> dict[int, int]:
+        """Return the ids of the projects of instances or attempts; unknown ones are missing."""
+        rows = await self._connection.fetch(_MANY[thing], {"keys": sorted(keys)})
+        return {row.id: row.home for row in rows}

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, func, insert, select, update
+from sqlalchemy import Row, Select, delete, func, insert, select, update
 
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import Account
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import AccountExists, LastAdministrator, NotFound
+from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
 from shoal.sql.repositories.access.rights import Rights
-from shoal.sql.schema.access import principal
+from shoal.sql.schema.access import group_member, principal
 from shoal.sql.schema.tables import project
 from shoal.sql.statements.reading import enough, readable
 
@@ -77,12 +77,54 @@ class Principals:
             raise NotFound(_KIND, name)
         return readable([row], _account, _KIND)[0]
 
+    async def hold(self, name: str) -> Account:
+        """Return the same, unchanged by others until the commit. Raises NotFound."""
+        query = select(principal.c.id).where(principal.c.key == key_of(name))
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
+
     async def named(self, principal_id: int) -> Account:
         """Return an account by its id. Raises NotFound."""
         row = await self._connection.first(_accounts().where(principal.c.id == principal_id))
         if row is None:
             raise NotFound(_KIND, principal_id)
         return readable([row], _account, _KIND)[0]
+
+    async def of_identity(self, issuer: str, subject: str) -> Account | None:
+        """Return the account of who is ``subject`` for ``issuer``; None: there is none."""
+        c = principal.c
+        row = await self._connection.first(
+            _accounts().where(c.issuer == issuer, c.subject == subject)
+        )
+        return None if row is None else readable([row], _account, _KIND)[0]
+
+    async def link(self, principal_id: int, issuer: str, subject: str) -> None:
+        """Let a user sign in elsewhere. A password that has never been used yet goes.
+
+        Raises NotFound, IdentityTaken.
+        """
+        await self._rights.changed()  # others wait, so the looks below are still true at the end
+        found = await self.of_identity(issuer, subject)
+        own = await self.named(principal_id)
+        if found is not None and found.id != principal_id:
+            raise IdentityTaken(f"{subject!r} of {issuer} is {found.name} already")
+        if own.issuer is not None and found is None:
+            raise IdentityTaken(f"{own.name} signs in at {own.issuer} already; unlink that first")
+        unused = {"password": None, "must_change_password": False}
+        await self._change(
+            principal_id,
+            issuer=issuer,
+            subject=subject,
+            **(unused if own.must_change_password else {}),
+        )
+
+    async def unlink(self, principal_id: int) -> None:
+        """Let a user not sign in elsewhere any more. Raises NotFound."""
+        await self._change(principal_id, issuer=None, subject=None)
+        c = group_member.c
+        await self._connection.execute(
+            delete(group_member).where(c.principal_id == principal_id, c.of_issuer)
+        )
 
     async def list(
         self,
@@ -198,6 +240,7 @@ def _account(row: Row[Any]) -> Account:
         has_password=row.password is not None,
         must_change_password=row.must_change_password,
         issuer=row.issuer,
+        subject=row.subject,
         created_at=row.created_at,
         disabled_at=row.disabled_at,
     )

@@ -24,7 +24,7 @@ from shoal.core.backfill.upstream import DEPENDENT, WorkflowKey, needs_of
 from shoal.core.definition.parameters import launch_problems
 from shoal.core.runs.records import Schedule, WorkflowVersion
 from shoal.core.schedule.fire_times import Timetable
-from shoal.sql.errors import NotFound
+from shoal.sql.errors import Archived, NotFound
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
 from shoal.sql.unit_of_work import UnitOfWork
@@ -52,6 +52,8 @@ async def plan_of(uow: UnitOfWork, request: BackfillRequest) -> Plan:
     version = await uow.workflows.version_by_name(
         request.project, request.workflow, request.version
     )
+    if version.archived_at is not None:
+        raise BackfillRefused("workflow", str(Archived(version.project, version.name)))
     found = await scheduled(uow, version)
     root = found.target
     _check_tasks(request, version)

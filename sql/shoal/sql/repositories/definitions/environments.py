@@ -68,6 +68,12 @@ class Environments:
             )
         return await self.get(name), False
 
+    async def hold(self, name: str) -> StoredEnvironment:
+        """Return an environment, unchanged by others until the commit. Raises NotFound."""
+        query = select(environment.c.id).where(environment.c.name == name)
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
+
     async def get(self, name: str) -> StoredEnvironment:
         """Return an environment. Raises NotFound."""
         row = await self._connection.first(select(environment).where(environment.c.name == name))

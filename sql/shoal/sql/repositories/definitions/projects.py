@@ -43,6 +43,12 @@ class Projects:
         )
         return found
 
+    async def require(self, name: str) -> Project:
+        """Return a project, as held as by ``hold``. Raises NotFound: it is not made."""
+        query = select(project.c.id).where(project.c.name == name)
+        await self._connection.execute(query.with_for_update(key_share=True))
+        return await self.get(name)
+
     async def get(self, name: str) -> Project:
         """Return a project. Raises NotFound."""
         row = await self._connection.first(_projects().where(project.c.name == name))

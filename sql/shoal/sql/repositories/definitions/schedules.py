@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
@@ -88,6 +89,10 @@ class Schedules:
                 [{**one.values, **where, "next_fire_at": one.first_fire(at)} for one in added],
             )
 
+    async def require(self, spec: WorkflowSpec) -> None:
+        """Raise InvalidDefinition for a calendar that the project does not have."""
+        await self._calendar_days(spec)
+
     async def _calendar_days(self, spec: WorkflowSpec) -> Mapping[str, frozenset[date]]:
         names = {one.calendar for one in spec.schedules if one.calendar is not None}
         found = await self._calendars.held(spec.project, names)
@@ -110,6 +115,60 @@ class Schedules:
             raise PartitionsMissing
         digest = hashlib.sha256(f"schedules of workflow {workflow_id}".encode()).digest()
         return int.from_bytes(digest[:8]) % count
+
+    async def suspend(self, workflow_id: int) -> None:
+        """Have the schedules of a workflow not fire."""
+        query = update(schedule).where(schedule.c.workflow_id == workflow_id)
+        await self._connection.execute(query.values(next_fire_at=None))
+
+    async def resume(self, workflow_id: int, at: datetime) -> None:
+        """Have the schedules of a workflow fire again, from ``at`` on; nothing is made up for."""
+        await self._plan(await self._of(schedule.c.workflow_id == workflow_id, lock=True), at)
+
+    async def pause(self, schedule_id: int, at: datetime) -> Schedule:
+        """Have a schedule not fire, whatever its definition says. Raises NotFound."""
+        found = await self._locked(schedule_id)
+        if found.paused_at is None:
+            query = update(schedule).where(schedule.c.id == schedule_id)
+            await self._connection.execute(query.values(paused_at=at, next_fire_at=None))
+        return await self.get(schedule_id)
+
+    async def unpause(self, schedule_id: int, at: datetime) -> Schedule:
+        """Undo that, from ``at`` on; nothing is made up for. Raises NotFound."""
+        found = await self._locked(schedule_id)
+        if found.paused_at is not None:
+            query = update(schedule).where(schedule.c.id == schedule_id)
+            await self._connection.execute(query.values(paused_at=None))
+            is_archived = select(workflow.c.archived_at).where(workflow.c.id == found.workflow_id)
+            if await self._connection.scalar(is_archived) is None:
+                await self._plan([replace(found, paused_at=None)], at)
+        return await self.get(schedule_id)
+
+    async def _locked(self, schedule_id: int) -> Schedule:
+        """Return a schedule that nobody else changes until the end. Workflows are locked first."""
+        found = await self.get(schedule_id)
+        await self._connection.execute(
+            select(workflow.c.id).where(workflow.c.id == found.workflow_id).with_for_update()
+        )
+        held = await self._of(schedule.c.id == schedule_id, lock=True)
+        if not held:
+            raise NotFound("schedule", schedule_id)
+        return held[0]
+
+    async def _plan(self, found: Sequence[Schedule], at: datetime) -> None:
+        """Set when schedules fire next, after ``at``."""
+        days = await self._calendars.days(
+            {(one.project, one.calendar) for one in found if one.calendar is not None}
+        )
+        for one in found:
+            timetable = Timetable.of(one, days.get((one.project, one.calendar or ""), ()))
+            await self._connection.execute(
+                update(schedule)
+                .where(schedule.c.id == one.id)
+                .values(
+                    next_fire_at=timetable.next(at) if one.enabled and not one.paused_at else None
+                )
+            )
 
     async def delete_of(self, workflow_id: int) -> None:
         """Delete the schedules of a workflow."""
@@ -264,7 +323,7 @@ class _New:
         """
         before = _stored_values(stored)
         changed = {key: value for key, value in self.values.items() if value != before[key]}
-        if changed.keys() & {*_TIMES, "enabled"}:
+        if stored.paused_at is None and changed.keys() & {*_TIMES, "enabled"}:
             planned = stored.next_fire_at
             is_due = planned is not None and at - GRACE <= planned <= at
             changed["next_fire_at"] = self.first_fire(at)
@@ -328,4 +387,5 @@ def _schedule(row: Row[Any]) -> Schedule:
         calendar=row.calendar,
         missed=Missed(row.missed),
         missed_window=row.missed_window,
+        paused_at=row.paused_at,
     )

@@ -1,19 +1,36 @@
 """Workflows and their published versions."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
 
 from shoal.core.access.judging import Visible
+from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
 from shoal.core.runs.records import Workflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import NotFound, OpenInstances
+from shoal.sql.errors import Archived, NotFound
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
@@ -21,7 +38,7 @@ from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.runs.events import Events, NewEvent
 from shoal.sql.schema import tables
-from shoal.sql.schema.tables import HAS_NOT_ENDED, workflow, workflow_instance, workflow_version
+from shoal.sql.schema.tables import workflow, workflow_version
 from shoal.sql.schema.types import JsonText
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
@@ -41,7 +58,9 @@ class Origin:
 
     version: int  # the newest one
     is_deleted: bool
+    is_archived: bool
     project: str
+    name: str
     parameters: Mapping[str, str]
 
 
@@ -52,8 +71,17 @@ class VersionInfo:
     version: int
     digest: str
     created_at: datetime
+    published_by: str | None
 
 
+class WorkflowOrder(StrEnum):
+    """How a list of workflows is sorted."""
+
+    NAME = "name"  # by project and name
+    CHANGED = "-updated_at"  # the one that was changed last first
+
+
+Place = tuple[str, str] | tuple[datetime, int]
 _WorkflowList = list[Workflow]
 
 
@@ -82,23 +110,31 @@ class Workflows:
         self._environments = environments
         self._events = events
 
-    async def publish(self, spec: WorkflowSpec, at: datetime) -> Published:
+    async def publish(
+        self,
+        spec: WorkflowSpec,
+        at: datetime,
+        *,
+        source: str | None = None,
+        by: str | None = None,
+    ) -> Published:
         """Store a checked definition as newest version, unless it equals the newest one.
 
         Creates project and workflow as needed and replaces the workflow's schedules. Several
-        publishers of one workflow wait for each other. Raises InvalidDefinition for a calendar
-        or a concurrency group that the project does not have, and for an environment that does not
-        exist or is not for the worker group of a task.
+        publishers of one workflow wait for each other. ``source`` is the text that it was read
+        from. Raises Archived, and InvalidDefinition for what ``problems`` finds.
         """
         if len(spec.tasks) > MOST_TASKS_AT_ONCE:
             text, digest = await asyncio.to_thread(_texts, spec)
         else:
             text, digest = _texts(spec)
         row = await self._locked(spec, at)
+        if row.deleted_at is None and row.archived_at is not None:
+            raise Archived(spec.project, spec.name)
         if row.deleted_at is None and row.digest == digest:
             return Published(await self.version(row.id, row.version), created=False)
-        await self._groups.require(spec)
-        await self._environments.require(spec)
+        if problems := await self.problems(spec):
+            raise InvalidDefinition(problems)
         version = row.version + 1
         await self._connection.execute(
             insert(workflow_version).values(
@@ -107,6 +143,8 @@ class Workflows:
                 spec=text,
                 digest=digest,
                 created_at=at,
+                source=source,
+                published_by=by,
             )
         )
         self._connection.unsettled_versions.add((row.id, version))
@@ -115,18 +153,47 @@ class Workflows:
             .where(workflow.c.id == row.id)
             .values(
                 description=spec.description,
+                labels=spec.labels,
                 version=version,
                 digest=digest,
                 tasks=len(spec.tasks),
                 updated_at=at,
+                archived_at=None,
                 deleted_at=None,
             )
         )
         await self._schedules.replace(row.id, spec, at)
         data = {"workflow": spec.name, "version": version, "digest": digest}
         await self._events.add([NewEvent(at, "workflow.published", spec.project, data)])
-        stored = WorkflowVersion(row.id, spec.project, spec.name, version, spec, digest, at)
+        stored = WorkflowVersion(
+            row.id, spec.project, spec.name, version, spec, digest, at, by, source
+        )
         return Published(stored, created=True)
+
+    async def problems(self, spec: WorkflowSpec) -> list[Problem]:
+        """Return what a checked definition names that is not there: none is deleted until the end.
+
+        A calendar or a concurrency group that the project does not have, an environment that does
+        not exist or is not for the worker group of a task.
+        """
+        found: list[Problem] = []
+        for require in (self._groups.require, self._environments.require, self._schedules.require):
+            try:
+                await require(spec)
+            except InvalidDefinition as error:
+                found += error.problems
+        return found
+
+    async def lock(self, project: str, name: str) -> Workflow:
+        """Return a workflow that nobody else changes until the transaction ends. Raises NotFound.
+
+        One that is not there can be made meanwhile, unless the caller holds its project.
+        """
+        query = _named(_workflows(), project, name).with_for_update(of=workflow)
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("workflow", f"{project}/{name}")
+        return readable([row], _workflow, "workflow", key="name")[0]
 
     async def _locked(self, spec: WorkflowSpec, at: datetime) -> Row[Any]:
         """Return the workflow's row, created if missing, locked until the transaction ends."""
@@ -135,6 +202,7 @@ class Workflows:
             "project_id": owner.id,
             "name": spec.name,
             "description": "",
+            "labels": {},
             "version": 0,
             "digest": "",
             "tasks": 0,
@@ -171,7 +239,15 @@ class Workflows:
             return {}
         rows = await self._connection.fetch(_ORIGINS, {"ids": sorted(workflow_ids)})
         return {
-            row.id: Origin(row.version, row.is_deleted, row.project, row.parameters) for row in rows
+            row.id: Origin(
+                row.version,
+                row.is_deleted,
+                row.is_archived,
+                row.project,
+                row.name,
+                row.parameters,
+            )
+            for row in rows
         }
 
     async def spec(self, workflow_id: int, version: int) -> WorkflowSpec:
@@ -204,31 +280,23 @@ class Workflows:
         readable([row], _version_info, "workflow version", key="version")
         spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
         return WorkflowVersion(
-            row.workflow_id, row.project, row.name, row.version, spec, row.digest, row.created_at
+            row.workflow_id,
+            row.project,
+            row.name,
+            row.version,
+            spec,
+            row.digest,
+            row.created_at,
+            row.published_by,
+            archived_at=row.archived_at,
         )
 
-    async def delete(self, project: str, name: str, at: datetime | None = None) -> None:
-        """Delete a workflow and its schedules; its history stays.
-
-        Raises NotFound, and OpenInstances while an instance has not ended.
-        """
-        found = await self.get(project, name)
-        await self._connection.execute(
-            select(workflow.c.id).where(workflow.c.id == found.id).with_for_update()
-        )
-        unfinished = await self._connection.scalar(
-            select(func.count())
-            .select_from(workflow_instance)
-            .where(workflow_instance.c.workflow_id == found.id, HAS_NOT_ENDED)
-        )
-        if unfinished:
-            raise OpenInstances(project, name, unfinished)
-        await self._schedules.delete_of(found.id)
-        await self._connection.execute(
-            update(workflow)
-            .where(workflow.c.id == found.id)
-            .values(deleted_at=at or datetime.now(UTC))
-        )
+    async def source(self, workflow_id: int, version: int) -> str | None:
+        """Return the text that a version was published from; None: it was from none."""
+        v = workflow_version.c
+        query = select(v.source).where(v.workflow_id == workflow_id, v.version == version)
+        found: str | None = await self._connection.scalar(query)
+        return found
 
     async def versions(self, project: str, name: str) -> list[VersionInfo]:
         """Return the history of a workflow, newest first. Raises NotFound."""
@@ -242,15 +310,20 @@ class Workflows:
         self,
         project: str | None = None,
         search: str | None = None,
-        after: tuple[str, str] | None = None,
+        after: Place | None = None,
         limit: int = 50,
         visible: Visible = None,
+        *,
+        labels: Iterable[tuple[str, str | None]] = (),
+        archived: bool | None = None,
+        order: WorkflowOrder = WorkflowOrder.NAME,
     ) -> _WorkflowList:
-        """Return workflows by (project, name), starting behind ``after``.
+        """Return workflows in an order, starting behind ``after``, as ``place_of`` returns it.
 
-        ``search``: text that the name or the description must contain, in any case.
+        ``search``: text that the name or the description must contain, in any case. ``labels``:
+        each a key with a value, None for any. ``archived`` None: whether or not they are.
         """
-        query = _workflows().order_by(tables.project.c.name, workflow.c.name)
+        query = _workflows()
         if project is not None:
             query = query.where(tables.project.c.name == project)
         if visible is not None:
@@ -263,8 +336,17 @@ class Workflows:
                     func.lower(workflow.c.description).contains(wanted, autoescape=True),
                 )
             )
-        if after is not None:
-            query = query.where(tuple_(tables.project.c.name, workflow.c.name) > after)
+        query = query.where(*(_has_label(key, value) for key, value in labels))
+        if archived is not None:
+            is_archived = workflow.c.archived_at.is_not(None)
+            query = query.where(is_archived if archived else ~is_archived)
+        if order is WorkflowOrder.NAME:
+            query = query.order_by(tables.project.c.name, workflow.c.name)
+            place = tuple_(tables.project.c.name, workflow.c.name)
+            query = query if after is None else query.where(place > after)
+        else:
+            query = query.order_by(workflow.c.updated_at.desc(), workflow.c.id.desc())
+            query = query if after is None else query.where(_is_older(*after))
         return await enough(
             lambda wanted: self._connection.rows(query.limit(wanted)),
             _workflow,
@@ -272,6 +354,33 @@ class Workflows:
             limit,
             key="name",
         )
+
+
+def _has_label(key: str, value: str | None) -> ColumnElement[bool]:
+    """Say that the labels of a row have a key, with a value or any.
+
+    Within JSON a quotation mark that is not escaped begins or ends a text, and a key holds nothing
+    that is between two texts: so what is looked for is found where it is meant.
+    """
+    wanted = (
+        json.dumps(key) + ":" + ("" if value is None else json.dumps(value, ensure_ascii=False))
+    )
+    stored = type_coerce(workflow.c.labels, Text)
+    # LIKE would not tell capital letters from others on SQLite.
+    return func.replace(stored, wanted, "") != stored
+
+
+def _is_older(at: datetime, row_id: int) -> ColumnElement[bool]:
+    """Say that a row is behind another one in the order of the latest change."""
+    c = workflow.c
+    return or_(c.updated_at < at, and_(c.updated_at == at, c.id < row_id))
+
+
+def place_of(found: Workflow, order: WorkflowOrder) -> Place:
+    """Return where a list of workflows continues behind one."""
+    return (
+        (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)
+    )
 
 
 def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
@@ -296,7 +405,9 @@ def _versions() -> Select[Any]:
             v.version,
             v.digest,
             v.created_at,
+            v.published_by,
             workflow.c.name,
+            workflow.c.archived_at,
             tables.project.c.name.label("project"),
         )
         .join_from(workflow_version, workflow)
@@ -313,8 +424,10 @@ def _named(query: Select[Any], project: str, name: str) -> Select[Any]:
 _ORIGINS = (
     select(
         workflow.c.id,
+        workflow.c.name,
         workflow.c.version,
         workflow.c.deleted_at.is_not(None).label("is_deleted"),
+        workflow.c.archived_at.is_not(None).label("is_archived"),
         tables.project.c.name.label("project"),
         tables.project.c.parameters,
     )
@@ -334,7 +447,7 @@ _NEWEST_BY_NAME, _NUMBERED_BY_NAME = _BY_NAME.where(_IS_NEWEST), _BY_NAME.where(
 
 
 def _version_info(row: Row[Any]) -> VersionInfo:
-    return VersionInfo(row.version, row.digest, row.created_at)
+    return VersionInfo(row.version, row.digest, row.created_at, row.published_by)
 
 
 def _workflow(row: Row[Any]) -> Workflow:
@@ -349,4 +462,6 @@ def _workflow(row: Row[Any]) -> Workflow:
         row.tasks,
         row.created_at,
         row.updated_at,
+        row.labels,
+        row.archived_at,
     )

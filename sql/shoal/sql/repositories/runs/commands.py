@@ -268,6 +268,7 @@ def _values(new: NewCommand, key: str, row_id: int, at: datetime) -> dict[str, A
         "requested_by": new.requested_by,
         "selection": selection_json(new.selection),
         "task": new.task,
+        "labels": dict(new.labels) or None,
         "parent": parent_json(new.parent),
         "backfill_id": new.backfill_id,
         "detail": dict(new.detail) or None,
@@ -278,6 +279,7 @@ def _values(new: NewCommand, key: str, row_id: int, at: datetime) -> dict[str, A
 
 def _command(row: Row[Any]) -> Command:
     check_texts(row.parameters)
+    check_texts(row.labels or {})
     key, caller_id = _shown_key(row.idempotency_key)
     return Command(
         type=CommandType(row.type),
@@ -295,6 +297,7 @@ def _command(row: Row[Any]) -> Command:
         requested_by=row.requested_by,
         selection=selection_of(row.selection),
         task=row.task,
+        labels=row.labels or {},
         parent=parent_of(row.parent),
         backfill_id=row.backfill_id,
         detail=row.detail or {},

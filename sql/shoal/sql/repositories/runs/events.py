@@ -67,6 +67,11 @@ class Events:
         """Return the highest visible id; 0 if there is none."""
         return await self._connection.scalar(select(func.max(event.c.id))) or 0
 
+    async def oldest_id(self) -> int | None:
+        """Return the lowest id that is kept; None if there is none."""
+        found: int | None = await self._connection.scalar(select(func.min(event.c.id)))
+        return found
+
     async def count_before(self, before: datetime, most: int) -> int:
         """Return how many events are from before ``before``; ``most`` at most."""
         some = select(event.c.id).where(event.c.at < before).limit(most).subquery()

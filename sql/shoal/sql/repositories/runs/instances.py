@@ -6,16 +6,15 @@ many rows is made in a thread, and read in pages.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from itertools import product
-from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, literal, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from shoal.core.access.judging import Visible
 from shoal.core.definition.priority import Priority
+from shoal.core.runs.filters import NEWEST_FIRST, Between, Count, InstanceFilter, Order
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
@@ -24,7 +23,8 @@ from shoal.sql.errors import NotFound, UnreadableRow
 from shoal.sql.repositories.definitions.plans import PlanCache, StoredPlan
 from shoal.sql.repositories.runs.attempts import newest
 from shoal.sql.repositories.runs.instance_changes import InstanceChanges, NewIds
-from shoal.sql.repositories.runs.scope import scope
+from shoal.sql.repositories.search.instances import InstanceSearch
+from shoal.sql.repositories.search.ranking import Position
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import (
     IS_NO_PAST_LOOK,
@@ -43,7 +43,6 @@ from shoal.sql.statements.reading import (
     unreadable,
 )
 from shoal.sql.statements.shapes import check_texts, parent_of, selection_of
-from shoal.sql.statements.walks import Conditions, walk_newest
 
 _InstanceList = list[Instance]
 _KIND = "workflow instance"
@@ -188,41 +187,46 @@ class Instances:
 
         ``since`` <= creation time < ``until``. No ``states``: any state.
         """
-        c = workflow_instance.c
-        home = await scope(self._connection, project, workflow, visible)
-        period = list(_period(since, until, before))
-        walks: Iterable[Conditions] = [period]
-        if home is not None:
-            pairs = product(home.ids, sorted(set(states) or WorkflowState))
-            walks = [[home.column == i, c.state == state, *period] for i, state in pairs]
-        elif states:
-            walks = [[c.state == state, *period] for state in sorted(set(states))]
-        walks, wanted = list(walks), limit
+        period = Between(since, until)
+        wanted = InstanceFilter(project, workflow, frozenset(states), created=period)
+        return (await self.search(wanted, NEWEST_FIRST, before, limit, visible))[0]
+
+    async def search(
+        self,
+        wanted: InstanceFilter,
+        order: Order = NEWEST_FIRST,
+        after: Position | None = None,
+        limit: int = 50,
+        visible: Visible = None,
+    ) -> tuple[_InstanceList, Position | None]:
+        """Return instances behind a position of an order, and where to go on; None: nowhere.
+
+        Each call reads a part of a long history, so it may return less than ``limit``, even
+        nothing, although more follow. Raises TooManyToSort.
+        """
+        search = InstanceSearch(self._connection, wanted, visible)
+        found: _InstanceList = []
         while True:
-            found = await walk_newest(self._connection, [c.created_at, c.id], walks, wanted)
-            if not found:
-                return []
-            rows = await self._connection.rows(_WITH_IDS, {"ids": [row.id for row in found]})
-            instances = readable(rows, _instance, _KIND, leave_out)
-            # A page that is short for what was left out would be taken for the last one.
-            if len(instances) >= limit or len(found) < wanted:
-                instances.sort(key=attrgetter("created_at", "id"), reverse=True)
-                return instances[:limit]
-            wanted = 2 * wanted + limit
+            wanted_now = limit - len(found)
+            page = await search.page(order, after, wanted_now)
+            found += await self.known(page.ids)
+            # One that is short for rows that were left out goes on; others have read enough.
+            is_short = len(page.ids) == wanted_now and len(found) < limit
+            if page.next is None or not is_short:
+                return found, page.next
+            after = page.next
 
+    async def known(self, ids: Sequence[int]) -> _InstanceList:
+        """Return instances in the order of their ids here; those that are not there are missing."""
+        if not ids:
+            return []
+        rows = await self._connection.rows(_WITH_IDS, {"ids": list(ids)})
+        found = {one.id: one for one in readable(rows, _instance, _KIND, leave_out)}
+        return [found[one] for one in ids if one in found]
 
-def _period(
-    since: datetime | None, until: datetime | None, before: tuple[datetime, int] | None
-) -> Iterator[ColumnElement[bool]]:
-    c = workflow_instance.c
-    if since is not None:
-        yield c.created_at >= since
-    if until is not None:
-        yield c.created_at < until
-    if before is not None:
-        yield tuple_(c.created_at, c.id) < tuple_(
-            literal(before[0], c.created_at.type), literal(before[1], c.id.type)
-        )
+    async def counted(self, wanted: InstanceFilter, visible: Visible) -> dict[WorkflowState, Count]:
+        """Return how many instances are in each state, as far as they are counted."""
+        return await InstanceSearch(self._connection, wanted, visible).counts()
 
 
 def _instances() -> Select[Any]:

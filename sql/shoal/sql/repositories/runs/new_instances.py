@@ -19,6 +19,7 @@ from shoal.sql.repositories.definitions.plans import PlanCache, StoredPlan
 from shoal.sql.repositories.runs.attempts import new_values
 from shoal.sql.repositories.runs.events import INSERT_EVENT, NewEvent
 from shoal.sql.repositories.runs.instance_changes import INSERT_ATTEMPT, events_of
+from shoal.sql.repositories.runs.labels import INSERT_LABEL, label_values
 from shoal.sql.schema.tables import task_instance, workflow_instance
 from shoal.sql.statements.shapes import parent_json, selection_json
 
@@ -81,9 +82,11 @@ class NewInstances:
         else:
             rows = _new_rows(reserved, begun)
         instances, attempts, events = rows
+        labels = [row for one in _labelled(reserved) for row in one]
         await self._connection.change(
             [
                 (_INSERT_INSTANCE, instances),
+                (INSERT_LABEL, labels),
                 (INSERT_ATTEMPT, attempts),
                 (INSERT_EVENT, events),
             ]
@@ -146,7 +149,7 @@ def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterab
 
 def _instance_values(new: NewInstance, run: Run, stored: StoredPlan) -> dict[str, Any]:
     return {
-        **vars(new),
+        **{name: value for name, value in vars(new).items() if name != "labels"},
         "id": run.id,
         "project_id": stored.project_id,
         "state": run.state,
@@ -158,6 +161,11 @@ def _instance_values(new: NewInstance, run: Run, stored: StoredPlan) -> dict[str
         "parent": parent_json(new.parent),
         "parent_task_id": None if new.parent is None else new.parent.task_instance_id,
     }
+
+
+def _labelled(reserved: ReservedInstances) -> Iterable[list[dict[str, Any]]]:
+    for new, run, plan in zip(reserved.new, reserved.runs, reserved.plans, strict=True):
+        yield label_values(run.id, plan.project_id, new.created_at, new.labels)
 
 
 def _task_values(run: Run) -> Iterable[dict[str, Any]]:

@@ -2,19 +2,20 @@
 
 import asyncio
 from collections.abc import Collection
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select, tuple_
 
 from shoal.core.access.judging import Visible
+from shoal.core.runs.filters import NEWEST_FIRST, Count, Order, TaskFilter
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.runs.scope import scope
-from shoal.sql.repositories.runs.task_search import TaskSearch
+from shoal.sql.repositories.search.ranking import Position
+from shoal.sql.repositories.search.scope import scope
+from shoal.sql.repositories.search.tasks import TaskSearch
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow, workflow_instance
 from shoal.sql.statements.among import Among, numbers
@@ -112,14 +113,35 @@ class Tasks:
         And the id below which to continue; None: there are no more. Of long histories each call
         reads a part, so it may return less than ``limit``, even nothing, although more follow.
         """
-        home = await scope(self._connection, project, workflow, visible)
-        search = TaskSearch(self._connection, frozenset(states), worker, home)
-        ids, before_id = await search.newest(before_id, limit)
-        if not ids:
-            return [], before_id
-        rows = await self._connection.rows(_WITH_IDS, {"ids": ids})
-        found = readable(rows, _task, "task instance", leave_out)
-        return sorted(found, key=attrgetter("id"), reverse=True), before_id
+        wanted = TaskFilter(project, workflow, frozenset(states), worker=worker)
+        after = None if before_id is None else (0, before_id)
+        found, next_ = await self.search(wanted, NEWEST_FIRST, after, limit, visible)
+        return found, None if next_ is None else next_[1]
+
+    async def search(
+        self,
+        wanted: TaskFilter,
+        order: Order = NEWEST_FIRST,
+        after: Position | None = None,
+        limit: int = 50,
+        visible: Visible = None,
+    ) -> tuple[_TaskList, Position | None]:
+        """Return attempts behind a position of an order, and where to go on; None: nowhere.
+
+        Each call reads a part of a long history, as ``list`` does. Raises TooManyToSort.
+        """
+        home = await scope(self._connection, wanted.project, wanted.workflow, visible)
+        page = await TaskSearch(self._connection, wanted, home).page(order, after, limit)
+        if not page.ids:
+            return [], page.next
+        rows = await self._connection.rows(_WITH_IDS, {"ids": list(page.ids)})
+        found = {one.id: one for one in readable(rows, _task, "task instance", leave_out)}
+        return [found[one] for one in page.ids if one in found], page.next
+
+    async def counted(self, wanted: TaskFilter, visible: Visible) -> dict[TaskState, Count]:
+        """Return how many attempts are in each state, as far as they are counted."""
+        home = await scope(self._connection, wanted.project, wanted.workflow, visible)
+        return await TaskSearch(self._connection, wanted, home).counts()
 
 
 def _tasks() -> Select[Any]:

@@ -42,6 +42,7 @@ from shoal.sql.schema.tables import (
     concurrency_lease,
     dependency_wait,
     event,
+    instance_label,
     literals,
     task_instance,
     workflow,
@@ -279,6 +280,7 @@ class ExpiredRows:
         await self._delete(concurrency_lease, lease.in_(attempts), going)
         await self._delete(dependency_wait, wait.in_(attempts), going)
         events = await self._delete(event, _among(event.c.workflow_instance_id), going)
+        await self._delete(instance_label, _among(instance_label.c.workflow_instance_id), going)
         of_instance = _among(task_instance.c.workflow_instance_id)
         gone = await self._delete(task_instance, of_instance, going)
         await self._delete(workflow_instance, _among(_i.id), going)

@@ -1,15 +1,18 @@
 """Partitions and their owners. The ``epoch`` of a partition fences its former owners."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
-from shoal.core.runs.records import PartitionRow
+from shoal.core.runs.records import PartitionRow, Takeover
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Fenced, PartitionsDiffer
-from shoal.sql.schema.tables import partition
+from shoal.sql.schema.tables import partition, takeover
 from shoal.sql.statements.among import Among, numbers
+
+MOST_KEPT = 10_000  # takeovers
 
 _PRESENT = (
     select(partition.c.number, partition.c.epoch)
@@ -80,6 +83,34 @@ class Partitions:
         )
         if result.rowcount != len(epochs):
             raise Fenced(epochs)
+        await self._note([row for row in rows if row.epoch != epochs[row.number]], epochs, owner)
+
+    async def _note(self, taken: Sequence[Row[Any]], epochs: Mapping[int, int], owner: str) -> None:
+        """Keep the takeovers; the oldest go."""
+        if not taken:
+            return
+        [ids] = await self._connection.reserve_ids({takeover: len(taken)})
+        at = datetime.now(UTC)
+        rows = [
+            {
+                "id": row_id,
+                "at": at,
+                "partition": row.number,
+                "epoch": epochs[row.number],
+                "owner": owner,
+                "previous_owner": row.owner,
+            }
+            for row_id, row in zip(ids, taken, strict=True)
+        ]
+        await self._connection.execute(insert(takeover), rows)
+        await self._connection.execute(delete(takeover).where(takeover.c.id <= ids[0] - MOST_KEPT))
+
+    async def takeovers(self, before_id: int | None, limit: int) -> list[Takeover]:
+        """Return the newest changes of owners, below ``before_id``."""
+        query = select(takeover).order_by(takeover.c.id.desc()).limit(limit)
+        if before_id is not None:
+            query = query.where(takeover.c.id < before_id)
+        return [Takeover(**row._mapping) for row in await self._connection.rows(query)]
 
     async def require(self, epochs: Mapping[int, int]) -> None:
         """Raise Fenced unless these are the present epochs; they stay so until the commit.

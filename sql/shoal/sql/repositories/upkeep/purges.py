@@ -101,9 +101,11 @@ class Purges:
             raise NotFound("purge", purge_id)
         return readable([row], _purge, "purge")[0]
 
-    async def list(self, limit: int = 20) -> _PurgeList:
-        """Return the newest purges, newest first."""
+    async def list(self, limit: int = 20, before: int | None = None) -> _PurgeList:
+        """Return purges, the newest first, starting below the id ``before``."""
         newest = select(purge.c.id).order_by(purge.c.id.desc()).limit(limit)
+        if before is not None:
+            newest = newest.where(purge.c.id < before)
         rows = await self._connection.rows(
             _purges().where(purge.c.id.in_(newest)).order_by(purge.c.id.desc())
         )

@@ -1,0 +1,1 @@
+"""What is asked about many runs, or about what a run would be or was."""

@@ -1,0 +1,138 @@
+"""The same request to many runs or tasks: each is judged, and answered, by itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from shoal.api.access.callers import Caller
+from shoal.api.access.recording import Record, action_of_command
+from shoal.api.operations.commanding import new_command, same_request
+from shoal.api.operations.runs.previewing import Preview, preview
+from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
+from shoal.api.services import Services
+from shoal.api.web.errors import KeyReused
+from shoal.core.access.permissions import Permission
+from shoal.core.access.things import Thing
+from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, NewCommand
+from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
+from shoal.sql import UnitOfWork
+
+_MOST_LOOKS = 10  # parts of the history in which a filter is looked for
+_MOST_TASKS = 5_000  # of all the runs whose next decision one preview makes
+
+
+@dataclass(frozen=True)
+class Item:
+    """What becomes of one id: an error, a preview, or a command."""
+
+    id: int
+    new: NewCommand | None = None
+    error: ShoalError | None = None
+    preview: Preview | None = None
+    command: Command | None = None
+
+
+async def meant(
+    shoal: Services, caller: Caller, body: BulkIn, wanted: InstanceFilter
+) -> tuple[list[int], bool]:
+    """Return the ids that a request is about, and whether its filter may mean more."""
+    if body.ids is not None:
+        return list(dict.fromkeys(body.ids)), False
+    found: list[int] = []
+    position = None
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        for _ in range(_MOST_LOOKS):
+            page, position = await uow.instances.search(
+                wanted, NEWEST_FIRST, position, MOST_ITEMS - len(found), caller.visible
+            )
+            found += [one.id for one in page]
+            if position is None or len(found) == MOST_ITEMS:
+                break
+    return found, position is not None
+
+
+def digest_of(body: BulkIn, ids: Sequence[int]) -> str:
+    """Return what is the same for the same request to the same things alone."""
+    asked = [body.type, body.tasks, body.mode, body.reason, sorted(ids)]
+    return sha256(json.dumps(asked, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+async def judged(
+    shoal: Services, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
+) -> list[Item]:
+    """Return the command for each id, or why there can be none for the caller."""
+    thing = _thing(body)
+    await caller.look_up(thing, ids)
+    found = []
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        for one in ids:
+            try:
+                await caller.require(Permission.RUN_OPERATE, thing, one)
+                command = body.command(one)
+                new = await new_command(uow, command, f"{key}:{one}", shoal.partitions, caller)
+                found.append(Item(one, new))
+            except ShoalError as error:
+                if error.retriable:
+                    raise
+                found.append(Item(one, error=error))
+    return found
+
+
+def record_of(record: Record, body: BulkIn, one: int) -> Record:
+    """Return the record of the command for one id."""
+    return record.about_one(action_of_command(body.type), _thing(body), one)
+
+
+def _thing(body: BulkIn) -> Thing:
+    return Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
+
+
+async def previewed(shoal: Services, items: Sequence[Item]) -> list[Item]:
+    """Return the items with what would happen to each, as far as that is not too much work."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return [one async for one in _previews(shoal, uow, items)]
+
+
+async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> AsyncIterator[Item]:
+    tasks = 0
+    for item in items:
+        if item.new is None or item.new.instance_id is None:
+            yield item
+            continue
+        instance = await uow.instances.get(item.new.instance_id)
+        tasks += await uow.workflows.size(instance.workflow_id, instance.version)
+        if tasks > _MOST_TASKS and item is not items[0]:
+            yield Item(item.id, item.new, preview=Preview(state=None))
+            continue
+        try:
+            found = await preview(uow, item.new, shoal.clock())
+        except ShoalError as error:
+            yield Item(item.id, error=error)
+        else:
+            yield Item(item.id, item.new, preview=found)
+
+
+async def stored(
+    shoal: Services, items: Sequence[Item], record_of: Callable[[int], Record]
+) -> list[Item]:
+    """Store the commands, those of one request together; return the items with them."""
+
+    async def store(item: Item) -> Item:
+        if item.new is None:
+            return item
+        command, is_new = await shoal.intake.add(item.new, record_of(item.id))
+        if not is_new and not same_request(command, item.new):
+            return Item(item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id)))
+        return Item(item.id, item.new, command=command)
+
+    return list(await asyncio.gather(*map(store, items)))
+
+
+def _reused(key: str, command_id: int) -> str:
+    return (
+        f"the idempotency key {key!r} was used for command {command_id}, which asks for something "
+        "else; take a new key for a new request"
+    )

@@ -1,0 +1,108 @@
+"""What tasks would get, or get: their params and parameters rendered, secrets masked.
+
+Values of secrets are not even read: every one is shown as the same mask.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shoal.core.definition.kinds import is_logic
+from shoal.core.definition.labels import inherited
+from shoal.core.definition.model import TaskSpec
+from shoal.core.definition.parameters import launch
+from shoal.core.definition.selection import Selection
+from shoal.core.errors import ShoalError
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.scope import Scope
+from shoal.core.runs.states import WorkflowState
+from shoal.core.task_types import TaskParams
+from shoal.runtime.plugins import load_task_type
+from shoal.sql import UnitOfWork
+from shoal.sql.repositories.definitions.workflows import Origin
+
+MASK = "******"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What one task gets; ``problem``: why that cannot be said."""
+
+    params: Mapping[str, Any]
+    parameters: Mapping[str, str]
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a START asks for."""
+
+    project: str
+    workflow: str
+    version: int | None
+    parameters: Mapping[str, str]
+    logical_time: datetime
+    priority: int | None
+    selection: Selection | None
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The run that a START would make, and its labels. It has the id 0, as its attempts have."""
+
+    run: Run
+    labels: Mapping[str, str]
+
+
+async def planned(uow: UnitOfWork, start: Start) -> Planned:
+    """Return the run that a start would make now. Raises NotFound.
+
+    What it is given has been checked: see ``check_parameters`` and ``check_tasks``.
+    """
+    version = await uow.workflows.version_by_name(start.project, start.workflow, start.version)
+    origins = await uow.workflows.origins([version.workflow_id])
+    return _planned(version.spec, version.version, origins[version.workflow_id], start)
+
+
+def _planned(spec: Any, version: int, origin: Origin, start: Start) -> Planned:
+    plan = Plan.of(spec)
+    launched = launch(spec.parameters, origin.parameters, start.parameters)
+    selected = None
+    if start.selection is not None:
+        selected = start.selection.of(plan.upstream, plan.downstream)
+    run = Run(
+        id=0,
+        plan=plan,
+        state=WorkflowState.QUEUED,
+        partition=0,
+        attempts={task: Attempt(task, 1, id=0) for task in plan.tasks},
+        created_at=start.logical_time,
+        logical_time=start.logical_time,
+        parameters=launched.parameters,
+        priority=spec.priority if start.priority is None else start.priority,
+        version=version,
+        timezone=spec.timezone,
+        startup=launched.startup,
+        selected=selected,
+    )
+    return Planned(run, inherited(start.labels, {}, spec.labels))
+
+
+def rendered(run: Run, attempt: Attempt) -> Rendered:
+    """Return what an attempt gets. On any thread."""
+    spec = run.plan.tasks[attempt.task]
+    try:
+        scope = Scope(run, attempt, _masked)
+        return Rendered(scope.params(_model(spec)), scope.parameters())
+    except ShoalError as error:
+        return Rendered({}, {}, str(error))
+
+
+def _masked(name: str) -> str:
+    return MASK
+
+
+def _model(spec: TaskSpec) -> type[TaskParams]:
+    return TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params

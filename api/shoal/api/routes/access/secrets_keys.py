@@ -1,0 +1,54 @@
+"""The keys that encrypt secrets: which there are, and another one in their place."""
+
+from typing import Annotated
+
+from fastapi import Body
+
+from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
+from shoal.api.operations.rotation import Rotation
+from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
+from shoal.api.services import Services, Shoal
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+
+router = strict_router("secrets")
+
+
+@router.get("/secrets-keys", summary="Show the keys of the secrets")
+@needs(Permission.SECRETS_ROTATE)
+async def get_keys(shoal: Shoal) -> KeysOut:
+    """Their ids alone: which encrypts, what each has encrypted, and which masters have them."""
+    found = await _rotation(shoal).state()
+    return KeysOut(
+        primary=found.primary,
+        next=found.sealing.next,
+        old=list(found.sealing.old),
+        retired=list(found.sealing.retired),
+        here=list(found.here),
+        masters={name: list(keys) for name, keys in found.masters.items()},
+        used=dict(found.used),
+    )
+
+
+@router.post(
+    "/secrets-keys/rotation",
+    summary="Take a step of a rotation",
+    responses=documented(400, 413, 415),
+)
+@needs(Permission.SECRETS_ROTATE, audit="secrets.rotate")
+async def post_step(
+    shoal: Shoal, record: Recording, body: Annotated[RotationIn, Body()]
+) -> RotationOut:
+    """Ask for steps until the phase is not `working`; what was done stays done.
+
+    A new key encrypts only when every live master has it. No value is lost, whatever dies.
+    """
+    record.detail["begin"] = body.begin
+    done = await _rotation(shoal).step(begin=body.begin)
+    return RotationOut.model_validate(done, from_attributes=True)
+
+
+def _rotation(shoal: Services) -> Rotation:
+    return Rotation(shoal.database, shoal.vault, shoal.masters)

@@ -1,0 +1,134 @@
+"""One request about many runs or tasks, with a preview."""
+
+import uuid
+from functools import partial
+from typing import Annotated
+
+from fastapi import Body, Query, Response
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
+from shoal.api.operations.commanding import check_shape
+from shoal.api.operations.runs.bulk import (
+    Item,
+    digest_of,
+    judged,
+    meant,
+    previewed,
+    record_of,
+    stored,
+)
+from shoal.api.operations.runs.previewing import Preview
+from shoal.api.routes.commands import IdempotencyKey
+from shoal.api.routes.runs.filters import Instances
+from shoal.api.schemas.runs.bulk import (
+    BulkIn,
+    BulkItem,
+    BulkOut,
+    EffectOut,
+    ItemProblem,
+    TouchedTask,
+)
+from shoal.api.services import Shoal
+from shoal.api.web.errors import INTERNAL, FieldError, Forbidden, InvalidRequest, PreviewOutdated
+from shoal.api.web.problems import documented, kind_of
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.runs.filters import InstanceFilter
+from shoal.sql.errors import NotFound
+
+router = strict_router("commands")
+
+MOST_TASKS = 100  # of one item that a preview names
+
+
+@router.post(
+    "/bulk-commands",
+    summary="Ask the same of many runs or tasks",
+    status_code=202,
+    responses=documented(400, 412, 413, 415),
+)
+@needs(Permission.RUN_OPERATE, audit="command.request")
+async def post_bulk(
+    shoal: Shoal,
+    caller: Calling,
+    wanted: Instances,
+    body: Annotated[BulkIn, Body()],
+    response: Response,
+    record: Recording,
+    dry_run: Annotated[bool, Query(description="Only say what it would touch.")] = False,
+    idempotency_key: IdempotencyKey = None,
+) -> BulkOut:
+    """Stores a command for each of the ids, 500 at most, or of what the filters mean.
+
+    The filters are those of `GET /instances`; they need the `digest` of a preview (`dry_run`),
+    and if they mean others by now nothing is done (412). Each is authorised by itself and has a
+    result of its own: what one may not touch does not keep the others. The same idempotency key
+    stores no second command for any of them.
+    """
+    _check(body, wanted, dry_run)
+    ids, is_more = await meant(shoal, caller, body, wanted)
+    digest = digest_of(body, ids)
+    if body.digest not in (None, digest):
+        raise PreviewOutdated(
+            "other runs or tasks would be touched than those of the preview that the digest is "
+            "of; look at a new preview (dry_run=true), and take its digest"
+        )
+    items = await judged(shoal, caller, body, ids, idempotency_key or str(uuid.uuid4()))
+    for item in items:
+        if isinstance(item.error, Forbidden | NotFound):
+            record_of(record, body, item.id).refused(Permission.RUN_OPERATE)
+    if dry_run:
+        response.status_code = 200
+        items = await previewed(shoal, items)
+    else:
+        items = await stored(shoal, items, partial(record_of, record, body))
+        shoal.feed.poll_soon()
+    return BulkOut(digest=digest, is_more=is_more, items=[_out(one) for one in items])
+
+
+def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
+    """Raise InvalidRequest for what does not go together."""
+    check_shape(body.command(1), None)
+    is_filtered = wanted != InstanceFilter()
+    errors = []
+    if body.ids is not None and is_filtered:
+        errors.append(FieldError("ids", "do not go with filters: give the one or the other"))
+    if body.ids is None and body.is_about_tasks:
+        errors.append(FieldError("ids", f"are required for {body.type}: it is about tasks"))
+    elif body.ids is None and not is_filtered:
+        errors.append(FieldError("ids", "are required without filters: nothing means everything"))
+    elif body.ids is None and not dry_run and body.digest is None:
+        message = "is required with filters: take it from a preview (dry_run=true)"
+        errors.append(FieldError("digest", message))
+    if errors:
+        raise InvalidRequest(errors)
+
+
+def _out(item: Item) -> BulkItem:
+    problem = None
+    if item.error is not None:
+        kind = kind_of(item.error) or INTERNAL
+        problem = ItemProblem(
+            type=f"/problems/{kind.slug}",
+            status=int(kind.status),
+            detail=kind.detail or str(item.error),
+        )
+    return BulkItem(
+        id=item.id,
+        command_id=None if item.command is None else item.command.id,
+        problem=problem,
+        preview=None if item.preview is None else _preview(item.preview),
+    )
+
+
+def _preview(found: Preview) -> EffectOut:
+    tasks = found.tasks or []
+    shown = [TouchedTask.model_validate(one) for one in tasks[:MOST_TASKS]]
+    return EffectOut(
+        refusal=found.refusal,
+        state=found.state,
+        tasks=None if found.tasks is None else shown,
+        more_tasks=max(0, len(tasks) - MOST_TASKS),
+    )

@@ -1,0 +1,56 @@
+"""Why is it not running? One answer that walks through all layers."""
+
+from shoal.api.access.guard import needs
+from shoal.api.operations.runs import explaining
+from shoal.api.routes.runs.instances import InstanceId
+from shoal.api.routes.runs.tasks import TaskInstanceId
+from shoal.api.schemas.runs.why import FindingOut, WhyOut
+from shoal.api.services import Shoal
+from shoal.api.web.legible import legible
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+
+router = strict_router("instances")
+
+
+@router.get(
+    "/instances/{instance_id}/why",
+    summary="Explain what an instance waits for",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
+    """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
+    with legible("workflow instance", instance_id):
+        facts, findings = await explaining.of_instance(shoal, instance_id)
+    return WhyOut(
+        instance_id=facts.instance.id,
+        task_instance_id=None,
+        task=None,
+        project=facts.instance.project,
+        workflow=facts.instance.workflow,
+        state=facts.instance.state.value,
+        findings=[FindingOut(**vars(finding)) for finding in findings],
+    )
+
+
+@router.get(
+    "/task-instances/{task_instance_id}/why",
+    summary="Explain what a task instance waits for",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def explain_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
+    """What every layer says about one attempt, or why it ended as it has."""
+    with legible("task instance", task_instance_id):
+        facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)
+    return WhyOut(
+        instance_id=facts.instance.id,
+        task_instance_id=attempt.id,
+        task=attempt.task,
+        project=facts.instance.project,
+        workflow=facts.instance.workflow,
+        state=attempt.state.value,
+        findings=[FindingOut(**vars(finding)) for finding in findings],
+    )

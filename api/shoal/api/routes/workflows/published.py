@@ -1,0 +1,205 @@
+"""What is published: the newest definition of each workflow."""
+
+import asyncio
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Body, Path, Query, Response
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.authoring.checking import require_grants
+from shoal.api.operations.authoring.publishing import (
+    answered,
+    detail,
+    detail_of,
+    published,
+    tag_of,
+)
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.definitions import DEFINITION, PublishOut, WorkflowDetail, WorkflowOut
+from shoal.api.services import Shoal
+from shoal.api.web.answers import MOST_AT_ONCE, answer
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_name, shown
+from shoal.api.web.paging import (
+    Cursor,
+    Limit,
+    bad_cursor,
+    decode_cursor,
+    encode_cursor,
+    page,
+)
+from shoal.api.web.preconditions import Condition
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.definition.labels import MOST_LABELS, parse_filter
+from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.records import Workflow
+from shoal.runtime.definitions import check_definition
+from shoal.sql.repositories.definitions.workflows import Place, WorkflowOrder, place_of
+
+router = strict_router("workflows")
+_BY_NAME, _CHANGED = "workflows", "changed workflows"
+
+WorkflowName = Annotated[str, Path(max_length=100, examples=["daily"])]
+Definition = Annotated[
+    dict[str, Any],
+    Body(
+        description="A definition; `project` and `name` may be left out, else they equal the path.",
+        examples=[DEFINITION],
+    ),
+]
+
+
+@router.get("/workflows", summary="List workflows")
+@needs(Permission.PROJECT_READ)
+async def list_workflows(
+    shoal: Shoal,
+    caller: Calling,
+    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    search: Annotated[
+        str | None, Query(max_length=200, description="Part of the name or the description.")
+    ] = None,
+    label: Annotated[
+        list[str],
+        Query(
+            max_length=MOST_LABELS,
+            description="KEY or KEY=VALUE; several: those that have all of them.",
+            examples=[["team=flights"]],
+        ),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    archived: Annotated[
+        Literal["false", "true", "any"], Query(description="Whether those that are archived.")
+    ] = "false",
+    sort: Annotated[
+        WorkflowOrder, Query(description="By project and name, or the latest change first.")
+    ] = WorkflowOrder.NAME,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[WorkflowOut]:
+    """Workflows, each with its newest version."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.list(
+            project,
+            search,
+            _place(cursor, sort),
+            limit + 1,
+            visible=caller.visible,
+            labels=_labels(label),
+            archived={"false": False, "true": True}.get(archived),
+            order=sort,
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=shown("workflow", items, WorkflowOut.model_validate, by_name),
+        next=_cursor(items[-1], sort) if more else None,
+    )
+
+
+def _labels(given: list[str]) -> list[tuple[str, str | None]]:
+    try:
+        return [parse_filter(one) for one in given]
+    except ValueError as error:
+        raise InvalidRequest([FieldError("label", str(error))]) from None
+
+
+def _cursor(last: Workflow, sort: WorkflowOrder) -> str:
+    place = place_of(last, sort)
+    if isinstance(place[0], datetime):
+        return encode_cursor(_CHANGED, place[0].isoformat(), place[1])
+    return encode_cursor(_BY_NAME, *place)
+
+
+def _place(cursor: str | None, sort: WorkflowOrder) -> Place | None:
+    if sort is WorkflowOrder.NAME:
+        after = decode_cursor(_BY_NAME, cursor, str, str)
+        return None if after is None else (after[0], after[1])
+    after = decode_cursor(_CHANGED, cursor, str, int)
+    if after is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(after[0])
+    except ValueError:
+        raise bad_cursor() from None
+    if moment.tzinfo is None:
+        raise bad_cursor()
+    return moment, after[1]
+
+
+@router.put(
+    "/projects/{project}/workflows/{name}",
+    summary="Publish a definition",
+    response_model=PublishOut,
+    responses={
+        201: {"model": PublishOut, "description": "A new version was published."},
+        **documented(400, 404, 409, 413, 415),
+    },
+)
+@needs(Permission.PROJECT_EDIT, audit="workflow.publish", project_may_be_missing=True)
+async def publish(
+    shoal: Shoal,
+    caller: Calling,
+    project: ProjectName,
+    name: WorkflowName,
+    definition: Definition,
+    condition: Condition,
+    dry_run: Annotated[bool, Query(description="Only check, and say what would happen.")] = False,
+) -> Response:
+    """Checks the whole definition and reports all problems at once.
+
+    A new version is made only if something differs from the newest one. Everything happens in
+    one transaction: version, schedules and event, or nothing.
+    """
+    spec = await _checked(project, name, definition)
+    wanted = await _canonical(spec) if condition.asks else {}
+    async with shoal.database.unit_of_work() as uow:
+        if not dry_run:  # who may make the project can try before it is made
+            await uow.projects.require(project)
+        await condition.check(
+            lambda: detail_of(uow, project, name), {"definition": wanted}, tag_of=tag_of
+        )
+        await require_grants(uow, spec)
+        done, before = await published(uow, spec, shoal.clock(), by=caller.name)
+        tag = tag_of(await uow.workflows.get(project, name))
+        if not dry_run:  # else everything that has been tried is rolled back
+            await uow.commit()
+    return await answered(shoal, done, before, tag, dry_run=dry_run)
+
+
+async def _canonical(spec: WorkflowSpec) -> dict[str, Any]:
+    if len(spec.tasks) > MOST_AT_ONCE:
+        return await asyncio.to_thread(spec.canonical)
+    return spec.canonical()
+
+
+async def _checked(project: str, name: str, definition: dict[str, Any]) -> WorkflowSpec:
+    errors = [
+        FieldError(field, f"is {definition[field]!r}, but the path says {expected!r}")
+        for field, expected in (("project", project), ("name", name))
+        if field in definition and definition[field] != expected
+    ]
+    if errors:
+        raise InvalidRequest(errors)
+    complete = {**definition, "project": project, "name": name}
+    # Thousands of tasks take a while, and others wait for this loop.
+    return await asyncio.to_thread(check_definition, complete)
+
+
+@router.get(
+    "/projects/{project}/workflows/{name}",
+    summary="Show a workflow",
+    response_model=WorkflowDetail,
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
+    """A workflow with its newest definition."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.workflows.get(project, name)
+        version = await uow.workflows.version(found.id, found.version)
+    made = await answer(lambda: detail(found, version.spec), len(version.spec.tasks))
+    made.headers["ETag"] = tag_of(found)
+    return made

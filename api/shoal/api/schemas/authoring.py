@@ -1,0 +1,363 @@
+"""Drafts, plans, comparisons, and what becomes of workflows."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+
+from shoal.api.schemas.common import TIME, Strict, body_example, example
+from shoal.api.schemas.definitions import DIGEST, ChangeOut
+from shoal.api.schemas.schedules import ScheduleOut
+from shoal.api.web.problems import ProblemField
+from shoal.core.definition.fields import Name
+
+LONGEST_TEXT = 1_000_000  # characters of a draft
+_YAML = "tasks:\n  - {name: fetch, type: SHELL, params: {script: ./fetch.sh}}\n"
+_CHANGE = {"op": "changed", "path": "retries", "before": 1, "after": 2}
+_EDGE = {"source": "fetch", "target": "report"}
+_COMPARISON: dict[str, Any] = {
+    "fields": [],
+    "parameters": [],
+    "schedules": [],
+    "tasks_added": ["tell"],
+    "tasks_removed": [],
+    "tasks_changed": [{"task": "report", "changes": [_CHANGE]}],
+    "edges_added": [{"source": "report", "target": "tell"}],
+    "edges_removed": [],
+    "text": "--- version 3\n+++ version 4\n…",
+}
+_NAMED = {"project": "reports", "workflow": "weekly", "kind": "DEPENDENT", "task": "wait"}
+
+
+class TaskChangeOut(BaseModel):
+    """A task that both versions have, and what differs; paths are within the task."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    task: str
+    changes: list[ChangeOut]
+
+
+class EdgeOut(BaseModel):
+    """`target` depends on `source`."""
+
+    model_config = example(_EDGE)
+
+    source: str
+    target: str
+
+
+class ComparisonOut(BaseModel):
+    """What differs between two versions of a definition."""
+
+    model_config = example(_COMPARISON)
+
+    fields: list[ChangeOut] = Field(description="Of all fields but those below.")
+    parameters: list[ChangeOut]
+    schedules: list[ChangeOut]
+    tasks_added: list[str]
+    tasks_removed: list[str]
+    tasks_changed: list[TaskChangeOut]
+    edges_added: list[EdgeOut]
+    edges_removed: list[EdgeOut]
+    text: str | None = Field(
+        description="A unified diff of the YAML; null: the texts are too long."
+    )
+
+
+class DiffOut(ComparisonOut):
+    """What differs between two published versions."""
+
+    model_config = example(
+        {"project": "flights", "name": "daily", "base": 3, "version": 4, **_COMPARISON}
+    )
+
+    project: str
+    name: str
+    base: int = Field(description="The version before; 0: nothing.")
+    version: int
+
+
+class DefinitionIn(Strict):
+    """A definition that is not published: its text, or its value."""
+
+    model_config = body_example({"text": _YAML})
+
+    text: StrictStr | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="One document of YAML."
+    )
+    definition: dict[str, Any] | None = Field(
+        default=None, description="Instead of the text; `project` and `name` may be left out."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.text is None) == (self.definition is None):
+            raise ValueError("give either text or definition")
+        return self
+
+
+class ValidationOut(BaseModel):
+    """Whether a definition could be published."""
+
+    model_config = example(
+        {
+            "valid": False,
+            "problems": [{"field": "tasks[0].type", "message": "is required", "line": 2}],
+        }
+    )
+
+    valid: bool
+    problems: list[ProblemField] = Field(description="All of them, or the first hundred.")
+
+
+_DRAFT = {
+    "project": "flights",
+    "name": "daily",
+    "editor": "ada",
+    "base_version": 3,
+    "newest_version": 4,
+    "revision": 7,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+
+
+class DraftOut(BaseModel):
+    """A draft without its text."""
+
+    model_config = example(_DRAFT)
+
+    project: str
+    name: str
+    editor: str = Field(description="Whose it is: each person has one of each workflow.")
+    base_version: int = Field(description="The version that it began with; 0: there was none.")
+    newest_version: int = Field(
+        description="The newest one now. Another than `base_version`: somebody has published "
+        "meanwhile. 0: there is none."
+    )
+    revision: int = Field(description="Grows with each change.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class DraftDetail(DraftOut):
+    """A draft with its text, as it was typed."""
+
+    model_config = example({**_DRAFT, "text": _YAML})
+    uncounted: ClassVar[frozenset[str]] = frozenset({"newest_version"})
+
+    text: str
+
+
+class DraftIn(Strict):
+    """What a draft becomes."""
+
+    model_config = body_example({"text": _YAML, "base_version": 4})
+
+    text: StrictStr = Field(max_length=LONGEST_TEXT, description="Whatever it is, YAML or not yet.")
+    base_version: StrictInt | None = Field(
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="The version that it builds upon, 0 for none. Left out: as it is, or of a new "
+        "draft the newest one. Give it when you have taken in what somebody has published.",
+    )
+
+
+class NamedOut(BaseModel):
+    """A task names a workflow: to run it, or to wait for its runs."""
+
+    model_config = example(_NAMED)
+
+    project: str
+    workflow: str
+    kind: Literal["SUB_WORKFLOW", "MAP", "DEPENDENT"]
+    task: str = Field(description="The task that names, of whichever workflow does.")
+
+
+class DependenciesOut(BaseModel):
+    """The workflows around one, by the newest definitions."""
+
+    model_config = example(
+        {"project": "flights", "name": "daily", "upstream": [], "downstream": [_NAMED], "hidden": 1}
+    )
+
+    project: str
+    name: str
+    upstream: list[NamedOut] = Field(description="Those that it names.")
+    downstream: list[NamedOut] = Field(description="Those that name it.")
+    hidden: int = Field(description="How many more name it, in projects that you do not see.")
+
+
+class SchedulePlanOut(BaseModel):
+    """What becomes of one schedule; both have their next fire times."""
+
+    change: Literal["added", "removed", "changed", "kept"]
+    before: ScheduleOut | None
+    after: ScheduleOut | None = Field(description="The `id` of one that is added means nothing.")
+
+
+_HANGING: dict[str, Any] = {
+    "open_runs": 2,
+    "open_run_ids": [812, 810],
+    "schedules": 1,
+    "backfills": 0,
+    "drafts": 1,
+    "downstream": [_NAMED],
+    "hidden": 0,
+}
+
+
+class HangingOut(BaseModel):
+    """What hangs on a workflow."""
+
+    model_config = example(_HANGING)
+
+    open_runs: int = Field(description="Instances that have not ended.")
+    open_run_ids: list[int] = Field(description="The newest of them, at most 20.")
+    schedules: int
+    backfills: int = Field(description="Those that have not ended.")
+    drafts: int
+    downstream: list[NamedOut] = Field(description="Tasks of other workflows that name it.")
+    hidden: int = Field(description="How many more name it, in projects that you do not see.")
+
+
+class WorkflowPlanOut(BaseModel):
+    """What publishing would do, now. Nothing was stored."""
+
+    model_config = example(
+        {
+            "project": "flights",
+            "name": "daily",
+            "base": 3,
+            "version": 4,
+            "created": True,
+            "digest": DIGEST,
+            "comparison": _COMPARISON,
+            "schedules": [],
+            "hanging": _HANGING,
+        }
+    )
+
+    project: str
+    name: str
+    base: int = Field(description="The newest version now; 0: there is none.")
+    version: int = Field(description="The newest version afterwards.")
+    created: bool = Field(description="Whether that one would be new; false: nothing differs.")
+    digest: str
+    comparison: ComparisonOut
+    schedules: list[SchedulePlanOut]
+    hanging: HangingOut = Field(description="Open runs go on with the version they began with.")
+
+
+class RenameIn(Strict):
+    """What a workflow is to be called."""
+
+    model_config = body_example({"name": "daily_departures", "despite": ["references"]})
+
+    name: Name
+    despite: set[Literal["references"]] = Field(
+        default=set(), description="Rename it although other workflows name it, which then fail."
+    )
+
+
+class RenameOut(BaseModel):
+    """A workflow under its new name, or what renaming would leave behind."""
+
+    model_config = example(
+        {
+            "project": "flights",
+            "before": "daily",
+            "name": "daily_departures",
+            "version": 5,
+            "dry_run": False,
+            "downstream": [_NAMED],
+            "hidden": 0,
+        }
+    )
+
+    project: str
+    before: str
+    name: str
+    version: int = Field(description="The version that has the new name.")
+    dry_run: bool
+    downstream: list[NamedOut] = Field(description="Tasks that go on naming it as it was called.")
+    hidden: int
+
+
+class CopyIn(Strict):
+    """What is copied; its project has to be readable for the caller."""
+
+    model_config = body_example({"project": "flights", "workflow": "daily", "version": 4})
+
+    project: Name
+    workflow: Name
+    version: StrictInt | None = Field(default=None, ge=1, le=2**31 - 1, description="Null: newest.")
+
+    def reads(self) -> Iterator[str]:
+        """Yield the project that is read."""
+        yield self.project
+
+
+class ImportIn(Strict):
+    """What was exported, or written like that."""
+
+    model_config = body_example({"text": "kind: calendar\nname: holidays\ndays: [2026-12-25]\n"})
+
+    text: StrictStr = Field(max_length=4 * LONGEST_TEXT, description="Documents of YAML.")
+
+
+_ITEM: dict[str, Any] = {
+    "kind": "workflow",
+    "name": "daily",
+    "line": 5,
+    "result": "changed",
+    "version": 5,
+    "problems": [],
+}
+
+
+class ImportItem(BaseModel):
+    """What became of one document."""
+
+    model_config = example(_ITEM)
+
+    kind: Literal["workflow", "calendar", "concurrency-group"]
+    name: str
+    line: int = Field(description="Where it begins.")
+    result: Literal["created", "changed", "unchanged", "refused"]
+    version: int | None = Field(description="Of a workflow, afterwards.")
+    problems: list[ProblemField] = Field(description="Why it is refused.")
+
+
+class ImportOut(BaseModel):
+    """What an import did, or with `dry_run` would do: everything or nothing."""
+
+    model_config = example(
+        {"project": "flights", "dry_run": False, "stored": True, "items": [_ITEM]}
+    )
+
+    project: str
+    dry_run: bool
+    stored: bool
+    items: list[ImportItem]
+
+
+class ExportOut(BaseModel):
+    """Workflows of a project with what they name, by names. No secrets, no runs."""
+
+    model_config = example(
+        {
+            "project": "flights",
+            "text": "kind: workflow\nname: daily\n…",
+            "environments": ["lab"],
+        }
+    )
+
+    project: str
+    text: str = Field(description="Documents of YAML, as `import` takes them.")
+    environments: list[str] = Field(
+        description="What the workflows name that belongs to the cluster, and has to be there."
+    )

@@ -1,0 +1,64 @@
+"""Keys that encrypt secrets, by their ids."""
+
+from pydantic import BaseModel, Field, StrictBool
+
+from shoal.api.operations.rotation import Phase
+from shoal.api.schemas.common import Strict, body_example, example
+
+_KEY = "3f9a1c0d2b44"
+
+
+class KeysOut(BaseModel):
+    """Which keys there are, and where. No key is ever shown."""
+
+    model_config = example(
+        {
+            "primary": _KEY,
+            "next": None,
+            "old": [],
+            "retired": [],
+            "here": [_KEY],
+            "masters": {"host-1": [_KEY]},
+            "used": {_KEY: 12},
+        }
+    )
+
+    primary: str = Field(description="It encrypts.")
+    next: str | None = Field(description="It will, when every live master has it.")
+    old: list[str] = Field(description="They did, and may still be in use.")
+    retired: list[str] = Field(description="Nothing uses them any more.")
+    here: list[str] = Field(description="In the file of the API that answers.")
+    masters: dict[str, list[str]] = Field(description="In the files of the live masters.")
+    used: dict[str, int] = Field(description="How many values; empty: from before keys had ids.")
+
+
+class RotationIn(Strict):
+    """Whether a rotation may begin."""
+
+    model_config = body_example({"begin": True})
+
+    begin: StrictBool = Field(description="false: only go on with one that has begun.")
+
+
+class RotationOut(BaseModel):
+    """What a step has done."""
+
+    model_config = example(
+        {
+            "phase": "working",
+            "key": _KEY,
+            "did": "50 values are encrypted anew",
+            "encrypted": 50,
+            "without_key": [],
+            "unreadable": [],
+            "retired": [],
+        }
+    )
+
+    phase: Phase
+    key: str = Field(description="The new key.")
+    did: str
+    encrypted: int
+    without_key: list[str] = Field(description="Live masters that do not have the new key.")
+    unreadable: list[str] = Field(description="What no key that is here decrypts: PROJECT/NAME.")
+    retired: list[str] = Field(description="Keys that were moved out of the file here.")

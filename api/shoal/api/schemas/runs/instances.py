@@ -1,0 +1,217 @@
+"""Workflow instances, task instances and logs."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from shoal.api.schemas.common import TIME, PriorityName, example
+from shoal.core.runs.states import TaskState, WorkflowState
+
+_INSTANCE = {
+    "id": 17,
+    "project": "flights",
+    "workflow": "daily",
+    "version": 4,
+    "state": "RUNNING",
+    "reason": None,
+    "priority": "MEDIUM",
+    "parameters": {"day": "2013-01-16"},
+    "logical_time": TIME,
+    "timezone": "UTC",
+    "created_at": TIME,
+    "started_at": TIME,
+    "finished_at": None,
+    "rerun_of": None,
+    "run_number": 1,
+    "command_id": 12,
+    "parent": None,
+    "task_counts": {"SUCCEEDED": 1, "RUNNING": 1},
+    "labels": {"team": "flights"},
+    "schedule_id": None,
+    "backfill_id": None,
+}
+_TASK = {
+    "id": 91,
+    "workflow_instance_id": 17,
+    "project": "flights",
+    "workflow": "daily",
+    "task": "report",
+    "type": "PYTHON",
+    "attempt": 1,
+    "state": "RUNNING",
+    "worker_group": "default",
+    "worker": "host-1f2e3d4c",
+    "reason": None,
+    "exit_code": None,
+    "due_at": None,
+    "looks": 0,
+    "waiting_since": None,
+    "queued_at": TIME,
+    "started_at": TIME,
+    "finished_at": None,
+    "environment": "ml@3",
+}
+
+
+class ParentOut(BaseModel):
+    """The SUB_WORKFLOW or MAP task that an instance works for."""
+
+    model_config = example({"instance_id": 16, "task_instance_id": 88, "index": 0, "depth": 1})
+
+    instance_id: int
+    task_instance_id: int
+    index: int = Field(description="Which item of a MAP, from 0.")
+    depth: int = Field(description="How deep it is nested, from 1.")
+
+
+def _without_outputs(detail: Any) -> Any:
+    """Leave out what children gave on: it may be much, and each child has it."""
+    if not isinstance(detail, Mapping) or "children" not in detail:
+        return detail
+    children = {
+        index: {name: value for name, value in child.items() if name != "outputs"}
+        for index, child in detail["children"].items()
+    }
+    return {**detail, "children": children}
+
+
+_DETAIL = {"items": [None], "children": {"0": {"instance": 18, "state": "RUNNING"}}}
+Detail = Annotated[
+    dict[str, Any],
+    BeforeValidator(_without_outputs),
+    Field(
+        description="Of a task that the master runs: the `chosen` tasks, the `items` and the "
+        "`children` that work for them, the runs it has found."
+    ),
+]
+
+
+class InstanceOut(BaseModel):
+    """One run of a workflow."""
+
+    model_config = example(_INSTANCE)
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    priority: PriorityName
+    parameters: dict[str, str]
+    logical_time: datetime = Field(description="The instant the run is for.")
+    timezone: str = Field(description="Zone of date expressions.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    rerun_of: int | None = Field(description="The instance that this one runs again.")
+    run_number: int
+    command_id: int
+    parent: ParentOut | None = Field(description="None: nobody's sub-workflow.")
+    task_counts: dict[TaskState, int] = Field(description="Newest attempts by state.")
+    labels: dict[str, str]
+    schedule_id: int | None = Field(description="The schedule that fired it.")
+    backfill_id: int | None = Field(description="The backfill that it belongs to.")
+
+
+class TaskOut(BaseModel):
+    """One attempt of one task."""
+
+    model_config = example(_TASK)
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: datetime | None = Field(
+        description="Not before; while a delay runs, or until the next look."
+    )
+    looks: int = Field(
+        description="Earlier attempts that did not find what the task waits for, since its last "
+        "start or failure."
+    )
+    waiting_since: datetime | None = Field(description="When the first of these looks began.")
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    environment: str | None = Field(
+        description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
+    )
+
+
+class TaskDetail(TaskOut):
+    """One attempt with what it has given on."""
+
+    model_config = example(
+        {**_TASK, "state": "SUCCEEDED", "outputs": {"rows": "27004"}, "detail": {}}
+    )
+
+    detail: Detail
+    outputs: dict[str, str] = Field(description="What the tasks behind it see as parameters.")
+
+
+class InstanceTask(TaskOut):
+    """An attempt and its place in the graph."""
+
+    model_config = example(
+        {**_TASK, "type": "SUB_WORKFLOW", "depends_on": ["fetch"], "detail": _DETAIL}
+    )
+
+    depends_on: list[str]
+    detail: Detail
+
+
+class InstanceDetail(InstanceOut):
+    """A run with its tasks in the order of the definition."""
+
+    model_config = example(
+        {**_INSTANCE, "tasks": [{**_TASK, "depends_on": ["fetch"], "detail": {}}]}
+    )
+
+    tasks: list[InstanceTask]
+
+
+class ProgressOut(BaseModel):
+    """How far a running task is, as its work says."""
+
+    model_config = example(
+        {
+            "task_instance_id": 91,
+            "done": 40,
+            "total": 100,
+            "unit": "stages",
+            "label": "count",
+            "at": TIME,
+        }
+    )
+
+    task_instance_id: int
+    done: float = Field(description="In `unit`.")
+    total: float | None = Field(description="What `done` will be at the end, if that is known.")
+    unit: str = Field(description="Such as rows, stages or bytes.")
+    label: str = Field(description="What is being done.")
+    at: datetime = Field(description="When this was so, by the worker's clock.")
+
+
+class LogOut(BaseModel):
+    """A range of a log as text. Offsets are bytes."""
+
+    model_config = example(
+        {"data": "ready\n", "offset": 0, "next_offset": 6, "size": 6, "finished": True}
+    )
+
+    data: str = Field(description="UTF-8; other bytes are replaced by U+FFFD.")
+    offset: int = Field(description="Where `data` starts.")
+    next_offset: int = Field(description="Where to continue.")
+    size: int = Field(description="Of the whole log now.")
+    finished: bool = Field(description="Whether the log will not grow any more.")

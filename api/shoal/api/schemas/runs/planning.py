@@ -1,0 +1,246 @@
+"""What a run would be, what a task gets, how two runs differ, and when tasks worked."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field, StrictInt, field_validator
+
+from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
+from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, body_example, example
+from shoal.core.access.things import Thing
+from shoal.core.definition.fields import scalar_text
+from shoal.core.definition.labels import Labels
+from shoal.core.definition.priority import Priority
+from shoal.core.definition.selection import SelectionMode
+from shoal.core.runs.states import TaskState, WorkflowState
+
+MOST_RENDERED = 200
+_RENDERED = {
+    "params": {"script": "load --day 2026-11-20"},
+    "parameters": {"day": "2026-11-20"},
+    "problem": None,
+}
+_TASK = {
+    "task": "load",
+    "type": "SHELL",
+    "depends_on": ["fetch"],
+    "worker_group": "default",
+    "runs": True,
+    "rendered": _RENDERED,
+}
+
+
+class StartPreviewIn(Strict):
+    """A start that is only thought of."""
+
+    model_config = body_example(
+        {"project": "flights", "workflow": "daily", "logical_time": TIME, "render": ["load"]}
+    )
+
+    project: str = "default"
+    workflow: str
+    version: StrictInt | None = Field(default=None, ge=1, le=2**31 - 1)
+    parameters: dict[str, str] = Field(default={})
+    logical_time: Instant | None = Field(default=None, description="Null is now.")
+    priority: PriorityName | None = None
+    tasks: list[str] | None = Field(default=None, min_length=1, max_length=MAX_NAMED_TASKS)
+    mode: SelectionMode | None = Field(default=None, description="With `tasks`.")
+    labels: Labels = Field(default={})
+    render: list[str] | None = Field(
+        default=None,
+        max_length=MOST_RENDERED,
+        description="Tasks whose params are rendered; null: the first 200 that would run.",
+    )
+
+    def things(self) -> Iterator[tuple[Thing, int | str]]:
+        """Yield what the start would be about."""
+        yield Thing.PROJECT, self.project
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if len(value) > MOST_PARAMETERS:
+            raise ValueError(f"{len(value)} parameters, at most {MOST_PARAMETERS} are allowed")
+        return {k: scalar_text(v) for k, v in value.items()}
+
+    @field_validator("priority", mode="before")
+    @classmethod
+    def _priority_name(cls, value: Any) -> Any:
+        return None if value is None else Priority.read(value).name
+
+
+class RenderedOut(BaseModel):
+    """What a task gets. Secrets are masked, always by the same."""
+
+    model_config = example(_RENDERED)
+
+    params: dict[str, Any] = Field(description="With placeholders and dates filled in.")
+    parameters: dict[str, str] = Field(description="All that it sees.")
+    problem: str | None = Field(
+        description="Why it cannot be rendered: an output of a task before it, perhaps."
+    )
+
+
+class PlannedTask(BaseModel):
+    """A task of a run that there is not."""
+
+    model_config = example(_TASK)
+
+    task: str
+    type: str
+    depends_on: list[str]
+    worker_group: str
+    runs: bool = Field(description="Whether it is enabled, and among the chosen tasks.")
+    rendered: RenderedOut | None = Field(description="Null: it was not asked for.")
+
+
+class StartPreview(BaseModel):
+    """The run that a start would make."""
+
+    model_config = example(
+        {
+            "project": "flights",
+            "workflow": "daily",
+            "version": 4,
+            "logical_time": TIME,
+            "timezone": "UTC",
+            "priority": "MEDIUM",
+            "parameters": {"day": "$[yyyy-MM-dd-1]"},
+            "labels": {"team": "flights"},
+            "tasks": [_TASK],
+        }
+    )
+
+    project: str
+    workflow: str
+    version: int
+    logical_time: datetime
+    timezone: str
+    priority: PriorityName
+    parameters: dict[str, str] = Field(description="Of the run, as definitions.")
+    labels: dict[str, str]
+    tasks: list[PlannedTask]
+
+
+_SIDE = {"instance_id": 17, "version": 4, "state": "FAILED", "seconds": 61.5}
+_TASK_SIDE = {"attempt": 1, "state": "SUCCEEDED", "seconds": 12.25, "worker": "host-1"}
+
+
+class RunSide(BaseModel):
+    """One of two runs."""
+
+    model_config = example({**_SIDE, "logical_time": TIME, "started_at": TIME})
+
+    instance_id: int
+    version: int
+    state: WorkflowState
+    logical_time: datetime
+    started_at: datetime | None
+    seconds: float | None = Field(description="From start to end; null: not ended.")
+
+
+class TaskSide(BaseModel):
+    """The newest attempt of a task in one of two runs."""
+
+    model_config = example(_TASK_SIDE)
+
+    attempt: int
+    state: TaskState
+    seconds: float | None
+    worker: str | None
+
+
+class ValueChange(BaseModel):
+    """A value that differs; null: it is not there."""
+
+    model_config = example({"name": "day", "one": "2026-11-20", "other": "2026-11-21"})
+
+    name: str
+    one: str | None
+    other: str | None
+
+
+class TaskChange(BaseModel):
+    """A task in both runs; null: one has no such task."""
+
+    model_config = example(
+        {"task": "load", "one": _TASK_SIDE, "other": None, "differs": True, "slower_s": None}
+    )
+
+    task: str
+    one: TaskSide | None
+    other: TaskSide | None
+    differs: bool = Field(description="Whether the states differ, or one run has no such task.")
+    slower_s: float | None = Field(description="How much longer it took in the other run.")
+
+
+class Comparison(BaseModel):
+    """How two runs differ. Tasks come in the order of the other's definition."""
+
+    model_config = example(
+        {
+            "one": {**_SIDE, "logical_time": TIME, "started_at": TIME},
+            "other": {**_SIDE, "logical_time": TIME, "started_at": TIME},
+            "parameters": [],
+            "labels": [],
+            "tasks": [],
+        }
+    )
+
+    one: RunSide
+    other: RunSide
+    parameters: list[ValueChange]
+    labels: list[ValueChange]
+    tasks: list[TaskChange]
+
+
+_BAR = {
+    "task_instance_id": 91,
+    "task": "load",
+    "attempt": 1,
+    "state": "SUCCEEDED",
+    "queued_at": TIME,
+    "started_at": TIME,
+    "finished_at": TIME,
+    "is_critical": True,
+}
+
+
+class Bar(BaseModel):
+    """One attempt in time."""
+
+    model_config = example(_BAR)
+
+    task_instance_id: int
+    task: str
+    attempt: int
+    state: TaskState
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    is_critical: bool
+
+
+class Timeline(BaseModel):
+    """When the attempts of an instance waited and worked."""
+
+    model_config = example(
+        {
+            "started_at": TIME,
+            "finished_at": TIME,
+            "critical_path": ["fetch", "load"],
+            "critical_s": 61.0,
+            "bars": [_BAR],
+        }
+    )
+
+    started_at: datetime | None
+    finished_at: datetime | None
+    critical_path: list[str] = Field(
+        description="The tasks whose ends the end of the run has waited for, so far."
+    )
+    critical_s: float = Field(description="How long these worked, together.")
+    bars: list[Bar]

@@ -1,0 +1,1 @@
+"""Commands about definitions around their publishing: drafts, versions, names, exchange."""

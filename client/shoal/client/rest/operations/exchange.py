@@ -1,0 +1,133 @@
+"""How a request is repeated, and what its answer means: nothing here sends or waits.
+
+``Exchange.steps`` says what to do next; who has a connection does it, at once or asynchronously.
+"""
+
+import ssl
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem, NoCluster
+from shoal.client.rest.lean_httpx import httpx
+
+CONNECT_TIMEOUT_S = 5.0
+HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_UNKNOWN_AUTHORITY = (
+    "if its certificate is from a private authority, name the PEM file of that: `shoal login URL "
+    "--ca FILE`, or SHOAL_CA"
+)
+#: What to do next: send the request (None), or wait for so many seconds.
+Step: TypeAlias = float | None
+Steps: TypeAlias = Generator[Step, httpx.Response, httpx.Response]
+
+
+class Exchange:
+    """What requests to one API have in common.
+
+    ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:
+    the API's own words do. ``ca`` is a PEM file of the only authorities that are trusted.
+    """
+
+    def __init__(self, url: str, hint: str, *, refused: str | None, ca: Path | None) -> None:
+        self.url, self._hint, self._refused = url.rstrip("/"), hint, refused
+        self._ca = ca
+        self._reached = False
+
+    def options(self, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
+        """Return what an HTTP client for this API is made with."""
+        return {
+            "base_url": f"{self.url}/api/v1",
+            "headers": {**headers, "User-Agent": "shoal-client"},
+            "timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            # A proxy for the outside world has no business with our own machine.
+            "trust_env": urlsplit(self.url).hostname not in LOOPBACK,
+            "verify": True if self._ca is None else _trusting(self._ca),
+        }
+
+    def steps(self, path: str, pauses_s: Sequence[float], jitter: float) -> Steps:
+        """Yield what to do, get the answer or the error that it led to; return a good answer.
+
+        ``pauses_s``: before each repetition; ``jitter``: what they are multiplied with. Raises
+        ApiProblem, ApiUnreachable.
+        """
+        for pause_s in (*pauses_s, None):
+            try:
+                response = yield None
+            except httpx.ConnectError as error:
+                # No server is there. One that was there a moment ago may come back.
+                if pause_s is None or not self._reached:
+                    raise self.unreachable(error) from error
+            except httpx.TransportError as error:
+                if pause_s is None:
+                    raise self.unreachable(error) from error
+            else:
+                self._reached = True
+                if response.is_success or _is_health_report(path, response):
+                    return response
+                if pause_s is None or response.status_code not in TRANSIENT:
+                    raise self.problem(response)
+            assert pause_s is not None, "the last round returns or raises"
+            yield pause_s * jitter
+        raise AssertionError("the last round returns or raises")
+
+    def json_of(self, response: httpx.Response) -> Any:
+        """Return the JSON of an answer. Raises ApiProblem if it is none."""
+        try:
+            return response.json()
+        except ValueError as error:
+            detail = f"the answer of {self.url} is no JSON; is that the address of a Shoal API?"
+            raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
+
+    def unreachable(self, error: httpx.TransportError) -> ApiUnreachable:
+        """Return the error that says that nothing answers."""
+        reason = str(error) or type(error).__name__
+        is_unknown = "CERTIFICATE_VERIFY_FAILED" in reason
+        return ApiUnreachable(self.url, reason, _UNKNOWN_AUTHORITY if is_unknown else self._hint)
+
+    def problem(self, response: httpx.Response) -> ApiProblem:
+        """Return the error that an answer describes, the API's own or a proxy's."""
+        status = response.status_code
+        try:
+            document = response.json()
+            errors = [
+                FieldProblem(str(e.get("field", "")), str(e.get("message", "")))
+                for e in document.get("errors") or ()
+            ]
+            kind = str(document.get("type", "")).rpartition("/")[2]
+            title, detail = str(document.get("title", "")), str(document.get("detail", ""))
+        except (ValueError, AttributeError):
+            errors, kind, title = [], "", response.reason_phrase
+            detail = f"{response.url} answers {status} {title}; is that a Shoal API?"
+        if status == 401 and self._refused is not None:
+            detail = f"the API at {self.url} refuses the token: {self._refused}"
+        return ApiProblem(status, kind, title, detail, errors)
+
+
+def stream_timeout() -> httpx.Timeout:
+    """Return how long a stream may be quiet."""
+    return httpx.Timeout(2 * HEARTBEAT_S, connect=CONNECT_TIMEOUT_S)
+
+
+def in_query(query: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what was given, in the API's spelling."""
+    given = {k: v for k, v in (query or {}).items() if v is not None and v != []}
+    return {k: str(v).lower() if isinstance(v, bool) else v for k, v in given.items()}
+
+
+def _trusting(ca: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise NoCluster(
+            f"cannot read the certificates in {ca}: {reason}; expected a PEM file of the API's "
+            "authority"
+        ) from error
+
+
+def _is_health_report(path: str, response: httpx.Response) -> bool:
+    """A cluster that is not well says so with status 503 and its report."""
+    return path == "/health" and response.status_code == 503 and '"checks"' in response.text

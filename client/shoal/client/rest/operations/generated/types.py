@@ -1,0 +1,2559 @@
+"""The JSON that the API takes and answers, as types.
+
+Made from ``docs/openapi.json`` by ``make contract``; not for editing.
+"""
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class AuditHeadOut(TypedDict):
+    """
+    The end of the chain. Who notes it finds later if anything before it was changed.
+    """
+
+    position: int
+    hash: str
+    pruned: int
+    unlinked: int
+
+
+class AuditPruneIn(TypedDict):
+    """
+    Up to when entries are removed.
+    """
+
+    before: str
+
+
+class AuditPrunedOut(TypedDict):
+    """
+    What was removed.
+    """
+
+    removed: int
+    position: int
+    hash: str
+
+
+Date: TypeAlias = str
+
+
+BackfillRunState: TypeAlias = Literal[
+    "WAITING", "STARTED", "SUCCEEDED", "FAILED", "SKIPPED", "CANCELLED"
+]
+
+
+BackfillState: TypeAlias = Literal[
+    "RUNNING", "PAUSED", "CANCELLING", "CANCELLED", "SUCCEEDED", "FAILED"
+]
+
+
+class BacklogOut(TypedDict):
+    """
+    What there is to do.
+    """
+
+    pending_commands: int
+    open_instances: int
+    queued: int
+    claimed: int
+    running: int
+
+
+By: TypeAlias = Literal["schedule", "day"]
+
+
+class CalendarIn(TypedDict):
+    """
+    What a calendar holds; it is replaced as a whole.
+    """
+
+    days: list[str]
+    description: NotRequired[str]
+
+
+class CalendarOut(TypedDict):
+    """
+    Days on which schedules that name it do not fire.
+    """
+
+    project: str
+    name: str
+    description: str
+    days: list[str]
+    updated_at: str
+
+
+class Check(TypedDict):
+    """
+    One thing that the API depends on.
+    """
+
+    ok: bool
+    detail: str
+
+
+class Checks(TypedDict):
+    """
+    What was looked at.
+    """
+
+    database: Check
+    zookeeper: Check
+    partitions: Check
+    masters: int
+    workers: int
+    paused_workers: int
+    set_aside: int
+    damaged_znodes: int | None
+
+
+class ClockDifference(TypedDict):
+    """
+    A wall clock that is off by more than 2 s. What is due goes by the cluster's time.
+    """
+
+    clock: str
+    ahead_s: float
+
+
+class CodeIn(TypedDict):
+    """
+    What a command line has got from the browser.
+    """
+
+    code: str
+    verifier: str
+
+
+CommandState: TypeAlias = Literal["PENDING", "DONE", "REFUSED"]
+
+
+CommandType: TypeAlias = Literal[
+    "START",
+    "RERUN",
+    "PAUSE",
+    "RESUME",
+    "STOP",
+    "RECOVER",
+    "RERUN_TASKS",
+    "KILL_TASK",
+    "FORCE_SUCCESS",
+    "ADMIT",
+    "CHILD",
+    "BACKFILL",
+    "PAUSE_BACKFILL",
+    "RESUME_BACKFILL",
+    "CANCEL_BACKFILL",
+    "RETRY_BACKFILL",
+]
+
+
+class ConcurrencyGroupIn(TypedDict):
+    """
+    What can be set.
+    """
+
+    slots: int
+    description: NotRequired[str]
+
+
+class ConcurrencyGroupOut(TypedDict):
+    """
+    How many tasks that name the group may be at work at once.
+    """
+
+    project: str
+    name: str
+    description: str
+    slots: int
+    taken: int
+    waiting: int
+    updated_at: str
+
+
+class CopyIn(TypedDict):
+    """
+    What is copied; its project has to be readable for the caller.
+    """
+
+    project: str
+    workflow: str
+    version: NotRequired[int | None]
+
+
+class CountOut(TypedDict):
+    """
+    A number that is not counted for ever.
+    """
+
+    count: int
+    is_more: bool
+
+
+class DamagedZnodeOut(TypedDict):
+    """
+    A znode that could not be what its place is for; it was removed or written anew.
+    """
+
+    path: str
+    reason: str
+    size: int
+    at: str | None
+
+
+class DatabaseOut(TypedDict):
+    """
+    Where the history is kept.
+    """
+
+    kind: str
+
+
+class DefinitionIn(TypedDict):
+    """
+    A definition that is not published: its text, or its value.
+    """
+
+    text: NotRequired[str | None]
+    definition: NotRequired[dict[str, Any] | None]
+
+
+class DeletedOut(TypedDict):
+    """
+    What was deleted.
+    """
+
+    files: int
+
+
+Downstream: TypeAlias = Literal["none", "direct", "all"]
+
+
+class DraftDetail(TypedDict):
+    """
+    A draft with its text, as it was typed.
+    """
+
+    project: str
+    name: str
+    editor: str
+    base_version: int
+    newest_version: int
+    revision: int
+    created_at: str
+    updated_at: str
+    text: str
+
+
+class DraftIn(TypedDict):
+    """
+    What a draft becomes.
+    """
+
+    text: str
+    base_version: NotRequired[int | None]
+
+
+class DraftOut(TypedDict):
+    """
+    A draft without its text.
+    """
+
+    project: str
+    name: str
+    editor: str
+    base_version: int
+    newest_version: int
+    revision: int
+    created_at: str
+    updated_at: str
+
+
+class EdgeOut(TypedDict):
+    """
+    `target` depends on `source`.
+    """
+
+    source: str
+    target: str
+
+
+class EnvironmentDetail(TypedDict):
+    """
+    An environment, and who names it.
+    """
+
+    name: str
+    description: str
+    variables: dict[str, str]
+    python: str
+    setup: str
+    worker_groups: list[str]
+    version: int
+    created_at: str
+    updated_at: str
+    workflows: list[str]
+
+
+WorkerGroup: TypeAlias = str
+
+
+class EnvironmentIn(TypedDict):
+    """
+    What can be set. What is left out is empty.
+    """
+
+    description: NotRequired[str]
+    variables: NotRequired[dict[str, str]]
+    python: NotRequired[str]
+    setup: NotRequired[str]
+    worker_groups: NotRequired[list[WorkerGroup]]
+
+
+class EnvironmentOut(TypedDict):
+    """
+    An environment as it is defined.
+    """
+
+    name: str
+    description: str
+    variables: dict[str, str]
+    python: str
+    setup: str
+    worker_groups: list[str]
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class ExportOut(TypedDict):
+    """
+    Workflows of a project with what they name, by names. No secrets, no runs.
+    """
+
+    project: str
+    text: str
+    environments: list[str]
+
+
+class FireTimeOut(TypedDict):
+    """
+    One fire time, or a day that is left out.
+    """
+
+    local: str
+    utc: str
+    fires: bool
+    marks: list[Literal["after the gap", "1st pass", "2nd pass", "left out"]]
+
+
+Grant: TypeAlias = Literal["see", "run"]
+
+
+class GrantIn(TypedDict):
+    """
+    What another project may do.
+    """
+
+    what: Grant
+
+
+class GrantOut(TypedDict):
+    """
+    What a project lets the tasks of another one do.
+    """
+
+    project: str
+    what: Grant
+    created_at: str
+
+
+class GroupChange(TypedDict):
+    """
+    What a group is for.
+    """
+
+    description: str
+
+
+class GroupIn(TypedDict):
+    """
+    A new group.
+    """
+
+    name: str
+    description: NotRequired[str]
+
+
+class GroupOut(TypedDict):
+    """
+    A group of users and service accounts.
+    """
+
+    name: str
+    description: str
+    members: list[str]
+    created_at: str
+
+
+class Health(TypedDict):
+    """
+    Whether the cluster can do its work.
+    """
+
+    status: Literal["ok", "degraded"]
+    checks: Checks
+    masters: int
+    workers: int
+    version: str
+    master_troubles: NotRequired[list[str]]
+    clock_differences: NotRequired[list[ClockDifference]]
+
+
+class HitOut(TypedDict):
+    """
+    A line, with those around it. Long ones are cut off after 2,000 characters.
+    """
+
+    offset: int
+    line: str
+    before: list[str]
+    after: list[str]
+
+
+HolderKind: TypeAlias = Literal["user", "service-account", "group"]
+
+
+class IdentityIn(TypedDict):
+    """
+    Who a user is for a provider or a directory.
+    """
+
+    issuer: str
+    subject: str
+
+
+class ImportIn(TypedDict):
+    """
+    What was exported, or written like that.
+    """
+
+    text: str
+
+
+class InstanceCounts(TypedDict):
+    """
+    How many instances a filter means. States without any are missing.
+    """
+
+    total: CountOut
+    states: dict[str, CountOut]
+
+
+class ItemProblem(TypedDict):
+    """
+    Why nothing is asked of one of many.
+    """
+
+    type: str
+    status: int
+    detail: str
+
+
+class KeysOut(TypedDict):
+    """
+    Which keys there are, and where. No key is ever shown.
+    """
+
+    primary: str
+    next: str | None
+    old: list[str]
+    retired: list[str]
+    here: list[str]
+    masters: dict[str, list[str]]
+    used: dict[str, int]
+
+
+class LabelChanges(TypedDict):
+    """
+    New values of labels; null removes one.
+    """
+
+    labels: dict[str, str | None]
+
+
+class LabelsOut(TypedDict):
+    """
+    All labels of an instance.
+    """
+
+    labels: dict[str, str]
+
+
+Layer: TypeAlias = Literal[
+    "command",
+    "overlap",
+    "instance",
+    "partition",
+    "upstream",
+    "delay",
+    "concurrency",
+    "dependency",
+    "look",
+    "child",
+    "queue",
+    "workers",
+    "result",
+]
+
+
+class Live(TypedDict):
+    """
+    The process answers.
+    """
+
+    status: NotRequired[Literal["ok"]]
+
+
+class LogHits(TypedDict):
+    """
+    What was found in one log.
+    """
+
+    hits: list[HitOut]
+    next_offset: int | None
+    size: int
+    finished: bool
+
+
+class LogOut(TypedDict):
+    """
+    A range of a log as text. Offsets are bytes.
+    """
+
+    data: str
+    offset: int
+    next_offset: int
+    size: int
+    finished: bool
+
+
+class LoginIn(TypedDict):
+    """
+    A name and its password.
+    """
+
+    name: str
+    password: str
+
+
+class MasterGroupOut(TypedDict):
+    """
+    The group in which masters agree on an assignment of the partitions.
+    """
+
+    state: str
+    generation: int
+    leader: str | None
+    members: list[str]
+
+
+class MasterOut(TypedDict):
+    """
+    A live master.
+    """
+
+    id: str
+    address: str
+    host: str | None
+    started_at: str | None
+    partitions: list[int]
+    leads: bool
+    database: NotRequired[str | None]
+    clock_ahead_s: NotRequired[float | None]
+
+
+class NamedOut(TypedDict):
+    """
+    A task names a workflow: to run it, or to wait for its runs.
+    """
+
+    project: str
+    workflow: str
+    kind: Literal["SUB_WORKFLOW", "MAP", "DEPENDENT"]
+    task: str
+
+
+Need: TypeAlias = Literal["required", "optional", "none"]
+
+
+Only: TypeAlias = Literal["missing", "failed"]
+
+
+Op: TypeAlias = Literal["added", "removed", "changed"]
+
+
+Order: TypeAlias = Literal["ascending", "descending"]
+
+
+Outcome: TypeAlias = Literal["done", "refused"]
+
+
+class ParameterIn(TypedDict):
+    """
+    The new value of a parameter.
+    """
+
+    value: str | int | float | bool
+
+
+class ParameterOut(TypedDict):
+    """
+    One parameter of a project.
+    """
+
+    project: str
+    name: str
+    value: str
+
+
+class ParentOut(TypedDict):
+    """
+    The SUB_WORKFLOW or MAP task that an instance works for.
+    """
+
+    instance_id: int
+    task_instance_id: int
+    index: int
+    depth: int
+
+
+class PartitionOut(TypedDict):
+    """
+    Who owns a slice of the instances.
+    """
+
+    index: int
+    owner: str | None
+    epoch: int
+    open_instances: int | None
+    pending_commands: int | None
+
+
+class PasswordIn(TypedDict):
+    """
+    Another password for oneself.
+    """
+
+    current: str
+    new: str
+    keep_tokens: NotRequired[bool]
+
+
+Permission: TypeAlias = Literal[
+    "signed-in",
+    "project.read",
+    "run.operate",
+    "project.edit",
+    "connection.edit",
+    "project.manage",
+    "cluster.read",
+    "project.create",
+    "history.purge",
+    "environment.edit",
+    "user.manage",
+    "audit.read",
+    "secrets.rotate",
+]
+
+
+Phase: TypeAlias = Literal["waiting", "working", "stuck", "done"]
+
+
+class PlannedOut(TypedDict):
+    """
+    One line of a plan.
+    """
+
+    position: int
+    project: str
+    workflow: str
+    logical_time: str
+    skipped: str | None
+
+
+class PreviewIn(TypedDict):
+    """
+    A schedule that need not exist.
+    """
+
+    cron: str
+    timezone: NotRequired[str]
+    on_gap: NotRequired[Literal["shift", "skip"] | None]
+    on_overlap: NotRequired[Literal["first", "last", "both"] | None]
+    start: NotRequired[str | None]
+    end: NotRequired[str | None]
+    exclude: NotRequired[list[str]]
+    project: NotRequired[str | None]
+    calendar: NotRequired[str | None]
+    n: NotRequired[int]
+
+
+class PreviewOut(TypedDict):
+    """
+    When a schedule will fire.
+    """
+
+    cron: str
+    timezone: str
+    on_gap: Literal["shift", "skip"]
+    on_overlap: Literal["first", "last", "both"]
+    fire_times: list[FireTimeOut]
+
+
+PrincipalKind: TypeAlias = Literal["USER", "SERVICE_ACCOUNT", "BREAK_GLASS"]
+
+
+Priority: TypeAlias = Literal[0, 1, 2, 3, 4]
+
+
+class ProbeIn(TypedDict):
+    """
+    From where a data source is tried.
+    """
+
+    worker_group: NotRequired[str]
+    parameters: NotRequired[dict[str, str]]
+
+
+class ProbeOut(TypedDict):
+    """
+    What a worker has found.
+    """
+
+    ok: bool
+    text: str
+    worker: str
+    took_s: float
+
+
+class ProblemField(TypedDict):
+    """
+    One field that is wrong.
+    """
+
+    field: str
+    message: str
+    line: NotRequired[int | None]
+
+
+class ProgressOut(TypedDict):
+    """
+    How far a running task is, as its work says.
+    """
+
+    task_instance_id: int
+    done: float
+    total: float | None
+    unit: str
+    label: str
+    at: str
+
+
+class ProjectIn(TypedDict):
+    """
+    What can be changed of a project.
+    """
+
+    description: NotRequired[str]
+
+
+class ProjectOut(TypedDict):
+    """
+    A name space of workflows.
+    """
+
+    name: str
+    description: str
+    workflows: int
+    created_at: str
+
+
+class PurgeIn(TypedDict):
+    """
+    What is to go; without anything, what the masters' rules say.
+    """
+
+    dry_run: NotRequired[bool]
+    before: NotRequired[str | None]
+    project: NotRequired[str | None]
+    workflow: NotRequired[str | None]
+
+
+class PurgeOut(TypedDict):
+    """
+    A purge and how far the masters have come with it.
+    """
+
+    id: int
+    dry_run: bool
+    before: str | None
+    project: str | None
+    workflow_id: int | None
+    created_at: str
+    finished_at: str | None
+    partitions: int
+    partitions_done: int
+    instances: int
+    attempts: int
+    events: int
+    commands: int
+    backfills: int
+    oldest: str | None
+
+
+class QueueOut(TypedDict):
+    """
+    What waits for the workers of a group.
+    """
+
+    group: str
+    depth: int
+
+
+class RenameIn(TypedDict):
+    """
+    What a workflow is to be called.
+    """
+
+    name: str
+    despite: NotRequired[list[Literal["references"]]]
+
+
+class RenameOut(TypedDict):
+    """
+    A workflow under its new name, or what renaming would leave behind.
+    """
+
+    project: str
+    before: str
+    name: str
+    version: int
+    dry_run: bool
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class RenderedOut(TypedDict):
+    """
+    What a task gets. Secrets are masked, always by the same.
+    """
+
+    params: dict[str, Any]
+    parameters: dict[str, str]
+    problem: str | None
+
+
+Reprocess: TypeAlias = Literal["none", "failed", "all"]
+
+
+class ResourceOut(TypedDict):
+    """
+    A version of a file.
+    """
+
+    project: str
+    path: str
+    version: int
+    size: int
+    sha256: str
+    created_at: str
+    ended_at: str | None
+    instance_id: int | None
+
+
+Role: TypeAlias = Literal["reader", "runner", "writer", "owner"]
+
+
+class RoleOut(TypedDict):
+    """
+    A role in a project.
+    """
+
+    project: str
+    role: Role
+
+
+class RotationIn(TypedDict):
+    """
+    Whether a rotation may begin.
+    """
+
+    begin: bool
+
+
+class RotationOut(TypedDict):
+    """
+    What a step has done.
+    """
+
+    phase: Phase
+    key: str
+    did: str
+    encrypted: int
+    without_key: list[str]
+    unreadable: list[str]
+    retired: list[str]
+
+
+class ScheduleOut(TypedDict):
+    """
+    One timetable of a workflow.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    cron: str
+    timezone: str
+    parameters: dict[str, str]
+    enabled: bool
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None
+    on_gap: Literal["shift", "skip"] | None
+    on_overlap: Literal["first", "last", "both"] | None
+    start: str | None
+    end: str | None
+    exclude: list[str]
+    calendar: str | None
+    missed: Literal["skip", "last", "all"]
+    missed_window: float | None
+    paused_at: str | None
+    next_fire_at: str | None
+    next_fire_times: list[str]
+
+
+class SchedulePlanOut(TypedDict):
+    """
+    What becomes of one schedule; both have their next fire times.
+    """
+
+    change: Literal["added", "removed", "changed", "kept"]
+    before: ScheduleOut | None
+    after: ScheduleOut | None
+
+
+class SecretIn(TypedDict):
+    """
+    The new value of a secret.
+    """
+
+    value: str
+
+
+class SecretOut(TypedDict):
+    """
+    A secret, without its value: only tasks ever get that.
+    """
+
+    name: str
+    created_at: str
+    updated_at: str
+
+
+SelectionMode: TypeAlias = Literal["only", "upstream", "downstream"]
+
+
+class ServiceAccountIn(TypedDict):
+    """
+    A new service account of a project.
+    """
+
+    name: str
+    role: Role
+
+
+class SessionOut(TypedDict):
+    """
+    A browser that has signed in.
+    """
+
+    id: int
+    created_at: str
+    used_at: str
+    expires_at: str
+    address: str
+    agent: str
+    is_this: bool
+
+
+class SetAsideOut(TypedDict):
+    """
+    What a master cannot work with, so that nothing is done with it.
+    """
+
+    kind: str
+    item: str
+    partition: int
+    reason: str
+    tries: int
+    since: str
+
+
+SourceKind: TypeAlias = Literal[
+    "sqlite",
+    "duckdb",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "sqlserver",
+    "oracle",
+    "clickhouse",
+    "trino",
+    "hive",
+    "spark",
+    "ssh",
+    "flink",
+]
+
+
+class StartPreviewIn(TypedDict):
+    """
+    A start that is only thought of.
+    """
+
+    project: NotRequired[str]
+    workflow: str
+    version: NotRequired[int | None]
+    parameters: NotRequired[dict[str, str]]
+    logical_time: NotRequired[str | None]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
+    tasks: NotRequired[list[str] | None]
+    mode: NotRequired[SelectionMode | None]
+    labels: NotRequired[dict[str, str | int | float | bool]]
+    render: NotRequired[list[str] | None]
+
+
+class StoreOut(TypedDict):
+    """
+    How much one table holds. Both are the database's own estimates; null: not known.
+    """
+
+    name: str
+    rows: int | None
+    bytes: int | None
+
+
+class StoresOut(TypedDict):
+    """
+    How large the history is.
+    """
+
+    kind: str
+    bytes: int | None
+    free_bytes: int | None
+    stores: list[StoreOut]
+
+
+class TakeoverOut(TypedDict):
+    """
+    A partition that has changed hands.
+    """
+
+    id: int
+    at: str
+    partition: int
+    epoch: int
+    owner: str
+    previous_owner: str | None
+
+
+class TaskCounts(TypedDict):
+    """
+    How many attempts a filter means. States without any are missing.
+    """
+
+    total: CountOut
+    states: dict[str, CountOut]
+
+
+class TaskHits(TypedDict):
+    """
+    What was found in the log of one attempt of an instance.
+    """
+
+    task_instance_id: int
+    task: str
+    attempt: int
+    hits: list[HitOut]
+    problem: str | None
+
+
+TaskState: TypeAlias = Literal[
+    "WAITING",
+    "DELAYED",
+    "UP_FOR_RETRY",
+    "BLOCKED",
+    "PAUSED",
+    "QUEUED",
+    "CLAIMED",
+    "RUNNING",
+    "SUCCEEDED",
+    "FAILED",
+    "KILLED",
+    "LOST",
+    "SKIPPED",
+    "RESCHEDULED",
+]
+
+
+class TaskTypeOut(TypedDict):
+    """
+    An installed task type.
+    """
+
+    name: str
+    params_schema: dict[str, Any]
+
+
+class TokenIn(TypedDict):
+    """
+    A token for programs.
+    """
+
+    name: str
+    permissions: NotRequired[list[Permission] | None]
+    projects: NotRequired[list[str] | None]
+    days: NotRequired[int | None]
+
+
+class TokenOut(TypedDict):
+    """
+    A token, without its text.
+    """
+
+    id: int
+    owner: str
+    name: str
+    permissions: list[Permission] | None
+    projects: list[str] | None
+    created_at: str
+    used_at: str | None
+    expires_at: str | None
+
+
+class TouchedTask(TypedDict):
+    """
+    A task that a request would change.
+    """
+
+    task: str
+    state: TaskState
+    becomes: TaskState
+    ends_early: bool
+
+
+class UserChange(TypedDict):
+    """
+    What changes of a user; what is left out stays.
+    """
+
+    full_name: NotRequired[str | None]
+    is_admin: NotRequired[bool | None]
+    disabled: NotRequired[bool | None]
+
+
+class UserIn(TypedDict):
+    """
+    A new user.
+    """
+
+    name: str
+    full_name: NotRequired[str]
+    is_admin: NotRequired[bool]
+    password: NotRequired[str | None]
+
+
+class ValidationOut(TypedDict):
+    """
+    Whether a definition could be published.
+    """
+
+    valid: bool
+    problems: list[ProblemField]
+
+
+class ValueChange(TypedDict):
+    """
+    A value that differs; null: it is not there.
+    """
+
+    name: str
+    one: str | None
+    other: str | None
+
+
+class VersionDetail(TypedDict):
+    """
+    One published version with its definition; it never changes.
+    """
+
+    version: int
+    digest: str
+    created_at: str
+    published_by: str | None
+    project: str
+    name: str
+    source: str | None
+    definition: dict[str, Any]
+
+
+class VersionOut(TypedDict):
+    """
+    One line of a workflow's history.
+    """
+
+    version: int
+    digest: str
+    created_at: str
+    published_by: str | None
+
+
+class WayOut(TypedDict):
+    """
+    A way of signing in.
+    """
+
+    name: str
+    kind: Literal["password", "ldap", "oidc"]
+    title: str
+    path: str
+
+
+class WorkerGroupOut(TypedDict):
+    """
+    Workers that do the same work, and what waits for them.
+    """
+
+    group: str
+    queued: int
+    workers: int
+    paused: int
+    slots: int
+    running: int
+
+
+class WorkerOut(TypedDict):
+    """
+    A live worker.
+    """
+
+    id: str
+    group: str
+    address: str
+    host: str | None
+    slots: int
+    running: int
+    started_at: str | None
+    paused: str | None
+    unreachable: NotRequired[list[str]]
+    logs_not_archived: NotRequired[str | None]
+    clock_ahead_s: NotRequired[float | None]
+
+
+class WorkflowDetail(TypedDict):
+    """
+    A workflow with its newest definition.
+    """
+
+    project: str
+    name: str
+    description: str
+    labels: dict[str, str]
+    version: int
+    digest: str
+    tasks: int
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+    definition: dict[str, Any]
+
+
+WorkflowOrder: TypeAlias = Literal["name", "-updated_at"]
+
+
+class WorkflowOut(TypedDict):
+    """
+    A workflow and its newest version.
+    """
+
+    project: str
+    name: str
+    description: str
+    labels: dict[str, str]
+    version: int
+    digest: str
+    tasks: int
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+
+
+WorkflowState: TypeAlias = Literal[
+    "QUEUED",
+    "RUNNING",
+    "PAUSING",
+    "PAUSED",
+    "STOPPING",
+    "STOPPED",
+    "FAILED",
+    "SUCCEEDED",
+]
+
+
+class ZooKeeperOut(TypedDict):
+    """
+    The API's own connection to ZooKeeper.
+    """
+
+    state: str
+    session_timeout_s: float
+
+
+class Problem(TypedDict):
+    """
+    A problem document (RFC 9457).
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: NotRequired[list[ProblemField]]
+
+
+class StaleProblem(TypedDict):
+    """
+    The state is not the one that the request is about: nothing was changed.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: NotRequired[list[ProblemField]]
+    current: dict[str, Any] | None
+    changes: list[dict[str, Any]]
+
+
+BackfillBase: TypeAlias = Literal["logical_time", "next_day"]
+
+
+FailureStrategy: TypeAlias = Literal["continue", "finish_running", "fail_fast", "ignore"]
+
+
+Missed: TypeAlias = Literal["skip", "last", "all"]
+
+
+Overlap: TypeAlias = Literal[
+    "allow", "queue", "queue_by_priority", "queue_latest", "skip_new", "replace"
+]
+
+
+ParameterType: TypeAlias = Literal["string", "integer", "number", "boolean", "date"]
+
+
+RunWhen: TypeAlias = Literal["all_success", "all_done", "one_success", "any_failed", "always"]
+
+
+class ScheduleSpec(TypedDict):
+    """
+    One timetable of a workflow: it starts the newest published version at each fire time.
+    """
+
+    cron: str
+    timezone: NotRequired[str | None]
+    parameters: NotRequired[dict[str, str]]
+    enabled: NotRequired[bool]
+    priority: NotRequired[str | None]
+    on_gap: NotRequired[Literal["shift", "skip"] | None]
+    on_overlap: NotRequired[Literal["first", "last", "both"] | None]
+    start: NotRequired[str | None]
+    end: NotRequired[str | None]
+    exclude: NotRequired[list[str]]
+    calendar: NotRequired[str | None]
+    missed: NotRequired[Missed]
+    missed_window: NotRequired[str | float | None]
+
+
+TimeoutAction: TypeAlias = Literal["fail", "warn", "both"]
+
+
+WorkflowTimeoutAction: TypeAlias = Literal["warn", "stop", "both"]
+
+
+class StartCommand(TypedDict):
+    """
+    A request to start.
+    """
+
+    type: Literal["START"]
+    project: NotRequired[str | None]
+    workflow: str
+    version: NotRequired[int | None]
+    tasks: NotRequired[list[str] | None]
+    mode: NotRequired[SelectionMode | None]
+    parameters: NotRequired[dict[str, str]]
+    logical_time: NotRequired[str | None]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
+    labels: NotRequired[dict[str, str | int | float | bool]]
+    idempotency_key: NotRequired[str | None]
+
+
+class RerunCommand(TypedDict):
+    """
+    A request to rerun.
+    """
+
+    type: Literal["RERUN"]
+    instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class PauseCommand(TypedDict):
+    """
+    A request to pause.
+    """
+
+    type: Literal["PAUSE"]
+    instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class ResumeCommand(TypedDict):
+    """
+    A request to resume.
+    """
+
+    type: Literal["RESUME"]
+    instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class StopCommand(TypedDict):
+    """
+    A request to stop.
+    """
+
+    type: Literal["STOP"]
+    instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class RecoverCommand(TypedDict):
+    """
+    A request to recover.
+    """
+
+    type: Literal["RECOVER"]
+    instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class RerunTasksCommand(TypedDict):
+    """
+    A request to rerun tasks.
+    """
+
+    type: Literal["RERUN_TASKS"]
+    instance_id: int
+    tasks: list[str]
+    mode: NotRequired[SelectionMode | None]
+    idempotency_key: NotRequired[str | None]
+
+
+class KillTaskCommand1(TypedDict):
+    """
+    A request to kill task.
+    """
+
+    type: Literal["KILL_TASK"]
+    instance_id: NotRequired[int]
+    task: NotRequired[str]
+    task_instance_id: int
+    idempotency_key: NotRequired[str | None]
+
+
+class KillTaskCommand2(TypedDict):
+    """
+    A request to kill task.
+    """
+
+    type: Literal["KILL_TASK"]
+    instance_id: int
+    task: str
+    task_instance_id: NotRequired[int]
+    idempotency_key: NotRequired[str | None]
+
+
+KillTaskCommand: TypeAlias = KillTaskCommand1 | KillTaskCommand2
+
+
+class ForceSuccessCommand1(TypedDict):
+    """
+    A request to force success.
+    """
+
+    type: Literal["FORCE_SUCCESS"]
+    instance_id: NotRequired[int]
+    task: NotRequired[str]
+    task_instance_id: int
+    reason: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
+
+
+class ForceSuccessCommand2(TypedDict):
+    """
+    A request to force success.
+    """
+
+    type: Literal["FORCE_SUCCESS"]
+    instance_id: int
+    task: str
+    task_instance_id: NotRequired[int]
+    reason: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
+
+
+ForceSuccessCommand: TypeAlias = ForceSuccessCommand1 | ForceSuccessCommand2
+
+
+class CalendarPage(TypedDict):
+    items: list[CalendarOut]
+    next: NotRequired[str | None]
+
+
+class ConcurrencyGroupPage(TypedDict):
+    items: list[ConcurrencyGroupOut]
+    next: NotRequired[str | None]
+
+
+class DraftPage(TypedDict):
+    items: list[DraftOut]
+    next: NotRequired[str | None]
+
+
+class EnvironmentPage(TypedDict):
+    items: list[EnvironmentOut]
+    next: NotRequired[str | None]
+
+
+class GrantPage(TypedDict):
+    items: list[GrantOut]
+    next: NotRequired[str | None]
+
+
+class GroupPage(TypedDict):
+    items: list[GroupOut]
+    next: NotRequired[str | None]
+
+
+class MasterPage(TypedDict):
+    items: list[MasterOut]
+    next: NotRequired[str | None]
+
+
+class ParameterPage(TypedDict):
+    items: list[ParameterOut]
+    next: NotRequired[str | None]
+
+
+class PartitionPage(TypedDict):
+    items: list[PartitionOut]
+    next: NotRequired[str | None]
+
+
+class ProjectPage(TypedDict):
+    items: list[ProjectOut]
+    next: NotRequired[str | None]
+
+
+class PurgePage(TypedDict):
+    items: list[PurgeOut]
+    next: NotRequired[str | None]
+
+
+class ResourcePage(TypedDict):
+    items: list[ResourceOut]
+    next: NotRequired[str | None]
+
+
+class SchedulePage(TypedDict):
+    items: list[ScheduleOut]
+    next: NotRequired[str | None]
+
+
+class SecretPage(TypedDict):
+    items: list[SecretOut]
+    next: NotRequired[str | None]
+
+
+class SessionPage(TypedDict):
+    items: list[SessionOut]
+    next: NotRequired[str | None]
+
+
+class TakeoverPage(TypedDict):
+    items: list[TakeoverOut]
+    next: NotRequired[str | None]
+
+
+class TaskTypePage(TypedDict):
+    items: list[TaskTypeOut]
+    next: NotRequired[str | None]
+
+
+class TokenPage(TypedDict):
+    items: list[TokenOut]
+    next: NotRequired[str | None]
+
+
+class VersionPage(TypedDict):
+    items: list[VersionOut]
+    next: NotRequired[str | None]
+
+
+class WayPage(TypedDict):
+    items: list[WayOut]
+    next: NotRequired[str | None]
+
+
+class WorkerGroupPage(TypedDict):
+    items: list[WorkerGroupOut]
+    next: NotRequired[str | None]
+
+
+class WorkerPage(TypedDict):
+    items: list[WorkerOut]
+    next: NotRequired[str | None]
+
+
+class WorkflowPage(TypedDict):
+    items: list[WorkflowOut]
+    next: NotRequired[str | None]
+
+
+class AccountOut(TypedDict):
+    """
+    A user or a service account.
+    """
+
+    name: str
+    kind: PrincipalKind
+    full_name: str
+    project: str | None
+    is_admin: bool
+    has_password: bool
+    must_change_password: bool
+    issuer: str | None
+    subject: str | None
+    created_at: str
+    disabled_at: str | None
+
+
+class AuditEntryOut(TypedDict):
+    """
+    Who did what. What is hashed is this very object.
+    """
+
+    id: int
+    at: str
+    action: str
+    outcome: Outcome
+    principal_id: int | None
+    principal: str
+    address: str
+    request_id: str
+    project: str
+    object: str
+    detail: dict[str, Any]
+
+
+class AuditLinkOut(TypedDict):
+    """
+    A place in the chain: the hash of its entry's JSON behind the hash before it.
+    """
+
+    position: int
+    hash: str
+    previous: str
+    entry: AuditEntryOut | None
+
+
+BackfillIn = TypedDict(
+    "BackfillIn",
+    {
+        "project": NotRequired[str],
+        "workflow": str,
+        "version": NotRequired[int | None],
+        "from": NotRequired[str | None],
+        "to": NotRequired[str | None],
+        "by": NotRequired[By | None],
+        "dates": NotRequired[list[Date]],
+        "only": NotRequired[Only | None],
+        "order": NotRequired[Order],
+        "parallel": NotRequired[int],
+        "tasks": NotRequired[list[str]],
+        "mode": NotRequired[SelectionMode],
+        "parameters": NotRequired[dict[str, str]],
+        "on_failure": NotRequired[Literal["stop", "continue"] | int | None],
+        "reprocess": NotRequired[Reprocess],
+        "downstream": NotRequired[Downstream],
+        "priority": NotRequired[str],
+        "labels": NotRequired[dict[str, str | int | float | bool]],
+    },
+)
+
+
+class BackfillOut(TypedDict):
+    """
+    A backfill and how far it has come.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    state: BackfillState
+    reason: str | None
+    request: dict[str, Any]
+    counts: dict[str, int]
+    total: int
+    requested_by: str
+    command_id: int
+    created_at: str
+    finished_at: str | None
+
+
+class BackfillRunOut(TypedDict):
+    """
+    One date of a backfill.
+    """
+
+    position: int
+    project: str
+    workflow: str
+    logical_time: str
+    state: BackfillRunState
+    reason: str | None
+    tries: int
+    instance_id: int | None
+
+
+class Bar(TypedDict):
+    """
+    One attempt in time.
+    """
+
+    task_instance_id: int
+    task: str
+    attempt: int
+    state: TaskState
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    is_critical: bool
+
+
+class BulkIn(TypedDict):
+    """
+    What is asked, and of which: the ids, or, without them, the filters of the query.
+    """
+
+    type: Literal[
+        "PAUSE",
+        "RESUME",
+        "STOP",
+        "RECOVER",
+        "RERUN",
+        "RERUN_TASKS",
+        "KILL_TASK",
+        "FORCE_SUCCESS",
+    ]
+    ids: NotRequired[list[int] | None]
+    tasks: NotRequired[list[str] | None]
+    mode: NotRequired[SelectionMode | None]
+    reason: NotRequired[str | None]
+    digest: NotRequired[str | None]
+
+
+class ChangeOut(TypedDict):
+    """
+    One value that differs between two versions.
+    """
+
+    op: Op
+    path: str
+    before: NotRequired[Any]
+    after: NotRequired[Any]
+
+
+class ClusterOut(TypedDict):
+    """
+    The members, and what each does.
+    """
+
+    masters: list[MasterOut]
+    workers: list[WorkerOut]
+    group: MasterGroupOut
+    partitions: list[PartitionOut]
+    backlog: BacklogOut | None
+    set_aside: list[SetAsideOut]
+    queues: list[QueueOut]
+    zookeeper: ZooKeeperOut
+    database: DatabaseOut
+    damaged_znodes: list[DamagedZnodeOut]
+
+
+CommandIn: TypeAlias = (
+    StartCommand
+    | RerunCommand
+    | PauseCommand
+    | ResumeCommand
+    | StopCommand
+    | RecoverCommand
+    | RerunTasksCommand
+    | KillTaskCommand
+    | ForceSuccessCommand
+)
+
+
+class CommandOut(TypedDict):
+    """
+    A stored command and what became of it.
+    """
+
+    id: int
+    type: CommandType
+    state: CommandState
+    reason: str | None
+    instance_id: int | None
+    result_instance_id: int | None
+    version: int | None
+    parameters: dict[str, str]
+    logical_time: str | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None
+    tasks: list[str] | None
+    mode: SelectionMode | None
+    task: str | None
+    labels: dict[str, str]
+    detail: dict[str, Any]
+    idempotency_key: str
+    schedule_id: int | None
+    backfill_id: int | None
+    requested_by: str
+    created_at: str
+    handled_at: str | None
+
+
+class DataSourceIn(TypedDict):
+    """
+    What can be set.
+    """
+
+    kind: SourceKind
+    host: NotRequired[str]
+    port: NotRequired[int | None]
+    database: NotRequired[str]
+    user: NotRequired[str]
+    options: NotRequired[dict[str, str | int | float | bool]]
+    shared_with: NotRequired[list[str]]
+    password: NotRequired[str | None]
+
+
+class DataSourceKindOut(TypedDict):
+    """
+    What a kind of data source takes: enough to make a form of it.
+    """
+
+    kind: SourceKind
+    title: str
+    port: int | None
+    host: Need
+    database: Need
+    database_is: str
+    user: Need
+    password: Need
+    credential: str
+    options_schema: dict[str, Any]
+
+
+class DataSourceOut(TypedDict):
+    """
+    A data source as it is defined. Its password is shown to nobody.
+    """
+
+    project: str
+    name: str
+    kind: SourceKind
+    host: str
+    port: int | None
+    database: str
+    user: str
+    options: dict[str, str | int | float | bool]
+    shared_with: list[str]
+    has_password: bool
+    password_secret: str | None
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class DependenciesOut(TypedDict):
+    """
+    The workflows around one, by the newest definitions.
+    """
+
+    project: str
+    name: str
+    upstream: list[NamedOut]
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class EffectOut(TypedDict):
+    """
+    What a request would do to one run, as it is now.
+    """
+
+    refusal: str | None
+    state: WorkflowState | None
+    tasks: list[TouchedTask] | None
+    more_tasks: int
+
+
+class FindingOut(TypedDict):
+    """
+    What one layer says.
+    """
+
+    layer: Layer
+    text: str
+    waits: bool
+    instance_id: int | None
+    task_instance_id: int | None
+
+
+class HangingOut(TypedDict):
+    """
+    What hangs on a workflow.
+    """
+
+    open_runs: int
+    open_run_ids: list[int]
+    schedules: int
+    backfills: int
+    drafts: int
+    downstream: list[NamedOut]
+    hidden: int
+
+
+class ImportItem(TypedDict):
+    """
+    What became of one document.
+    """
+
+    kind: Literal["workflow", "calendar", "concurrency-group"]
+    name: str
+    line: int
+    result: Literal["created", "changed", "unchanged", "refused"]
+    version: int | None
+    problems: list[ProblemField]
+
+
+class ImportOut(TypedDict):
+    """
+    What an import did, or with `dry_run` would do: everything or nothing.
+    """
+
+    project: str
+    dry_run: bool
+    stored: bool
+    items: list[ImportItem]
+
+
+class InstanceHits(TypedDict):
+    """
+    What was found in the logs of an instance. Attempts without hits are left out.
+    """
+
+    items: list[TaskHits]
+    next: str | None
+
+
+class InstanceOut(TypedDict):
+    """
+    One run of a workflow.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    parameters: dict[str, str]
+    logical_time: str
+    timezone: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    rerun_of: int | None
+    run_number: int
+    command_id: int
+    parent: ParentOut | None
+    task_counts: dict[str, int]
+    labels: dict[str, str]
+    schedule_id: int | None
+    backfill_id: int | None
+
+
+class InstanceTask(TypedDict):
+    """
+    An attempt and its place in the graph.
+    """
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: str | None
+    looks: int
+    waiting_since: str | None
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    environment: str | None
+    depends_on: list[str]
+    detail: dict[str, Any]
+
+
+class MeOut(TypedDict):
+    """
+    The caller, and what it may do.
+    """
+
+    name: str
+    kind: PrincipalKind
+    is_admin: bool
+    must_change_password: bool
+    has_password: bool
+    issuer: str | None
+    roles: list[RoleOut]
+    permissions: list[Permission] | None
+    projects: list[str] | None
+
+
+class MemberIn(TypedDict):
+    """
+    The role of a member.
+    """
+
+    role: Role
+
+
+class MemberOut(TypedDict):
+    """
+    Who has a role in a project.
+    """
+
+    kind: HolderKind
+    name: str
+    role: Role
+
+
+class NewTokenOut(TypedDict):
+    """
+    A token that was just made.
+    """
+
+    id: int
+    owner: str
+    name: str
+    permissions: list[Permission] | None
+    projects: list[str] | None
+    created_at: str
+    used_at: str | None
+    expires_at: str | None
+    token: str
+
+
+class NewUserOut(TypedDict):
+    """
+    A user with a password that was made just now.
+    """
+
+    name: str
+    kind: PrincipalKind
+    full_name: str
+    project: str | None
+    is_admin: bool
+    has_password: bool
+    must_change_password: bool
+    issuer: str | None
+    subject: str | None
+    created_at: str
+    disabled_at: str | None
+    password: str | None
+
+
+class PlanOut(TypedDict):
+    """
+    What a backfill would run, as of now.
+    """
+
+    total: int
+    to_run: int
+    runs: list[PlannedOut]
+
+
+class PlannedTask(TypedDict):
+    """
+    A task of a run that there is not.
+    """
+
+    task: str
+    type: str
+    depends_on: list[str]
+    worker_group: str
+    runs: bool
+    rendered: RenderedOut | None
+
+
+class PublishOut(TypedDict):
+    """
+    What publishing did, or with `dry_run` would do.
+    """
+
+    project: str
+    name: str
+    version: int
+    created: bool
+    dry_run: bool
+    digest: str
+    diff: list[ChangeOut]
+
+
+class RunSide(TypedDict):
+    """
+    One of two runs.
+    """
+
+    instance_id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    started_at: str | None
+    seconds: float | None
+
+
+class SlotUserOut(TypedDict):
+    """
+    An attempt that has a slot, or waits for one.
+    """
+
+    task_instance_id: int
+    workflow_instance_id: int
+    workflow: str
+    task: str
+    attempt: int
+    state: TaskState
+    granted_at: str | None
+
+
+class StartPreview(TypedDict):
+    """
+    The run that a start would make.
+    """
+
+    project: str
+    workflow: str
+    version: int
+    logical_time: str
+    timezone: str
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    parameters: dict[str, str]
+    labels: dict[str, str]
+    tasks: list[PlannedTask]
+
+
+class TaskChangeOut(TypedDict):
+    """
+    A task that both versions have, and what differs; paths are within the task.
+    """
+
+    task: str
+    changes: list[ChangeOut]
+
+
+class TaskDetail(TypedDict):
+    """
+    One attempt with what it has given on.
+    """
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: str | None
+    looks: int
+    waiting_since: str | None
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    environment: str | None
+    detail: dict[str, Any]
+    outputs: dict[str, str]
+
+
+class TaskOut(TypedDict):
+    """
+    One attempt of one task.
+    """
+
+    id: int
+    workflow_instance_id: int
+    project: str
+    workflow: str
+    task: str
+    type: str
+    attempt: int
+    state: TaskState
+    worker_group: str
+    worker: str | None
+    reason: str | None
+    exit_code: int | None
+    due_at: str | None
+    looks: int
+    waiting_since: str | None
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    environment: str | None
+
+
+class TaskSide(TypedDict):
+    """
+    The newest attempt of a task in one of two runs.
+    """
+
+    attempt: int
+    state: TaskState
+    seconds: float | None
+    worker: str | None
+
+
+class Timeline(TypedDict):
+    """
+    When the attempts of an instance waited and worked.
+    """
+
+    started_at: str | None
+    finished_at: str | None
+    critical_path: list[str]
+    critical_s: float
+    bars: list[Bar]
+
+
+class WhyOut(TypedDict):
+    """
+    What an instance or an attempt waits for, from the outermost layer to the innermost.
+    """
+
+    instance_id: int
+    task_instance_id: int | None
+    task: str | None
+    project: str
+    workflow: str
+    state: str
+    findings: list[FindingOut]
+
+
+class ParameterSpec(TypedDict):
+    """
+    One parameter of a workflow. Without a default it must be given at every launch.
+    """
+
+    default: NotRequired[str | None]
+    type: NotRequired[ParameterType]
+    description: NotRequired[str]
+
+
+class TaskSpec(TypedDict):
+    """
+    One node of the DAG.
+    """
+
+    name: str
+    type: str
+    params: NotRequired[dict[str, Any]]
+    parameters: NotRequired[dict[str, str]]
+    depends_on: NotRequired[list[str]]
+    run_when: NotRequired[RunWhen]
+    description: NotRequired[str]
+    enabled: NotRequired[bool]
+    priority: NotRequired[str]
+    worker_group: NotRequired[str]
+    environment: NotRequired[str | None]
+    concurrency_group: NotRequired[str | None]
+    delay: NotRequired[str | float]
+    retries: NotRequired[int]
+    retry_delay: NotRequired[str | float]
+    retry_backoff: NotRequired[float]
+    retry_max_delay: NotRequired[str | float | None]
+    retry_jitter: NotRequired[float]
+    timeout: NotRequired[str | float | None]
+    timeout_action: NotRequired[TimeoutAction]
+    outputs_from_log: NotRequired[bool]
+    resources: NotRequired[list[str]]
+    publish: NotRequired[dict[str, str]]
+
+
+class WorkflowSpec(TypedDict):
+    """
+    A whole workflow definition as one version stores it.
+    """
+
+    project: NotRequired[str]
+    name: NotRequired[str]
+    description: NotRequired[str]
+    labels: NotRequired[dict[str, str | int | float | bool]]
+    parameters: NotRequired[dict[str, ParameterSpec]]
+    timezone: NotRequired[str]
+    priority: NotRequired[str]
+    on_failure: NotRequired[FailureStrategy]
+    timeout: NotRequired[str | float | None]
+    timeout_action: NotRequired[WorkflowTimeoutAction]
+    overlap: NotRequired[Overlap]
+    max_active: NotRequired[int]
+    max_queued: NotRequired[int]
+    backfill_base: NotRequired[BackfillBase]
+    environment: NotRequired[str | None]
+    schedules: NotRequired[list[ScheduleSpec]]
+    tasks: list[TaskSpec]
+
+
+class AccountPage(TypedDict):
+    items: list[AccountOut]
+    next: NotRequired[str | None]
+
+
+class AuditEntryPage(TypedDict):
+    items: list[AuditEntryOut]
+    next: NotRequired[str | None]
+
+
+class BackfillPage(TypedDict):
+    items: list[BackfillOut]
+    next: NotRequired[str | None]
+
+
+class BackfillRunPage(TypedDict):
+    items: list[BackfillRunOut]
+    next: NotRequired[str | None]
+
+
+class DataSourceKindPage(TypedDict):
+    items: list[DataSourceKindOut]
+    next: NotRequired[str | None]
+
+
+class DataSourcePage(TypedDict):
+    items: list[DataSourceOut]
+    next: NotRequired[str | None]
+
+
+class InstancePage(TypedDict):
+    items: list[InstanceOut]
+    next: NotRequired[str | None]
+
+
+class MemberPage(TypedDict):
+    items: list[MemberOut]
+    next: NotRequired[str | None]
+
+
+class TaskPage(TypedDict):
+    items: list[TaskOut]
+    next: NotRequired[str | None]
+
+
+class BackfillAccepted(TypedDict):
+    """
+    The answer to a request for a backfill.
+    """
+
+    plan: PlanOut | None
+    command: CommandOut | None
+
+
+class BulkItem(TypedDict):
+    """
+    What became of one of many: a preview, a command, or a problem.
+    """
+
+    id: int
+    command_id: int | None
+    problem: ItemProblem | None
+    preview: EffectOut | None
+
+
+class BulkOut(TypedDict):
+    """
+    One result for each.
+    """
+
+    digest: str
+    is_more: bool
+    items: list[BulkItem]
+
+
+class ComparisonOut(TypedDict):
+    """
+    What differs between two versions of a definition.
+    """
+
+    fields: list[ChangeOut]
+    parameters: list[ChangeOut]
+    schedules: list[ChangeOut]
+    tasks_added: list[str]
+    tasks_removed: list[str]
+    tasks_changed: list[TaskChangeOut]
+    edges_added: list[EdgeOut]
+    edges_removed: list[EdgeOut]
+    text: str | None
+
+
+class ConcurrencyGroupDetail(TypedDict):
+    """
+    A group with the tasks that use it, up to 100 of each kind.
+    """
+
+    project: str
+    name: str
+    description: str
+    slots: int
+    taken: int
+    waiting: int
+    updated_at: str
+    holders: list[SlotUserOut]
+    waiters: list[SlotUserOut]
+
+
+class DiffOut(TypedDict):
+    """
+    What differs between two published versions.
+    """
+
+    fields: list[ChangeOut]
+    parameters: list[ChangeOut]
+    schedules: list[ChangeOut]
+    tasks_added: list[str]
+    tasks_removed: list[str]
+    tasks_changed: list[TaskChangeOut]
+    edges_added: list[EdgeOut]
+    edges_removed: list[EdgeOut]
+    text: str | None
+    project: str
+    name: str
+    base: int
+    version: int
+
+
+class InstanceDetail(TypedDict):
+    """
+    A run with its tasks in the order of the definition.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    parameters: dict[str, str]
+    logical_time: str
+    timezone: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    rerun_of: int | None
+    run_number: int
+    command_id: int
+    parent: ParentOut | None
+    task_counts: dict[str, int]
+    labels: dict[str, str]
+    schedule_id: int | None
+    backfill_id: int | None
+    tasks: list[InstanceTask]
+
+
+class TaskChange(TypedDict):
+    """
+    A task in both runs; null: one has no such task.
+    """
+
+    task: str
+    one: TaskSide | None
+    other: TaskSide | None
+    differs: bool
+    slower_s: float | None
+
+
+class WorkflowPlanOut(TypedDict):
+    """
+    What publishing would do, now. Nothing was stored.
+    """
+
+    project: str
+    name: str
+    base: int
+    version: int
+    created: bool
+    digest: str
+    comparison: ComparisonOut
+    schedules: list[SchedulePlanOut]
+    hanging: HangingOut
+
+
+class Comparison(TypedDict):
+    """
+    How two runs differ. Tasks come in the order of the other's definition.
+    """
+
+    one: RunSide
+    other: RunSide
+    parameters: list[ValueChange]
+    labels: list[ValueChange]
+    tasks: list[TaskChange]

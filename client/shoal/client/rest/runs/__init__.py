@@ -1,0 +1,1 @@
+"""Calls about many runs at once: lists, counts, labels, what is asked of all of them."""

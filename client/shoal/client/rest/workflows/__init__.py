@@ -1,0 +1,1 @@
+"""Workflows over REST: drafts and plans, versions, names, archive, exchange."""

@@ -1,0 +1,74 @@
+"""Which other workflows a definition names: those that it runs, and those that it waits for.
+
+Works on canonical forms, as they are stored: one that this version cannot read otherwise still
+says what it names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.definition.model import WorkflowSpec
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A task names a workflow. ``kind`` says what for."""
+
+    task: str
+    kind: LogicKind
+    project: str
+    workflow: str
+
+
+def references(project: str, definition: Mapping[str, Any]) -> list[Reference]:
+    """Return what the tasks of a definition of ``project`` name, each once, in their order."""
+    found: dict[Reference, None] = {}
+    for task in definition["tasks"]:
+        for kind, named in _named(task):
+            home = named.get("project") or project
+            one = Reference(str(task["name"]), kind, str(home), named["workflow"])
+            found[one] = None
+    return list(found)
+
+
+def renamed(spec: WorkflowSpec, name: str, project: str | None = None) -> dict[str, Any]:
+    """Return the definition under another name; where it names itself it goes on doing so."""
+    home = project or spec.project
+    content = spec.canonical()
+    for task in content["tasks"]:
+        for _, named in _named(task):
+            if (named.get("project") or spec.project, named["workflow"]) == (
+                spec.project,
+                spec.name,
+            ):
+                named["workflow"] = name
+                if "project" in named:
+                    named["project"] = home
+    return {**content, "project": home, "name": name}
+
+
+def _named(task: Mapping[str, Any]) -> Iterator[tuple[LogicKind, dict[str, Any]]]:
+    """Yield each mapping of a task's params that names a workflow."""
+    params = task.get("params")
+    if not isinstance(params, dict):
+        return
+    match task.get("type"):
+        case LogicKind.SUB_WORKFLOW | LogicKind.MAP as kind:
+            if isinstance(params.get("workflow"), str):
+                yield LogicKind(kind), params
+        case LogicKind.DEPENDENT:
+            for one in _conditions(params.get("when")):
+                yield LogicKind.DEPENDENT, one
+
+
+def _conditions(when: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(when, list | tuple):
+        for one in when:
+            yield from _conditions(one)
+    elif isinstance(when, dict):
+        if isinstance(when.get("workflow"), str):
+            yield when
+        else:
+            yield from _conditions(list(when.values()))

@@ -1,0 +1,126 @@
+"""What lists of runs and of attempts are limited to, and in which order they come.
+
+None, or nothing in a set, means that any will do. What is given is combined with *and*; several
+values of one field with *or*, but labels, all of which a run has to have.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from shoal.core.runs.states import TaskState, WorkflowState
+
+
+@dataclass(frozen=True)
+class Between:
+    """``since`` <= moment < ``until``. What has no such moment yet is in no bounded interval."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return self.since is not None or self.until is not None
+
+
+ANY_TIME = Between()
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """How long it ran, in seconds, or runs by now; what has not started has not run at all."""
+
+    shortest_s: float | None = None
+    longest_s: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.shortest_s is not None or self.longest_s is not None
+
+
+ANY_DURATION = Lasting()
+
+
+@dataclass(frozen=True)
+class InstanceFilter:
+    """Which workflow instances are meant."""
+
+    project: str | None = None
+    workflow: str | None = None
+    states: frozenset[WorkflowState] = frozenset()
+    labels: Mapping[str, str | None] = field(default_factory=dict)  # None: any value
+    schedule_id: int | None = None
+    backfill_id: int | None = None
+    parent_id: int | None = None  # the instance whose tasks have started it
+    rerun_of: int | None = None
+    version: int | None = None
+    priorities: frozenset[int] = frozenset()
+    created: Between = ANY_TIME
+    logical: Between = ANY_TIME
+    started: Between = ANY_TIME
+    finished: Between = ANY_TIME
+    lasting: Lasting = ANY_DURATION
+    text: str | None = None  # in the workflow's name or the reason, whatever the case of letters
+
+
+@dataclass(frozen=True)
+class TaskFilter:
+    """Which attempts are meant. No ``states``: any but RESCHEDULED, of which may be thousands."""
+
+    project: str | None = None
+    workflow: str | None = None
+    states: frozenset[TaskState] = frozenset()
+    labels: Mapping[str, str | None] = field(default_factory=dict)  # of the run
+    worker: str | None = None
+    instance_id: int | None = None
+    task: str | None = None
+    type: str | None = None
+    worker_group: str | None = None
+    environment: str | None = None  # NAME or NAME@VERSION
+    started: Between = ANY_TIME
+    finished: Between = ANY_TIME
+    lasting: Lasting = ANY_DURATION
+    text: str | None = None  # in the task's name or the reason, whatever the case of letters
+
+
+class SortKey(StrEnum):
+    """What a list is in the order of; of equal ones the ids decide."""
+
+    CREATED = "created_at"  # attempts: in the order of their ids
+    LOGICAL = "logical_time"  # instances of one workflow alone
+    # The others are in no index: see ``MOST_RANKED``.
+    STARTED = "started_at"
+    FINISHED = "finished_at"
+    DURATION = "duration"
+    PRIORITY = "priority"  # instances alone
+
+
+#: So many that a filter leaves can be put into an order that no index has.
+MOST_RANKED = 5_000
+#: One call looks through so many, at most, for those that a filter means.
+SIFTED = 2_000
+#: Nothing is counted any further.
+MOST_COUNTED = 1_000
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of a list, falling unless ``is_rising``. What has no value comes last."""
+
+    key: SortKey = SortKey.CREATED
+    is_rising: bool = False
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether all that the filter leaves has to be read to find the first."""
+        return self.key not in (SortKey.CREATED, SortKey.LOGICAL)
+
+
+NEWEST_FIRST = Order()
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many there are, up to ``MOST_COUNTED``; ``is_more``: at least so many."""
+
+    count: int
+    is_more: bool = False

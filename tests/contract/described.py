@@ -1,0 +1,26 @@
+"""The description of the API, made without a cluster."""
+
+import json
+from typing import Any, cast
+
+from shoal.api.app import create_app
+from shoal.api.services import Services
+from shoal.api.settings import ApiSettings
+from shoal.api.web.description import describe
+
+
+class _Described:
+    """What an application needs of its services to be described, and no more."""
+
+    settings = ApiSettings()
+    version = "1"  # of the API, as in /api/v1: each release has the same description otherwise
+
+
+def described() -> dict[str, Any]:
+    """Return the OpenAPI description."""
+    return describe(create_app(cast(Services, _Described())))
+
+
+def text_of(description: dict[str, Any]) -> str:
+    """Return it as the committed file has it: sorted, so that a change is a small difference."""
+    return json.dumps(description, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

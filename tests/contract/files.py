@@ -1,0 +1,23 @@
+"""The committed files that follow from the API, and what they ought to hold."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.contract import client
+from tests.contract.described import described, text_of
+from tests.contract.promises import promises_of
+
+ROOT = Path(__file__).parents[2]
+DESCRIPTION = ROOT / "docs/openapi.json"
+CLIENT = ROOT / "client/shoal/client/rest/operations/generated"
+PROMISES = ROOT / "docs/openapi-promises.txt"
+
+
+def contents() -> Iterator[tuple[Path, str]]:
+    """Yield each file with what it ought to hold."""
+    description = described()
+    yield DESCRIPTION, text_of(description)
+    yield PROMISES, "\n".join(promises_of(description)) + "\n"
+    yield CLIENT / "types.py", client.types(description)
+    yield CLIENT / "calls.py", client.calls(description)
+    yield CLIENT / "operations.py", client.operations(description)

@@ -1,0 +1,104 @@
+"""Drafts, versions, names, archive and exchange from the command line, on a real cluster."""
+
+import re
+from pathlib import Path
+
+from tests.integration.client.conftest import Shoal, workflow
+
+
+def test_draft_is_checked_planned_and_published(here: Shoal) -> None:
+    workflow("drafted", "echo one", "project: drafting", "labels: {team: flights}")
+    assert here("apply", ".").status == 0
+    Path("wrong.yaml").write_text("tasks:\n  - {name: a, type: SHEL}\n")
+    wrong = here("draft", "check", "drafting/drafted", "wrong.yaml")
+    assert wrong.status == 2
+    assert wrong.err.startswith("wrong.yaml:2: tasks[0].type: ")
+    Path("next.yaml").write_text(
+        "# comment\nschedules: [{cron: 0 0 6 * * ?}]\n"
+        "tasks:\n  - {name: main, type: SHELL, params: {script: echo two}}\n"
+    )
+    assert here("draft", "check", "drafting/drafted", "next.yaml").status == 0
+    saved = here("draft", "save", "drafting/drafted", "next.yaml")
+    assert saved.err == "draft of drafting/drafted is saved; it builds upon version 1\n"
+    stale = here("draft", "save", "drafting/drafted", "next.yaml", "--etag", '"x"')
+    assert stale.status == 1
+    assert re.search(
+        r"drafted +break-glass +1 +1", here("draft", "list", "--project", "drafting").out
+    )
+    assert here("draft", "show", "drafting/drafted").out == Path("next.yaml").read_text()
+    plan = here("draft", "plan", "drafting/drafted")
+    assert "echo two" in plan.out
+    assert "+ schedule 0 0 6 * * ? (UTC): " in plan.out
+    assert "would be version 2; nothing was published" in plan.err
+    assert here("draft", "publish", "drafting/drafted").err == (
+        "drafting/drafted is version 2 now\n"
+    )
+    assert here("draft", "show", "drafting/drafted").status == 3
+    assert re.search(r"2 +\S.* break-glass", here("versions", "drafted").out)
+    assert "-labels:" in here("diff", "drafted").out
+    assert here("diff", "drafted", "1", "--base", "2", "--json").json["version"] == 1
+    assert "is version 3 now, which says what 1 says" in here("restore", "drafted", "1").err
+    labelled = here("workflows", "--label", "team=flights", "--json").json
+    assert [one["name"] for one in labelled] == ["drafted"]
+    here("draft", "save", "drafting/drafted", "next.yaml")
+    assert here("draft", "discard", "drafting/drafted").status == 0
+
+
+def test_renamed_workflow_keeps_its_runs_and_their_logs(here: Shoal) -> None:
+    workflow("before", "echo heard", "project: naming")
+    Path("above.yaml").write_text(
+        "project: naming\nname: above\n"
+        "tasks: [{name: sub, type: SUB_WORKFLOW, params: {workflow: before}}]\n"
+    )
+    assert here("apply", ".").status == 0
+    run = here("run", "naming/before", "--wait", "--json")
+    assert run.status == 0, run.err
+    instance = here("instances", "--project", "naming", "--json").json[0]
+    refused = here("rename", "naming/before", "after")
+    assert refused.status == 1
+    assert "is named by naming/above" in refused.err
+    tried = here("rename", "naming/before", "after", "--dry-run")
+    assert "named by naming/above, task sub (SUB_WORKFLOW)" in tried.err
+    done = here("rename", "naming/before", "after", "--despite-references")
+    assert done.err.endswith("naming/before is called naming/after\n")
+    log = here("logs", str(instance["id"]))
+    assert "heard" in log.out, log.err
+    again = here("run", "naming/after", "--wait")
+    assert again.status == 0, again.err
+    assert "names naming/before" in here("dependencies", "naming/above").out
+
+    workflow("timed", "true", "project: naming", "schedules: [{cron: 0 6 * * *}]")
+    assert here("apply", "timed.yaml").status == 0
+    [schedule] = here("schedule", "list", "naming/timed", "--json").json
+    paused = here("schedule", "pause", str(schedule["id"]))
+    assert paused.err.endswith("of naming/timed is paused\n")
+    assert " paused" in here("schedule", "list", "naming/timed").out
+    resumed = here("schedule", "resume", str(schedule["id"]), "--json").json
+    assert resumed["next_fire_at"] == schedule["next_fire_at"]
+
+    assert here("archive", "naming/after").status == 0
+    assert [one["name"] for one in here("workflows", "--archived", "--json").json] == ["after"]
+    stopped = here("run", "naming/after")
+    assert stopped.status == 1
+    assert "shoal unarchive naming/after" in stopped.err
+    assert here("unarchive", "naming/after").status == 0
+    assert here("copy", "naming/after", "second").status == 0
+    assert here("delete", "naming/second", "--dry-run").status == 0
+    assert here("delete", "naming/second").err.endswith("workflow naming/second is deleted\n")
+
+
+def test_project_is_exported_and_imported(here: Shoal) -> None:
+    here("calendar", "set", "exported/days", "2098-06-02")
+    workflow("given", "true", "project: exported", "schedules: [{cron: 0 6 * * *, calendar: days}]")
+    assert here("apply", ".").status == 0
+    Path("all.yaml").write_text(here("export", "--project", "exported").out)
+    here("calendar", "set", "taking/other", "2098-06-02")
+    tried = here("import", "all.yaml", "--project", "taking", "--dry-run")
+    assert tried.out == "created  calendar days\ncreated  workflow given\n"
+    assert tried.err == "nothing was stored\n"
+    assert here("import", "all.yaml", "--project", "taking").status == 0
+    assert here("workflow", "taking/given").status == 0
+    Path("all.yaml").write_text("name: x\ntasks: [{name: a}]\n")
+    wrong = here("import", "all.yaml", "--project", "taking")
+    assert wrong.status == 2
+    assert "all.yaml:2: tasks[0].type: is required" in wrong.err

@@ -1,0 +1,35 @@
+"""Which key encrypts, as it is stored; secrets of a database from before keys had ids."""
+
+from shoal.sql import Database
+from shoal.sql.repositories.definitions.sealing import SealingState
+from tests.integration.sql import revisions
+from tests.integration.sql.given import NOW
+
+
+async def test_secrets_of_an_earlier_version_stay_and_are_found_by_a_rotation(
+    empty_url: str,
+) -> None:
+    await revisions.make(empty_url, "0012")
+    async with Database(empty_url) as database:
+        async with database.unit_of_work() as uow:
+            await uow.projects.ensure("p", NOW)
+            await uow.secrets.put("p", "db", "1:abc", NOW)
+            await uow.commit()
+        await database.migrate()
+        async with database.unit_of_work() as uow:
+            assert await uow.sealing.state(hold="change") == SealingState(None, None, (), ())
+            assert await uow.sealing.holds(None)
+            assert await uow.secrets.ciphertexts("p") == {"db": "1:abc"}
+            [old] = await uow.sealing.not_with("0123456789ab", (), 10)
+            assert (old.project, old.name, old.is_password) == ("p", "db", False)
+            assert await uow.sealing.not_with("0123456789ab", [old], 10) == []
+            assert await uow.sealing.replace(old, "2:0123456789ab:def")
+            assert not await uow.sealing.replace(old, "2:0123456789ab:ghi"), "it has changed"
+            assert await uow.sealing.not_with("0123456789ab", (), 10) == []
+            await uow.sealing.save(SealingState("0123456789ab", "next", ("old",), ("gone",)))
+            await uow.commit()
+        async with database.unit_of_work() as uow:
+            state = await uow.sealing.state()
+            assert state == SealingState("0123456789ab", "next", ("old",), ("gone",))
+            assert not await uow.sealing.holds(None)
+            assert (await uow.audit.head()).position == 0
