@@ -19,8 +19,14 @@ export type TaskState = Schemas['TaskState']
 export type WorkflowState = Schemas['WorkflowState']
 export type Finding = Schemas['FindingOut']
 export type Command = Schemas['CommandOut']
-/** What has a default may be left out. */
-export type CommandIn = Omit<Schemas['CommandIn'], 'parameters'> & Partial<Pick<Schemas['CommandIn'], 'parameters'>>
+type FieldsOf<T> = T extends T ? keyof T : never
+type ValueOf<T, K extends PropertyKey> = T extends T ? (K extends keyof T ? T[K] : never) : never
+/** As the API takes it: each type of command has its fields. */
+export type TypedCommand = Schemas['CommandIn']
+/** A command of any type, while it is put together. */
+export type CommandIn = { type: TypedCommand['type'] } & {
+  [K in Exclude<FieldsOf<TypedCommand>, 'type'>]?: ValueOf<TypedCommand, K>
+}
 export type Cluster = Schemas['ClusterOut']
 export type LogPart = Schemas['LogOut']
 export type Definition = Schemas['WorkflowSpec']

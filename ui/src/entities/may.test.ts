@@ -7,6 +7,8 @@ const who = (more: Partial<Me>): Me => ({
   kind: 'USER',
   is_admin: false,
   must_change_password: false,
+  has_password: true,
+  issuer: null,
   roles: [],
   permissions: null,
   projects: null,

@@ -22,7 +22,7 @@ export const workflows = (project: string | undefined, search: string | undefine
   infiniteQueryOptions({
     queryKey: ['workflows', { project, search }],
     queryFn: ({ pageParam }) =>
-      take(api.GET('/api/v1/workflows', { params: { query: { project, search: search || undefined, limit: PAGE, cursor: pageParam } } })),
+      take(api.GET('/api/v1/workflows', { params: { query: { project, search: search || undefined, limit: PAGE, cursor: pageParam ?? undefined } } })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
     placeholderData: keepPreviousData,
@@ -93,7 +93,7 @@ export const runs = (filter: RunFilter) =>
   infiniteQueryOptions({
     queryKey: ['instances', 'pages', filter],
     queryFn: ({ pageParam }) =>
-      take(api.GET('/api/v1/instances', { params: { query: { ...filter, limit: PAGE, cursor: pageParam } } })),
+      take(api.GET('/api/v1/instances', { params: { query: { ...filter, limit: PAGE, cursor: pageParam ?? undefined } } })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
     placeholderData: keepPreviousData,

@@ -2,7 +2,7 @@
 import { App } from 'antd'
 import { useCallback } from 'react'
 import { api, take, type ApiProblem } from '@/api/client'
-import type { Command, CommandIn } from '@/api/types'
+import type { Command, CommandIn, TypedCommand } from '@/api/types'
 import { useNamed, useT } from '@/shared/i18n'
 
 const WAIT_S = 30
@@ -17,7 +17,7 @@ export function useSend(): (command: CommandIn) => Promise<Command | null> {
       const name = named('command', command.type === 'START' ? 'START' : command.type)
       try {
         // The key makes a repetition of the same request harmless.
-        const body = { parameters: {}, ...command, idempotency_key: crypto.randomUUID() }
+        const body = { ...command, idempotency_key: crypto.randomUUID() } as TypedCommand
         const sent = await take(api.POST('/api/v1/commands', { body }))
         const outcome = await outcomeOf(sent)
         if (outcome.state === 'REFUSED') {

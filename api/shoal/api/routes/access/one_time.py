@@ -9,22 +9,27 @@ from fastapi import Body, Request, Response
 from shoal.api.access.authentication import COOKIE, require_own_page
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
 from shoal.api.browser.one_time import CODE_LIFE_S
-from shoal.api.schemas.platform.one_time import CodeIn, CodeOut
+from shoal.api.operations.accounts import Browser, note_refused_session
+from shoal.api.schemas.platform.one_time import OneTimeCodeIn, OneTimeCodeOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import CrossSite, Forbidden, Unauthorized
 from shoal.api.web.problems import documented
 from shoal.api.web.route import public_router, strict_router
+from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import PrincipalKind
+from shoal.core.access.principals import BREAK_GLASS_NAME, PrincipalKind
 
 public = public_router("account")
 router = strict_router("account")
 
 
 @router.post("/sign-in-codes", summary="Make a one-time code", status_code=201)
-@needs(Permission.SIGNED_IN)
-async def post_code(shoal: Shoal, caller: Calling, request: Request) -> CodeOut:
+@needs(Permission.SIGNED_IN, audit="one-time-code.make")
+async def create_sign_in_code(
+    shoal: Shoal, caller: Calling, request: Request, record: Recording
+) -> OneTimeCodeOut:
     """For a program that has the token of the data folder, on the machine of the API.
 
     A browser signs in with it once, within a minute: `shoal ui` does both.
@@ -32,7 +37,8 @@ async def post_code(shoal: Shoal, caller: Calling, request: Request) -> CodeOut:
     _require_this_machine(request)
     if caller.principal.kind is not PrincipalKind.BREAK_GLASS or caller.credential.is_session:
         raise Forbidden("one-time codes are for the token of the data folder; sign in by name")
-    return CodeOut(code=shoal.one_time.make(), valid_s=CODE_LIFE_S)
+    record.note()
+    return OneTimeCodeOut(code=shoal.one_time.make(), valid_s=CODE_LIFE_S)
 
 
 @public.post(
@@ -41,14 +47,26 @@ async def post_code(shoal: Shoal, caller: Calling, request: Request) -> CodeOut:
     status_code=204,
     responses=documented(400, 401, 403, 413, 415),
 )
-async def redeem_code(
-    shoal: Shoal, request: Request, response: Response, body: Annotated[CodeIn, Body()]
+async def login_by_one_time_code(
+    shoal: Shoal, request: Request, response: Response, body: Annotated[OneTimeCodeIn, Body()]
 ) -> None:
     """Begins a session of the data folder's administrator. Pages of this API alone may ask."""
     require_own_page(request)
     _require_this_machine(request)
+    address = request.client.host if request.client else ""
+    browser = Browser(address, request.headers.get("user-agent", ""))
     if not shoal.one_time.redeem(body.code.get_secret_value()):
+        note_refused_session(shoal, browser, "one-time code")
         raise Unauthorized("the link was used, or is older than a minute; run `shoal ui` again")
+    shoal.auditor.note(
+        NewEntry(
+            shoal.clock(),
+            "session.begin",
+            principal=BREAK_GLASS_NAME,
+            address=address,
+            detail={"way": "one-time code"},
+        )
+    )
     life = timedelta(hours=shoal.settings.session_hours)
     response.set_cookie(
         COOKIE,

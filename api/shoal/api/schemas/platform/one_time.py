@@ -7,7 +7,7 @@ from shoal.api.schemas.common import Strict, body_example, example
 _CODE = "PSkP1Yx0c5v2nQWqv1rJ3mB8tHqYtXc0u4mC6F2nV9A"
 
 
-class CodeIn(Strict):
+class OneTimeCodeIn(Strict):
     """A code that was made a moment ago."""
 
     model_config = body_example({"code": _CODE})
@@ -15,7 +15,7 @@ class CodeIn(Strict):
     code: SecretStr = Field(min_length=1, max_length=200)
 
 
-class CodeOut(BaseModel):
+class OneTimeCodeOut(BaseModel):
     """A code, shown this once."""
 
     model_config = example({"code": _CODE, "valid_s": 60.0})

@@ -390,6 +390,16 @@ def create_service_account_token(
     )
 
 
+def create_sign_in_code() -> Call[types.OneTimeCodeOut]:
+    """Make a one-time code.
+
+    For a program that has the token of the data folder, on the machine of the API.
+
+    A browser signs in with it once, within a minute: `shoal ui` does both.
+    """
+    return Call("POST", "/sign-in-codes")
+
+
 def create_step(body: types.RotationIn) -> Call[types.RotationOut]:
     """Take a step of a rotation.
 
@@ -1731,6 +1741,14 @@ def login_by_directory(body: types.LoginIn) -> Call[None]:
     Begins a session of who has this name and this password in the directory.
     """
     return Call("POST", "/login/ldap", body=body)
+
+
+def login_by_one_time_code(body: types.OneTimeCodeIn) -> Call[None]:
+    """Sign in with a one-time code.
+
+    Begins a session of the data folder's administrator. Pages of this API alone may ask.
+    """
+    return Call("POST", "/login/one-time", body=body)
 
 
 def logout() -> Call[None]:

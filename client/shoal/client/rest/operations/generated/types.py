@@ -588,6 +588,23 @@ class NamedOut(TypedDict):
 Need: TypeAlias = Literal["required", "optional", "none"]
 
 
+class OneTimeCodeIn(TypedDict):
+    """
+    A code that was made a moment ago.
+    """
+
+    code: str
+
+
+class OneTimeCodeOut(TypedDict):
+    """
+    A code, shown this once.
+    """
+
+    code: str
+    valid_s: float
+
+
 Only: TypeAlias = Literal["missing", "failed"]
 
 
