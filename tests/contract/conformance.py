@@ -64,6 +64,7 @@ class Good:
     headers: Mapping[str, str]
     path: Mapping[str, Any]
     body: Any = None
+    query: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -132,7 +133,8 @@ class _Run:
         content = self.operation.definition.raw.get("requestBody", {}).get("content", {"": {}})
         media_type = next(iter(content)) or None
         body = {} if good.body is None else {"body": good.body, "media_type": media_type}
-        case = self.operation.Case(path_parameters=self._path(good), **body)
+        asked = {"path_parameters": self._path(good), "query": dict(good.query)}
+        case = self.operation.Case(**asked, **body)
         answer = self._one(case, good.headers)
         if not answer.startswith("2"):
             self.report.refused.append(f"{self.name}: {answer}")

@@ -150,6 +150,11 @@ class Vault:
             raise UnknownKey(key, self._key_file) from None
 
 
+def is_ciphertext(text: object) -> bool:
+    """Say whether a text begins as a ciphertext does: what is stored may be junk."""
+    return isinstance(text, str) and text.startswith((_FIRST, _VERSION))
+
+
 def key_of(ciphertext: str) -> str | None:
     """Return the id of the key of a ciphertext; None: it was made before keys had ids."""
     version, _, rest = ciphertext.partition(":")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shoal.runtime.vault import Vault, key_of
+from shoal.runtime.vault import Vault, is_ciphertext, key_of
 from shoal.sql import Database
 
 
@@ -14,7 +14,9 @@ async def require_keys(database: Database, vault: Vault) -> None:
     """
     async with database.unit_of_work(read_only=True) as uow:
         state = await uow.sealing.state()
-        used = {key_of(one) for one in await uow.sealing.ciphertexts()}
+        stored = await uow.sealing.ciphertexts()
+    # What cannot be read fails the tasks that use it, and stops nothing else.
+    used = {key_of(one) for one in stored if is_ciphertext(one)}
     needed = {key for key in (*used, state.primary, state.next) if key is not None}
     if used or needed:
         await asyncio.to_thread(vault.require, needed)
