@@ -36,6 +36,7 @@ NAMED = {
     **dict.fromkeys(("deleteCalendar", "deleteConcurrencyGroup", "deleteWorkflow"), SPARE),
     "publish": SPARE,
     "renameWorkflow": "moving",
+    "copyWorkflow": "copied",
     **dict.fromkeys(("getDraft", "putDraft"), "kept"),
     "publishDraft": "drafted",
     "deleteDraft": "discarded",
@@ -49,7 +50,6 @@ BODY = {
     "putDataSource": SOURCE,
     "importProject": {"text": DEFINITION.replace("{", '{"name": "brought", ', 1)},
     "putDraft": {"text": DEFINITION},
-    "copyWorkflow": {"name": "copied"},
 }
 QUERY = {"searchLog": {"text": "hello"}, "searchLogs": {"text": "hello"}}
 ABOUT_A_STATE = ("putDraft", "deleteDraft")  # which have to say which
