@@ -133,8 +133,8 @@ class _Run:
         content = self.operation.definition.raw.get("requestBody", {}).get("content", {"": {}})
         media_type = next(iter(content)) or None
         body = {} if good.body is None else {"body": good.body, "media_type": media_type}
-        asked = {"path_parameters": self._path(good), "query": dict(good.query)}
-        case = self.operation.Case(**asked, **body)
+        path, query = self._path(good), dict(good.query)
+        case = self.operation.Case(path_parameters=path, query=query, **body)
         answer = self._one(case, good.headers)
         if not answer.startswith("2"):
             self.report.refused.append(f"{self.name}: {answer}")
