@@ -236,7 +236,7 @@ def problem_response(
         status=int(kind.status),
         detail=detail,
         instance=request.url.path,
-        request_id=request.state.request_id,
+        request_id=getattr(request.state, "request_id", ""),
         errors=fields,
     ).model_dump()
     for field in document["errors"]:
