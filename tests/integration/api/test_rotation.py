@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -221,6 +221,29 @@ async def test_value_sealed_before_a_rotation_is_not_stored_behind_it(
     await put(api, "late", "a late value")
     assert (await opened_by(api, fresh(api)))["late"] == "a late value"
     assert {key_of(one) for one in (await stored(api)).values()} == set(fresh(api).ids())
+
+
+async def test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encrypted_anew(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = fresh(api).seal("p", "s0", "the last value")
+    retire = Rotation._retire
+    stored_for: list[str] = []
+
+    async def stored_before(self: Rotation, key: str, old: Collection[str]) -> Progress:
+        """Nothing was left to encrypt; a transaction that had begun before is committed now."""
+        if not stored_for:
+            stored_for.append(key)
+            async with api.services.database.unit_of_work() as uow:
+                await uow.secrets.put("p", "s0", late, api.services.clock())
+                await uow.commit()
+        return await retire(self, key, old)
+
+    monkeypatch.setattr(Rotation, "_retire", stored_before)
+    done = await ended(rotation_of(api))
+    assert stored_for == [done.key]
+    assert done.phase is Phase.DONE
+    assert await opened_by(api, fresh(api)) == {**EXPECTED, "s0": "the last value"}
 
 
 async def test_key_that_a_live_master_does_not_have_is_not_primary(api: Api) -> None:

@@ -56,6 +56,14 @@ async def test_master_without_any_key_does_not_start_on_secrets_of_before_keys_h
             await require_keys(database, Vault(tmp_path / "none"))
 
 
+async def test_master_starts_beside_junk_where_a_ciphertext_should_be(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    async with Database(sqlite_url) as database:
+        await store(database, "x")
+        await require_keys(database, Vault(tmp_path / "none"))
+
+
 async def test_master_without_the_key_that_comes_next_does_not_start(
     sqlite_url: str, tmp_path: Path
 ) -> None:

@@ -150,6 +150,39 @@ MUTATIONS = (
         ),
     ),
     mutation(
+        "a key is retired although a value was stored with it meanwhile",
+        Promise.NOTHING_LOST,
+        "api/shoal/api/operations/rotation.py",
+        (
+            "if now.primary != key or await uow.sealing.not_with(key, (), 1):",
+            "if now.primary != key:",
+        ),
+        (
+            "tests/integration/api/test_rotation.py::"
+            "test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encrypted_anew",
+        ),
+    ),
+    mutation(
+        "a master does not start beside junk where a ciphertext should be",
+        Promise.PROGRESS,
+        "master/shoal/master/membership/secrets_keys.py",
+        ("for one in stored if is_ciphertext(one)", "for one in stored"),
+        (
+            "tests/integration/master/test_secrets_keys.py::"
+            "test_master_starts_beside_junk_where_a_ciphertext_should_be",
+        ),
+    ),
+    mutation(
+        "what is refused among many is not noted",
+        Promise.AUDITED,
+        "api/shoal/api/routes/runs/bulk.py",
+        ("        if isinstance(item.error, Forbidden | NotFound):\n", "        if False:\n"),
+        (
+            "tests/integration/api/access/test_audit.py::"
+            "test_each_of_many_has_its_entry_and_refusals_too",
+        ),
+    ),
+    mutation(
         "a master without the key takes work",
         Promise.SECRETS_STAY,
         "master/shoal/master/membership/secrets_keys.py",

@@ -231,3 +231,22 @@ def test_route_that_changes_something_names_its_action() -> None:
         router.delete("/x")(silent)
     with pytest.raises(TypeError, match="no action"):
         needs(Permission.SIGNED_IN, audit="Something else")
+
+
+async def test_each_of_many_has_its_entry_and_refusals_too(api: Api) -> None:
+    ours, theirs = await api.run(project="p"), await api.run(project="q")
+    await api.services.auditor.settle()
+    before = len(await entries(api))
+    ada = await person(api, "ada", "runner")
+    body = {"type": "STOP", "ids": [ours.id, theirs.id]}
+    answer = await api.client.post(f"{PREFIX}/bulk-commands", json=body, headers=ada)
+    assert answer.status_code == 202, answer.text
+    found = await entries(api)
+    told = {
+        (one["action"], one["object"], one["outcome"], one["principal"])
+        for one in found[: len(found) - before]
+    }
+    assert told == {
+        ("command.stop", str(ours.id), "done", "ada"),
+        ("command.stop", str(theirs.id), "refused", "ada"),
+    }
