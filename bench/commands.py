@@ -28,7 +28,7 @@ from tests.support.postgresql import DURABLE, temporary_server
 TOKEN = "x" * 43
 PREFIX = "/api/v1"
 WORKFLOW = {"tasks": [{"name": "only", "type": "SHELL", "params": {"script": "true"}}]}
-START = {"type": "START", "project": "p", "workflow": "w"}
+START = {"type": "START", "project": "default", "workflow": "w"}
 WARM_UP = 200
 
 
@@ -69,7 +69,7 @@ async def _measure(folder: Path, zookeeper: str, url: str, given: argparse.Names
                 timeout=60.0,
             )
         )
-        (await client.put("/projects/p/workflows/w", json=WORKFLOW)).raise_for_status()
+        (await client.put("/projects/default/workflows/w", json=WORKFLOW)).raise_for_status()
         await _start(client, WARM_UP, given.callers)
         rates, costs = [], []
         for _ in range(given.rounds):

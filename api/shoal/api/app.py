@@ -56,8 +56,8 @@ from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
 from shoal.api.web.middleware import Exchange
+from shoal.api.web.route import PREFIX
 
-PREFIX = "/api/v1"
 _ROUTERS = (
     health.public,
     health.router,

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from fastapi.params import Path
+from pydantic import BaseModel
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.recording import Record, Recording
@@ -177,17 +178,18 @@ def _marks(annotation: Any) -> tuple[Any, ...]:
     return getattr(annotation, "__metadata__", ())
 
 
+# To look at a protocol's members takes longer than all else here, so only at bodies.
 def _things(
     values: Mapping[str, Any], in_path: Mapping[str, Thing]
 ) -> Iterator[tuple[Thing, int | str]]:
     for name, value in values.items():
         if name in in_path:
             yield in_path[name], value
-        elif isinstance(value, NamesThings):
+        elif isinstance(value, BaseModel) and isinstance(value, NamesThings):
             yield from value.things()
 
 
 def _read(values: Mapping[str, Any]) -> Iterator[str]:
     for value in values.values():
-        if isinstance(value, ReadsProjects):
+        if isinstance(value, BaseModel) and isinstance(value, ReadsProjects):
             yield from value.reads()

@@ -66,9 +66,11 @@ class Record:
         given = body.model_dump(mode="json", exclude_unset=True)
         content = json.dumps(given, sort_keys=True)
         self.detail["sha256"] = hashlib.sha256(content.encode()).hexdigest()
-        kept = {name: given[name] for name in sorted(_KEPT & given.keys())}
+        is_short = len(content) <= _LONGEST
         self.detail["asked"] = {
-            name: value for name, value in kept.items() if len(json.dumps(value)) <= _LONGEST
+            name: given[name]
+            for name in sorted(_KEPT & given.keys())
+            if is_short or len(json.dumps(given[name])) <= _LONGEST
         }
 
     def about_one(self, action: str, thing: Thing, key: int) -> "Record":

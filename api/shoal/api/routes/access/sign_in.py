@@ -22,7 +22,7 @@ from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import ApiError, FieldError, InvalidRequest, Unauthorized
 from shoal.api.web.problems import documented
-from shoal.api.web.route import ReturnRoute, public_router
+from shoal.api.web.route import PREFIX, ReturnRoute, public_router
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.principals import key_of
 
@@ -31,7 +31,6 @@ callback = public_router("account", ReturnRoute)
 
 # A refusal comes no sooner, so that its time does not tell whether a directory knows a name.
 REFUSED_AFTER_S = 0.5
-_PREFIX = "/api/v1"
 _PROVIDER = "/login/oidc/{provider}"
 ProviderName = Annotated[str, Path(max_length=32, examples=["example"])]
 _REDIRECT: dict[int | str, Any] = {303: {"description": "Where the browser goes."}}
@@ -43,7 +42,7 @@ _HTML: dict[int | str, Any] = {
 @public.get("/login", summary="List the ways of signing in")
 async def get_ways(shoal: Shoal) -> Page[WayOut]:
     """A password here, a directory's, and providers. No provider is asked."""
-    path = f"{_PREFIX}/login"
+    path = f"{PREFIX}/login"
     found = [WayOut(name="password", kind="password", title="Password", path=path)]
     directory = shoal.federation.directory
     if directory is not None:

@@ -1,0 +1,193 @@
+"""Measure what permissions cost a request, and whether a storm of wrong passwords delays others.
+
+The first in this process, over ASGI; the second on a cluster, with the storm from another process.
+"""
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import httpx
+
+from bench.support.cluster import Size, running
+from bench.support.machine import machine
+from bench.support.quiet import log_warnings_to_stderr
+from shoal.api.access.callers import Caller
+from shoal.api.app import create_app
+from shoal.api.main import open_services
+from shoal.api.settings import ApiSettings
+from shoal.api.web import route
+from shoal.client.local.java import find_java
+from shoal.client.local.zookeeper import ZooKeeperServer, free_port
+from shoal.proto.tls import create_identity
+from shoal.runtime.settings import ClusterSettings
+
+TOKEN = "x" * 43
+PREFIX = "/api/v1"
+PROJECTS = 200  # the reader has a role in each second one, by a group
+PASSWORDS = ("first sign-in of all", "second sign-in of all")
+WRONG = 200
+ASKED_EVERY_S = 0.02
+QUIET_S = 5.0
+_STORM = """
+import asyncio, sys, httpx
+async def main(url, count):
+    async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=count)) as http:
+        wrong = [
+            http.post(url, json={"name": f"user-{n % 20}", "password": f"wrong password {n}"})
+            for n in range(count)
+        ]
+        sys.stdout.write("\\n".join(str(one.status_code) for one in await asyncio.gather(*wrong)))
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+def main() -> None:
+    """Entry point of the program."""
+    log_warnings_to_stderr()
+    parser = argparse.ArgumentParser(prog="python -m bench.access", description=__doc__)
+    parser.add_argument("--requests", type=int, default=1_000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with ZooKeeperServer(folder / "zookeeper", free_port(), find_java()) as server:
+            server.wait_ready()
+            lines = asyncio.run(_authorisation(folder, server.address, given.requests))
+        lines += _storm(folder / "cluster")
+    sys.stdout.write("\n".join([*lines, f"({machine()})"]) + "\n")
+
+
+# -- permissions -------------------------------------------------------------------------------
+
+
+class _Watch:
+    """Adds up the time that a request spends in the functions that it wraps."""
+
+    def __init__(self) -> None:
+        self.spent_s = 0.0
+
+    def around(self, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def timed(*args: Any) -> Any:
+            began_s = time.perf_counter()
+            try:
+                return await work(*args)
+            finally:
+                self.spent_s += time.perf_counter() - began_s
+
+        return timed
+
+
+async def _authorisation(folder: Path, zookeeper: str, requests: int) -> list[str]:
+    create_identity(folder / "tls")
+    cluster = ClusterSettings(data=folder, zookeeper=zookeeper, session_timeout_s=20.0)
+    watch = _Watch()
+    async with AsyncExitStack() as stack:
+        services = await open_services(stack, ApiSettings(port=0), cluster, TOKEN, asyncio.Event())
+        transport = httpx.ASGITransport(create_app(services))
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(transport=transport, base_url=f"https://localhost{PREFIX}")
+        )
+        token = await _reader(client)
+        headers = {"Authorization": f"Bearer {token}"}
+        with (
+            mock.patch.object(route, "authenticate", watch.around(route.authenticate)),
+            mock.patch.object(Caller, "require", watch.around(Caller.require)),
+        ):
+            spent, whole = [], []
+            for number in range(requests):
+                watch.spent_s, began_s = 0.0, time.perf_counter()
+                path = f"/projects/p{number % (PROJECTS // 2) * 2}/parameters"
+                (await client.get(path, headers=headers)).raise_for_status()
+                spent.append(watch.spent_s)
+                whole.append(time.perf_counter() - began_s)
+        services.stopping.set()
+    return [
+        f"who calls and whether they may, of a request: {_figures(spent)}",
+        f"the whole request: {_figures(whole)}",
+    ]
+
+
+async def _reader(client: httpx.AsyncClient) -> str:
+    """Return a token of a user who reads half of the projects as a member of a group."""
+    root = {"Authorization": f"Bearer {TOKEN}"}
+
+    async def do(method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        answer = await client.request(method, path, json=body, headers=headers or root)
+        answer.raise_for_status()
+        return answer
+
+    first, second = PASSWORDS
+    await do("POST", "/users", {"name": "reader", "password": first})
+    await do("POST", "/groups", {"name": "readers"})
+    await do("PUT", "/groups/readers/members/reader")
+    for number in range(PROJECTS):
+        await do("PUT", f"/projects/p{number}", {})
+        if number % 2 == 0:
+            await do("PUT", f"/projects/p{number}/members/group/readers", {"role": "reader"})
+    own = {"sec-fetch-site": "same-origin"}
+    await do("POST", "/login", {"name": "reader", "password": first}, **own)
+    await do("PUT", "/me/password", {"current": first, "new": second}, **own)
+    await do("POST", "/login", {"name": "reader", "password": second}, **own)
+    made = await do("POST", "/me/tokens", {"name": "bench"}, **own)
+    client.cookies.clear()
+    return str(made.json()["token"])
+
+
+# -- wrong passwords ---------------------------------------------------------------------------
+
+
+def _storm(folder: Path) -> list[str]:
+    with running(folder, "sqlite", Size(), folder.parent / "logs") as cluster:
+        url, token = cluster.local.url, cluster.local.token
+        with httpx.Client(
+            base_url=f"{url}{PREFIX}", headers={"Authorization": f"Bearer {token}"}
+        ) as client:
+            for number in range(20):
+                client.post("/users", json={"name": f"user-{number}"}).raise_for_status()
+            ends_s = time.monotonic() + QUIET_S
+            quiet = _asked(client, lambda: time.monotonic() < ends_s)
+            began_s = time.monotonic()
+            with subprocess.Popen(
+                [sys.executable, "-c", _STORM, f"{url}{PREFIX}/login", str(WRONG)],
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as storm:
+                beside = _asked(client, lambda: storm.poll() is None)
+                took_s = time.monotonic() - began_s
+                assert storm.stdout is not None
+                answers = storm.stdout.read().split()
+    counts = {status: answers.count(status) for status in sorted(set(answers))}
+    return [
+        f"others, nobody signing in: {_figures(quiet)}",
+        f"others, beside {WRONG} wrong passwords in {took_s:.1f} s: {_figures(beside)}",
+        f"answers to the wrong passwords: {counts}",
+    ]
+
+
+def _asked(client: httpx.Client, go_on: Callable[[], bool]) -> list[float]:
+    took = []
+    while go_on():
+        began_s = time.perf_counter()
+        client.get("/projects").raise_for_status()
+        took.append(time.perf_counter() - began_s)
+        time.sleep(ASKED_EVERY_S)
+    return took
+
+
+def _figures(seconds: list[float]) -> str:
+    cut = statistics.quantiles(seconds, n=100)
+    median, slow, slowest = (part_s * 1000 for part_s in (cut[49], cut[98], max(seconds)))
+    return f"median {median:.2f} ms, p99 {slow:.2f} ms, most {slowest:.1f} ms"
+
+
+if __name__ == "__main__":
+    main()
