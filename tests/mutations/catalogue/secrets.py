@@ -52,6 +52,13 @@ MUTATIONS = (
         ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
     ),
     mutation(
+        "a role that dies leaves an image of its memory",
+        Promise.SECRETS_STAY,
+        "client/shoal/client/local/roles.py",
+        ('    if role != "worker":\n        _hide_memory()\n', ""),
+        ("tests/acceptance/test_canaries.py::test_secret_and_password_are_found_nowhere[sqlite]",),
+    ),
+    mutation(
         "a key whose rotation was killed before its file changed stays in it",
         Promise.SECRETS_STAY,
         "api/shoal/api/operations/rotation.py",
