@@ -50,6 +50,7 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
@@ -115,6 +116,7 @@ async def open_services(
     stopping: asyncio.Event,
 ) -> Services:
     """Open everything; ``stack`` closes it in the reverse order."""
+    stores = SecretStores.of(cluster)
     federation = await open_federation(stack, settings)
     tls = TlsFiles.of(cluster)
     patience = Patience.of(cluster.database_silence_s)
@@ -174,6 +176,7 @@ async def open_services(
         prober=Prober(workers, channels),
         resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
         vault=Vault.of(cluster),
+        secret_stores=stores,
         one_time=OneTimeCodes(),
         stopping=stopping,
         clock=clock,

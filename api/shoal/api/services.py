@@ -28,6 +28,7 @@ from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Recorder
 
@@ -59,6 +60,7 @@ class Services:
     prober: Prober
     resources: ResourceFiles
     vault: Vault = field(repr=False)
+    secret_stores: SecretStores
     one_time: OneTimeCodes = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock

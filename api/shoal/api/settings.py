@@ -11,9 +11,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from shoal.api.federation.settings import (
     LdapSettings,
     OidcSettings,
-    require_encryption,
     words,
 )
+from shoal.runtime.settings import require_encryption
 
 
 def _none_if_empty(value: Any) -> Any:

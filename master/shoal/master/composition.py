@@ -53,6 +53,7 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.secret_stores.resolving import Resolver
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
@@ -76,6 +77,7 @@ class Opened:
     partitions: int  # of the cluster
     cluster_uid: str  # a name that no other cluster has
     vault: Vault
+    resolver: Resolver
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,7 @@ async def _serve_workers(
         opened.clock,
         opened.database,
         opened.vault,
+        opened.resolver,
         revoker.being_killed,
         opened.cluster_uid,
     )

@@ -15,6 +15,8 @@ from shoal.coordination.starting import connect_when_there
 from shoal.master.composition import Opened, work
 from shoal.master.membership.secrets_keys import require_keys
 from shoal.master.settings import MasterSettings
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
@@ -73,6 +75,7 @@ async def _open(
     cluster: ClusterSettings,
     master_id: str,
 ) -> Opened:
+    stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
     await migrate_when_there(database)
@@ -94,4 +97,8 @@ async def _open(
     vault = Vault.of(cluster)
     await require_keys(database, vault)
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
-    return Opened(master_id, settings, cluster, database, session, clock, partitions, uid, vault)
+    resolver = Resolver(stores)
+    stack.push_async_callback(resolver.aclose)
+    return Opened(
+        master_id, settings, cluster, database, session, clock, partitions, uid, vault, resolver
+    )

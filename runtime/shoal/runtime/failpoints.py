@@ -89,6 +89,22 @@ WORKER: Mapping[str, str] = {
     "claim.after_release": "the claim is gone",
 }
 
+# Of the rotation of keys; the key file is the runtime's, but no other role changes it.
+API: Mapping[str, str] = {
+    "rotate.before_key_file": "a new key is made, it is in no file",
+    "rotate.after_key_file": "the new key is in the file, the database does not know",
+    "rotate.before_begin": "the id of the new key is written, not committed",
+    "rotate.after_begin": "the new key is the next one, nothing uses it",
+    "rotate.before_promote": "masters have the new key, that it encrypts is not committed",
+    "rotate.after_promote": "the new key encrypts, all older values are under the old one",
+    "rotate.before_store": "some values are encrypted anew, not committed",
+    "rotate.after_store": "some values are under the new key, others under the old one",
+    "rotate.before_retire": "nothing uses the old keys, that is not committed",
+    "rotate.after_retire": "the old keys are retired, they stand in the file",
+    "rotate.between_key_files": "retired keys are in both files",
+    "rotate.after_key_files": "retired keys are out of the file, nobody was told",
+}
+
 
 class InvalidFailpoint(ShoalError):
     """``SHOAL_FAILPOINTS`` cannot be understood."""
@@ -133,7 +149,7 @@ def parse(text: str) -> dict[str, _Armed]:
     found = {}
     for item in filter(None, (part.strip() for part in text.split(";"))):
         name, equals, action = item.partition("=")
-        if not equals or name not in MASTER.keys() | WORKER.keys():
+        if not equals or name not in MASTER.keys() | WORKER.keys() | API.keys():
             raise InvalidFailpoint(item, "names no known point")
         found[name] = _armed(item, name, action)
     return found

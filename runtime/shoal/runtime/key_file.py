@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_IMODE
 
 from shoal.core.errors import ShoalError
+from shoal.runtime import failpoints
 
 KEY_BYTES = 32
 _ID_DIGITS = 12
@@ -97,6 +98,7 @@ class KeyFile:
                 aside = KeyFile(self.path.with_name(f"{self.path.name}.retired"))
                 kept = aside.keys() if aside.path.exists() else {}
                 _replace(aside.path, {**kept, **{one: keys[one] for one in gone}}.values())
+                failpoints.hit("rotate.between_key_files")
                 _replace(self.path, [key for one, key in keys.items() if one not in gone])
         return gone
 

@@ -7,13 +7,18 @@ Precedence: environment variables (``SHOAL_…``), then the section of the setti
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shoal.core.errors import ShoalError
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+StoreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
 
 class InvalidSettings(ShoalError):
@@ -47,6 +52,9 @@ class ClusterSettings(BaseSettings):
     # Where finished logs are copied to, so that they outlive their workers: as resources_url;
     # empty: they stay with their workers alone.
     logs_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
+    # Where secrets are that are kept elsewhere: a table for each, by a name of ours. Masters and
+    # APIs read what is in it (``shoal.runtime.secret_stores``); workers need none of it.
+    secret_stores: Mapping[StoreName, Mapping[str, Any]] = {}
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"  # one line per event either way
 
@@ -107,3 +115,12 @@ def _read_section(file: Path, section: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidSettings(f"{file}: [{section}] must be a table")
     return found
+
+
+def require_encryption(url: str) -> None:
+    """Return if what is sent to a URL is encrypted, or stays on this machine. Raises ValueError."""
+    parts = urlsplit(url)
+    if not parts.hostname or parts.username or parts.password:
+        raise ValueError(f"{url!r} is no https:// address")
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+        raise ValueError(f"{url!r} is not https://, so others could read and change what it says")

@@ -64,6 +64,7 @@ EXPECTED = {
     ("get", "/projects/{project}/secrets/{name}"),
     ("put", "/projects/{project}/secrets/{name}"),
     ("delete", "/projects/{project}/secrets/{name}"),
+    ("post", "/projects/{project}/secrets/{name}/test"),
     ("get", "/environments"),
     ("get", "/environments/{name}"),
     ("put", "/environments/{name}"),

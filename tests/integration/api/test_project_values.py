@@ -95,15 +95,15 @@ async def test_secret_is_set_and_listed_but_never_shown(api: Api) -> None:
         again = await api.client.put(f"{path}/db", json={"value": VALUE + "!"})
         listed = await api.client.get(path)
     assert (first.status_code, again.status_code) == (201, 200)
-    assert first.json().keys() == {"name", "created_at", "updated_at"}
+    assert first.json().keys() == {"name", "reference", "created_at", "updated_at"}
     assert again.json()["updated_at"] >= first.json()["updated_at"]
     assert listed.json() == {"items": [again.json()], "next": None}
     said = first.text + again.text + listed.text + str(logs)
     assert "word" not in said
     async with api.services.database.unit_of_work(read_only=True) as uow:
-        stored = await uow.secrets.ciphertexts("hidden")
-    assert "word" not in stored["db"]
-    assert api.services.vault.open("hidden", "db", stored["db"]) == VALUE + "!"
+        stored = await uow.secrets.stored("hidden")
+    assert "word" not in stored["db"].ciphertext
+    assert api.services.vault.open("hidden", "db", stored["db"].ciphertext) == VALUE + "!"
 
 
 async def test_deleted_secret_is_gone(api: Api) -> None:

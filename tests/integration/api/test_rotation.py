@@ -44,7 +44,7 @@ async def put(api: Api, name: str, value: str) -> None:
 
 async def stored(api: Api) -> dict[str, str]:
     async with api.services.database.unit_of_work(read_only=True) as uow:
-        found = dict(await uow.secrets.ciphertexts("p"))
+        found = {n: one.ciphertext for n, one in (await uow.secrets.stored("p")).items()}
         source = await uow.data_sources.get("p", "wh")
     assert source.password.ciphertext is not None
     return {**found, password_of_source("wh"): source.password.ciphertext}

@@ -43,7 +43,12 @@ Shoal = Callable[..., Ended]
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One master and one worker, in a folder with a space in its name."""
     folder = tmp_path_factory.mktemp("command line")
-    (folder / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")
+    mounted = folder / "mounted"  # secrets of each project
+    mounted.mkdir()
+    (folder / "shoal.toml").write_text(
+        f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n"
+        f'[cluster.secret_stores.mounted]\nkind = "files"\nfolder = "{mounted}"\n'
+    )
     with LocalCluster(folder, masters=1, workers=1, slots=4, api_port=free_port()) as running:
         yield running
 

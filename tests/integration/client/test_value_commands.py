@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from shoal.client.local.cluster import LocalCluster
 from tests.integration.client.conftest import Shoal, type_in, workflow
 
 
@@ -45,3 +46,35 @@ def test_secret_comes_from_standard_input_and_is_never_shown(
     assert "less than 4 characters" in here("secret", "set", "db", "--project", "vault").err
     type_in(monkeypatch, b"\xff\xff\xff\xff")
     assert here("secret", "set", "db", "--project", "vault").status == 2
+
+
+def test_secret_in_a_store_is_set_and_tried(here: Shoal, cluster: LocalCluster) -> None:
+    mounted = cluster.data / "mounted"
+    unknown = here("secret", "set", "db", "--from", "none:water/db", "--project", "water")
+    assert unknown.status == 2
+    assert "names the store none, which there is not" in unknown.err
+    reference = "mounted:water/db"
+    done = here("secret", "set", "db", "--from", reference, "--project", "water")
+    assert (done.status, done.err) == (
+        0,
+        f"secret water/db is read from {reference}; `shoal secret test` tries it\n",
+    )
+    listed = here("secret", "list", "--project", "water")
+    assert re.search(rf"^water +db .*{reference}", listed.out, re.MULTILINE)
+    missing = here("secret", "test", "db", "--project", "water")
+    assert missing.status == 1
+    assert "there is no such file" in missing.err
+    (mounted / "water").mkdir(parents=True)
+    (mounted / "water" / "db").write_text("hush of the mount\n")
+    tried = here("secret", "test", "db", "--project", "water")
+    assert (tried.status, "can be read" in tried.err) == (0, True)
+    assert here("secret", "test", "db", "--project", "water", "--json").json["ok"]
+    workflow(
+        "reads",
+        'echo "<$SHOAL_SECRET_db>"; test "$SHOAL_SECRET_db" = "hush of the mount"',
+        "project: water",
+    )
+    assert here("apply", ".").status == 0
+    ran = here("run", "water/reads", "--wait", "--json")
+    assert ran.status == 0, ran.err
+    assert "<***>" in here("logs", str(ran.json["tasks"][0]["id"])).out

@@ -20,6 +20,8 @@ from shoal.master.dispatch.payloads import UnknownSecret
 from shoal.master.dispatch.sources import BadSourceName, UnknownDataSource, WrongKind
 from shoal.master.engine.publishing import NO_NAME
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_source
 from shoal.sql import Database
 from shoal.sql.errors import UnreadableRow
@@ -30,6 +32,7 @@ from tests.support import source_task
 from tests.support.databases import migrated_url
 from tests.unit.core.driving import spec
 
+NO_STORES = Resolver(SecretStores({}))
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 SERVER = {"kind": "postgresql", "host": "db", "database": "sales", "user": "etl"}
 PASSWORD = "correct horse"
@@ -95,7 +98,13 @@ class Site:
         attempts = {"a": attempt}
         run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
         maker = PayloadMaker(
-            self.database, self.vault, lambda _: 99, cluster, NO_NAME, lambda: datetime.now(UTC)
+            self.database,
+            self.vault,
+            lambda _: 99,
+            cluster,
+            NO_NAME,
+            lambda: datetime.now(UTC),
+            NO_STORES,
         )
         return await maker.make(run, attempt)
 

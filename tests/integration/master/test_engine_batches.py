@@ -25,6 +25,8 @@ from shoal.master.engine import engine
 from shoal.master.engine.listeners import Listener
 from shoal.master.services.scan import Scanner
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness
@@ -33,6 +35,9 @@ from tests.support.clock import utc_now
 from tests.support.waiting import eventually
 
 NO_CONTEXT: Any = None  # of a gRPC call; the service does not use it
+
+
+NO_STORES = Resolver(SecretStores({}))
 
 
 @pytest.mark.parametrize("harness", ["sqlite"], indirect=True)
@@ -60,7 +65,7 @@ async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(
 async def test_attempts_of_one_call_are_stored_in_one_transaction(harness: Harness) -> None:
     runs = await harness.runs(8)
     await harness.engine.take({0: 1}, "m")
-    rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")))
+    rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")), NO_STORES)
     refs = [
         pb.AttemptRef(
             task_instance_id=run.attempts["a"].id or 0, workflow_instance_id=run.id, partition=0

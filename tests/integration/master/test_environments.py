@@ -14,6 +14,8 @@ from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnv
 from shoal.master.dispatch.making import PayloadMaker
 from shoal.master.engine.publishing import NO_NAME
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
@@ -21,6 +23,7 @@ from tests.integration.master.statements import noted_reads
 from tests.support.databases import migrated_url
 from tests.unit.core.driving import spec
 
+NO_STORES = Resolver(SecretStores({}))
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 ML = {"variables": {"A": "${day}"}, "python": "/opt/ml", "setup": "echo $[yyyy]"}
 
@@ -45,7 +48,7 @@ async def payload(
     attempts = {"a": Attempt("a", 1, id=7)}
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
     maker = PayloadMaker(
-        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW
+        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW, NO_STORES
     )
     return await maker.make(run, attempts["a"])
 

@@ -23,12 +23,16 @@ from shoal.master.errors import NotStored, Quarantined
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql.schema.tables import schedule
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness
 from tests.support.clock import utc_now
 from tests.support.waiting import eventually
+
+NO_STORES = Resolver(SecretStores({}))
 
 
 async def test_run_that_the_database_refuses_does_not_hold_up_others(harness: Harness) -> None:
@@ -61,7 +65,7 @@ async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(
         workflow_instance_id=run.id, task_instance_id=run.attempts["a"].id or 0, partition=0
     )
     async with harness.working():
-        rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")))
+        rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")), NO_STORES)
         verdict = await rpc._grant("w", ref, rpc._claim("w", ref))
         assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
         await harness.engine.take({0: 2}, "m")  # the next owner tries again

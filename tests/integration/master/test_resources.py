@@ -22,6 +22,8 @@ from shoal.master.dispatch.resources import (
 from shoal.master.engine.publishing import NO_NAME
 from shoal.master.services import resources as sweeping
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.storage import ObjectMissing, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
@@ -32,6 +34,7 @@ from tests.support.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import spec
 
+NO_STORES = Resolver(SecretStores({}))
 START = datetime(2026, 11, 21, 6, tzinfo=UTC)
 BEFORE, AFTER = START - timedelta(seconds=1), START + timedelta(seconds=1)
 
@@ -66,7 +69,7 @@ async def payload(
     attempt = Attempt("a", 1, id=7)
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, START, START)
     vault = Vault(Path("/nowhere"))
-    maker = PayloadMaker(database, vault, lambda _: 99, "one", NO_NAME, lambda: START)
+    maker = PayloadMaker(database, vault, lambda _: 99, "one", NO_NAME, lambda: START, NO_STORES)
     return await maker.make(run, attempt)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
+from shoal.sql.repositories.definitions.secrets import StoredSecret
 from tests.integration.sql.given import LATER, NOW
 
 
@@ -42,7 +43,7 @@ async def test_values_belong_to_a_project_that_exists(database: Database) -> Non
             await uow.projects.change_parameter("nobody", "x", "1")
         with pytest.raises(NotFound, match="project nobody"):
             await uow.secrets.put("nobody", "x", "c", NOW)
-        assert await uow.secrets.ciphertexts("nobody") == {}
+        assert await uow.secrets.stored("nobody") == {}
 
 
 async def _put(database: Database, ciphertext: str) -> bool:
@@ -57,7 +58,7 @@ async def test_two_who_set_the_same_secret_at_once_make_one(database: Database) 
     done = await asyncio.gather(*(_put(database, f"c{n}") for n in range(4)))
     assert sorted(done) == [False, False, False, True]
     async with database.unit_of_work(read_only=True) as uow:
-        assert (await uow.secrets.ciphertexts("demo")).keys() == {"db"}
+        assert (await uow.secrets.stored("demo")).keys() == {"db"}
 
 
 async def test_secrets_of_one_project_are_no_other_ones(database: Database) -> None:
@@ -69,7 +70,7 @@ async def test_secrets_of_one_project_are_no_other_ones(database: Database) -> N
         assert not await uow.secrets.put("demo", "db", "three", LATER)
         await uow.commit()
     async with database.unit_of_work() as uow:
-        assert await uow.secrets.ciphertexts("demo") == {"db": "three"}
+        assert await uow.secrets.stored("demo") == {"db": StoredSecret("three")}
         found = await uow.secrets.get("demo", "db")
         assert (found.created_at, found.updated_at) == (NOW, LATER)
         await uow.secrets.delete("demo", "db")

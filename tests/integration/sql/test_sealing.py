@@ -2,6 +2,7 @@
 
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.sealing import SealingState
+from shoal.sql.repositories.definitions.secrets import StoredSecret
 from tests.integration.sql import revisions
 from tests.integration.sql.given import NOW
 
@@ -10,16 +11,20 @@ async def test_secrets_of_an_earlier_version_stay_and_are_found_by_a_rotation(
     empty_url: str,
 ) -> None:
     await revisions.make(empty_url, "0012")
+    async with Database(empty_url) as database, database.unit_of_work() as uow:
+        await uow.projects.ensure("p", NOW)
+        await uow.commit()
+    await revisions.execute(
+        empty_url,
+        "INSERT INTO secret (project_id, name, ciphertext, created_at, updated_at) "
+        "SELECT id, 'db', '1:abc', created_at, created_at FROM project",
+    )
     async with Database(empty_url) as database:
-        async with database.unit_of_work() as uow:
-            await uow.projects.ensure("p", NOW)
-            await uow.secrets.put("p", "db", "1:abc", NOW)
-            await uow.commit()
         await database.migrate()
         async with database.unit_of_work() as uow:
             assert await uow.sealing.state(hold="change") == SealingState(None, None, (), ())
             assert await uow.sealing.holds(None)
-            assert await uow.secrets.ciphertexts("p") == {"db": "1:abc"}
+            assert await uow.secrets.stored("p") == {"db": StoredSecret("1:abc")}
             [old] = await uow.sealing.not_with("0123456789ab", (), 10)
             assert (old.project, old.name, old.is_password) == ("p", "db", False)
             assert await uow.sealing.not_with("0123456789ab", [old], 10) == []

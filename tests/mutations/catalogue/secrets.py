@@ -52,6 +52,36 @@ MUTATIONS = (
         ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
     ),
     mutation(
+        "a role that dies leaves an image of its memory",
+        Promise.SECRETS_STAY,
+        "client/shoal/client/local/roles.py",
+        ('    if role != "worker":\n        _hide_memory()\n', ""),
+        ("tests/acceptance/test_canaries.py::test_secret_and_password_are_found_nowhere[sqlite]",),
+    ),
+    mutation(
+        "a key whose rotation was killed before its file changed stays in it",
+        Promise.SECRETS_STAY,
+        "api/shoal/api/operations/rotation.py",
+        ("await asyncio.to_thread(self._vault.file.retire, state.retired)", "list[str]()"),
+        (
+            "tests/acceptance/test_rotation_kills.py::test_rotation_whose_api_is_killed_"
+            "is_given_again_and_loses_nothing[rotate.after_retire]",
+        ),
+    ),
+    mutation(
+        "a rotation that was killed forgets the key that encrypted until then",
+        Promise.SECRETS_STAY,
+        "api/shoal/api/operations/rotation.py",
+        (
+            "others = (*now.old, former) if former != key else now.old",
+            "others = now.old if former else (*now.old, key)",
+        ),
+        (
+            "tests/acceptance/test_rotation_kills.py::test_rotation_whose_api_is_killed_"
+            "is_given_again_and_loses_nothing[rotate.after_promote]",
+        ),
+    ),
+    mutation(
         "a kept password may be sent to another server",
         Promise.SECRETS_STAY,
         "sql/shoal/sql/repositories/definitions/data_sources.py",

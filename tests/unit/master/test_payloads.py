@@ -14,6 +14,7 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key
+from shoal.sql.repositories.definitions.secrets import StoredSecret
 from tests.unit.core.driving import spec
 
 LOGICAL = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
@@ -72,7 +73,9 @@ def one_task(tmp_path: Path, **task: Any) -> tuple[Run, ProjectSecrets]:
     create_key(tmp_path / "secrets.key")
     vault = Vault(tmp_path / "secrets.key")
     values = {"db": "hush $[yyyy]", "other": "not used"}
-    sealed = {name: vault.seal("default", name, value) for name, value in values.items()}
+    sealed = {
+        name: StoredSecret(vault.seal("default", name, value)) for name, value in values.items()
+    }
     definition = spec({"a": {"params": {"script": "true"}, **task}})
     attempts = {"a": Attempt("a", 1, id=7)}
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
@@ -119,7 +122,7 @@ def test_secret_of_another_key_is_an_error(tmp_path: Path) -> None:
     run, secrets = one_task(tmp_path, parameters={"x": "${secret.db}"})
     (tmp_path / "secrets.key").unlink()
     create_key(tmp_path / "secrets.key")
-    other = ProjectSecrets(Vault(tmp_path / "secrets.key"), "default", secrets._ciphertexts)
+    other = ProjectSecrets(Vault(tmp_path / "secrets.key"), "default", secrets._stored)
     with pytest.raises(WrongSecretsKey, match="the secret db of project default"):
         payload(run, run.attempts["a"], 1, other)
 

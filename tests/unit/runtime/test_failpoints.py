@@ -29,13 +29,19 @@ def test_every_point_of_a_worker_is_passed_at_one_place_in_its_code() -> None:
     assert calls_in("worker") == Counter(dict.fromkeys(failpoints.WORKER, 1))
 
 
+def test_every_point_of_an_api_is_passed_at_one_place_in_its_code() -> None:
+    key_file = "runtime/shoal/runtime/key_file.py"
+    found = calls_in("api") + Counter(CALL.findall((ROOT / key_file).read_text()))
+    assert found == Counter(dict.fromkeys(failpoints.API, 1))
+
+
 def test_no_other_part_passes_failpoints() -> None:
-    assert not calls_in("core", "coordination", "sql", "proto", "api", "client")
+    assert not calls_in("core", "coordination", "sql", "proto", "client")
 
 
 def test_unarmed_points_do_nothing() -> None:
     assert failpoints.armed() == []
-    for name in [*failpoints.MASTER, *failpoints.WORKER]:
+    for name in [*failpoints.MASTER, *failpoints.WORKER, *failpoints.API]:
         failpoints.hit(name)
 
 

@@ -27,7 +27,7 @@ _KEPT = frozenset(
     {"type", "name", "project", "workflow", "instance_id", "task_instance_id", "task", "tasks"}
     | {"mode", "version", "priority", "role", "what", "kind", "host", "port", "user", "database"}
     | {"shared_with", "is_admin", "disabled", "permissions", "projects", "days", "keep_tokens"}
-    | {"before", "dry_run", "first", "last", "paused"}
+    | {"before", "dry_run", "first", "last", "paused", "reference"}
 )
 _LONGEST = 500  # characters of the JSON of a value
 _BREAK_GLASS_PERIOD_S = 3600.0

@@ -21,7 +21,8 @@ from shoal.api.federation.exchange import BadAnswer, fetch
 from shoal.api.federation.flow import Flow
 from shoal.api.federation.id_token import Expected, UnknownKey, claims_of, public_keys
 from shoal.api.federation.identity import Identity, Rules
-from shoal.api.federation.settings import OidcSettings, require_encryption
+from shoal.api.federation.settings import OidcSettings
+from shoal.runtime.settings import require_encryption
 
 log = structlog.get_logger()
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+from shoal.runtime.settings import require_encryption
+
 # What a key that everybody may read can check: no "none", and no HS256, whose key is a secret.
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
@@ -150,12 +151,3 @@ class LdapSettings(FederationSettings):
 
 Oidc = Annotated[Mapping[str, OidcSettings], Field(default_factory=dict)]
 Kind = Literal["password", "oidc", "ldap"]
-
-
-def require_encryption(url: str) -> None:
-    """Return if what is sent to a URL is encrypted, or stays on this machine. Raises ValueError."""
-    parts = urlsplit(url)
-    if not parts.hostname or parts.username or parts.password:
-        raise ValueError(f"{url!r} is no https:// address")
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-        raise ValueError(f"{url!r} is not https://, so others could read and change what it says")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from shoal.api.operations.opening import open_secret
 from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource
@@ -16,8 +17,10 @@ from shoal.proto.channels import Channels, call
 from shoal.proto.data_sources import to_message
 from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
+from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, password_of_source
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource
+from shoal.sql.repositories.definitions.secrets import StoredSecret
 
 CALL_TIMEOUT_S = 30.0
 
@@ -68,8 +71,9 @@ class Prober:
 
 async def usable(
     stored: StoredDataSource,
-    ciphertexts: Mapping[str, str],
+    secrets: Mapping[str, StoredSecret],
     vault: Vault,
+    stores: SecretStores,
     parameters: Mapping[str, str],
     now: datetime,
 ) -> DataSource:
@@ -78,10 +82,14 @@ async def usable(
     Raises InvalidRequest if that cannot be done.
     """
 
+    loop = asyncio.get_running_loop()
+
     def secret(name: str) -> str:
-        if name not in ciphertexts:
+        """Wait for it, in the thread that renders."""
+        if name not in secrets:
             raise UnusableDataSource(stored.name, "secret", f"{name} does not exist")
-        return vault.open(stored.project, name, ciphertexts[name])
+        opening = open_secret(secrets[name], stored.project, name, vault, stores)
+        return asyncio.run_coroutine_threadsafe(opening, loop).result()
 
     def made() -> DataSource:
         given = {name: escape(value) for name, value in parameters.items()}

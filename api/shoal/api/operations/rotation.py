@@ -15,6 +15,7 @@ from enum import StrEnum
 import structlog
 
 from shoal.coordination.cluster.membership import Members
+from shoal.runtime import failpoints
 from shoal.runtime.key_file import KEY_BYTES
 from shoal.runtime.vault import UnknownKey, Vault, VaultError, key_of, password_of_source
 from shoal.sql import Database
@@ -108,11 +109,17 @@ class Rotation:
             now = await uow.sealing.state(hold="change")
             if now == state:
                 await uow.sealing.save(replace(now, next=key))
+                failpoints.hit("rotate.before_begin")
                 await uow.commit()
+        failpoints.hit("rotate.after_begin")
         return Progress(Phase.WORKING, key, f"the new key {key} is in {self._vault.file.path}")
 
     def _add_key(self) -> str:
-        return self._vault.file.add(os.urandom(KEY_BYTES))
+        key = os.urandom(KEY_BYTES)
+        failpoints.hit("rotate.before_key_file")
+        made = self._vault.file.add(key)
+        failpoints.hit("rotate.after_key_file")
+        return made
 
     async def _promote(self, key: str) -> Progress:
         """Make the new key the primary one, if every live master has it."""
@@ -128,7 +135,9 @@ class Rotation:
                 former = now.primary or await self._first_key()
                 others = (*now.old, former) if former != key else now.old
                 await uow.sealing.save(replace(now, primary=key, next=None, old=others))
+                failpoints.hit("rotate.before_promote")
                 await uow.commit()
+        failpoints.hit("rotate.after_promote")
         return Progress(Phase.WORKING, key, f"the key {key} encrypts from now on")
 
     async def _encrypt(self, key: str, old: Collection[str]) -> Progress:
@@ -171,7 +180,9 @@ class Rotation:
             if await uow.sealing.holds(key):
                 for one, ciphertext in made:
                     stored += await uow.sealing.replace(one, ciphertext)
+                failpoints.hit("rotate.before_store")
                 await uow.commit()
+        failpoints.hit("rotate.after_store")
         return Progress(Phase.WORKING, key, f"{stored} values are encrypted anew", stored)
 
     async def _retire(self, key: str, old: Collection[str]) -> Progress:
@@ -182,8 +193,11 @@ class Rotation:
                 return Progress(Phase.WORKING, key, "something was stored meanwhile")
             retired = (*now.retired, *(one for one in now.old if one not in now.retired))
             await uow.sealing.save(replace(now, old=(), retired=retired))
+            failpoints.hit("rotate.before_retire")
             await uow.commit()
+        failpoints.hit("rotate.after_retire")
         gone = await asyncio.to_thread(self._vault.file.retire, old)
+        failpoints.hit("rotate.after_key_files")
         did = f"nothing uses {', '.join(old)} any more"
         return Progress(Phase.DONE, key, did, retired=tuple(gone))
 

@@ -19,7 +19,6 @@ from shoal.api.schemas.data_sources import (
     ProbeIn,
     ProbeOut,
 )
-from shoal.api.schemas.project_values import secret_problems
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_name, legible, shown
@@ -29,6 +28,7 @@ from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.parameters import bad_secret_name
+from shoal.core.checks.secrets import secret_problems
 from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import findings, password_problem, secret_of
@@ -176,9 +176,11 @@ async def test_data_source(
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
-        ciphertexts = await uow.secrets.ciphertexts(project)
+        secrets = await uow.secrets.stored(project)
     record.note()  # nothing is changed, but the password is used
-    source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
+    source = await usable(
+        stored, secrets, shoal.vault, shoal.secret_stores, body.parameters, shoal.clock()
+    )
     return ProbeOut.model_validate(
         await shoal.prober.probe(source, body.worker_group), from_attributes=True
     )

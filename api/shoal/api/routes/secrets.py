@@ -1,22 +1,31 @@
-"""Secrets of projects. Their values come in here and never leave: they are written, not read."""
+"""Secrets of projects. Their values come in here and never leave: they are written, not read.
 
+Or they do not come at all: a secret may be a reference into another store.
+"""
+
+import time
 from typing import Annotated
 
 from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
+from shoal.api.access.recording import Recording
+from shoal.api.operations.opening import open_secret
 from shoal.api.operations.rotation import seal
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.project_values import SecretIn, SecretOut, secret_problems
-from shoal.api.services import Shoal
+from shoal.api.schemas.project_values import SecretIn, SecretOut, SecretTestOut
+from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.checks.secrets import secret_problems
 from shoal.core.definition.fields import PARAMETER_PATTERN
+from shoal.runtime.secret_stores.errors import InvalidReference, SecretStoreError
+from shoal.runtime.vault import VaultError
 from shoal.sql import UnitOfWork
 
 router = strict_router("secrets")
@@ -72,7 +81,19 @@ async def put_secret(
     body: Annotated[SecretIn, Body()],
     condition: Condition,
 ) -> SecretOut:
-    """Stores it encrypted. Tasks that start from now on get the new value."""
+    """Stores a value encrypted, or where the secret is kept; tasks that start from now on get it.
+
+    Whether a reference can be read is not tried: `…/test` does that.
+    """
+    if len(body.model_fields_set) != 1:
+        raise InvalidRequest([FieldError("value", "give either value or reference")])
+    put = _encrypted if "value" in body.model_fields_set else _referred
+    return await put(shoal, project, name, body, condition)
+
+
+async def _encrypted(
+    shoal: Services, project: str, name: str, body: SecretIn, condition: Condition
+) -> SecretOut:
     value = body.value.get_secret_value()
     if problems := list(secret_problems(value)):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
@@ -87,6 +108,42 @@ async def put_secret(
             stored = await _stored(uow, project, name)
             await uow.commit()
         return condition.answer(stored, is_new=is_new)
+
+
+async def _referred(
+    shoal: Services, project: str, name: str, body: SecretIn, condition: Condition
+) -> SecretOut:
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        try:
+            reference = str(shoal.secret_stores.checked(project, body.reference))
+        except InvalidReference as error:
+            raise InvalidRequest([FieldError("reference", str(error))]) from error
+        await condition.check(lambda: _stored(uow, project, name))
+        is_new = await uow.secrets.refer(project, name, reference, shoal.clock())
+        stored = await _stored(uow, project, name)
+        await uow.commit()
+    return condition.answer(stored, is_new=is_new)
+
+
+@router.post(_OF_PROJECT + "/{name}/test", summary="Try a secret", responses=documented(404))
+@needs(Permission.CONNECTION_EDIT, audit="secret.try")
+async def test_secret(
+    shoal: Shoal, record: Recording, project: ProjectName, name: SecretName
+) -> SecretTestOut:
+    """Reads it as a task would get it now, from its store or by its key; shows it to nobody."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.secrets.get(project, name)
+        stored = (await uow.secrets.stored(project))[name]
+    record.note()  # nothing is changed, but the secret is read
+    began = time.monotonic()
+    try:
+        await open_secret(stored, project, name, shoal.vault, shoal.secret_stores)
+    except (VaultError, SecretStoreError) as error:
+        is_good, text = False, str(error)
+    else:
+        is_good, text = True, f"{stored.reference or 'it'} can be read"
+    return SecretTestOut(ok=is_good, text=text, took_s=time.monotonic() - began)
 
 
 @router.delete(

@@ -1,16 +1,15 @@
 """What a project's workflows share: parameters and secrets."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from shoal.api.schemas.common import TIME, Strict, example
+from shoal.core.checks.secrets import SHORTEST_SECRET
 from shoal.core.definition.fields import scalar_text
+from shoal.runtime.secret_stores.reference import LONGEST as LONGEST_REFERENCE
 
-SHORTEST_SECRET = 4  # characters: a shorter one could not be told apart in a log
-LONGEST_SECRET = 32 * 1024  # bytes: it becomes an environment variable
 LONGEST_VALUE = 1024 * 1024  # characters
 
 
@@ -39,31 +38,56 @@ class ParameterIn(Strict):
 class SecretOut(BaseModel):
     """A secret, without its value: only tasks ever get that."""
 
-    model_config = example({"name": "db_password", "created_at": TIME, "updated_at": TIME})
+    model_config = example(
+        {
+            "name": "db_password",
+            "reference": "vault:shoal/flights/db#password",
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    )
 
     name: str
+    reference: str | None = Field(
+        description="Where it is, if it is kept in another store; null: it is encrypted here."
+    )
     created_at: datetime
     updated_at: datetime
 
 
 class SecretIn(Strict):
-    """The new value of a secret."""
+    """The new value of a secret, or where it is kept: one of the two."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"value": "correct horse battery"}]}
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"value": "correct horse battery"},
+                {"reference": "vault:shoal/flights/db#password"},
+            ]
+        },
     )
 
     value: SecretStr = Field(
+        default=SecretStr(""),
         json_schema_extra={"minLength": SHORTEST_SECRET},
-        description="At least 4 characters, at most 32 KiB in UTF-8.",
+        description="At least 4 characters, at most 32 KiB in UTF-8. It is stored encrypted.",
+    )
+    reference: str = Field(
+        default="",
+        max_length=LONGEST_REFERENCE,
+        description="`STORE:PATH#FIELD`, in a store that the administrator has set up, on a path "
+        "that is open to the project. It is read each time that a task needs it.",
     )
 
 
-def secret_problems(value: str) -> Iterator[str]:
-    """Yield what makes a secret value unusable; the value itself is in none of the texts."""
-    if len(value.strip()) < SHORTEST_SECRET:
-        yield f"has less than {SHORTEST_SECRET} characters, so it could not be masked in logs"
-    if len(value.encode("utf-8", "surrogatepass")) > LONGEST_SECRET:
-        yield f"has more than {LONGEST_SECRET:,} bytes; keep large secrets in a store of their own"
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        yield "holds half of a character"
+class SecretTestOut(BaseModel):
+    """Whether a secret could be given to a task now."""
+
+    model_config = example(
+        {"ok": True, "text": "vault:shoal/flights/db#password can be read", "took_s": 0.02}
+    )
+
+    ok: bool
+    text: str = Field(description="Where it was read, or why it cannot be; never the value.")
+    took_s: float = Field(description="Seconds.")

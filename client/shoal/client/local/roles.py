@@ -7,6 +7,7 @@ own imports; the local cluster starts its processes that way.
 
 import argparse
 import asyncio
+import ctypes
 import os
 import resource
 import sys
@@ -30,6 +31,7 @@ log = structlog.get_logger()
 ROLES = ("master", "worker", "api")
 # The role was stopped; any other end is an error.
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+_PR_SET_DUMPABLE = 4  # of prctl(2)
 
 
 def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
@@ -42,6 +44,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     # The memory of a role holds keys and secrets: its image belongs into no file. A task that wants
     # one raises the limit again.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if role != "worker":
+        _hide_memory()
     try:
         cluster = load_cluster(data)
         configure_logging(cluster.log_level, cluster.log_format)
@@ -58,6 +62,19 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     except KeyboardInterrupt:
         return EXIT_OK
     return EXIT_OK
+
+
+def _hide_memory() -> None:
+    """Keep what this process has in memory from others of its user, also from a core handler.
+
+    Masters and APIs have the keys of all secrets; tasks may run as the same user. The limit of core
+    files does not count where the kernel passes cores to a program. What a process starts is as
+    readable as ever.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise ShoalError(f"cannot hide the memory of this process: {os.strerror(number)}")
 
 
 def load_cluster(data: Path) -> ClusterSettings:

@@ -11,6 +11,7 @@ from shoal.client.rest.operations.generated import types as made
 ProjectJson = made.ProjectOut
 ParameterJson = made.ParameterOut
 SecretJson = made.SecretOut
+SecretTestJson = made.SecretTestOut
 ProbeJson = made.ProbeOut
 DataSourceJson = made.DataSourceOut
 DataSourceKindJson = made.DataSourceKindOut

@@ -30,11 +30,15 @@ class Project:
 
 @dataclass(frozen=True)
 class SecretInfo:
-    """A secret of a project without its value, which only tasks are ever given."""
+    """A secret of a project without its value, which only tasks are ever given.
+
+    ``reference``: where it is, if it is kept in another store.
+    """
 
     name: str
     created_at: datetime
     updated_at: datetime
+    reference: str | None = None
 
 
 @dataclass(frozen=True)

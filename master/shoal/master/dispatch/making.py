@@ -3,9 +3,12 @@
 Most tasks need nothing else, and cost no statement.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 
+from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.master.dispatch.environments import environment_of, wanted_environment
@@ -21,6 +24,13 @@ from shoal.master.dispatch.sources import (
     wanted_sources,
 )
 from shoal.proto import shoal_pb2 as pb
+from shoal.runtime.secret_stores.errors import (
+    InvalidReference,
+    SecretRefused,
+    SecretStoreError,
+    StoreGivenUp,
+)
+from shoal.runtime.secret_stores.resolving import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.definitions.data_sources import StoredDataSource
@@ -28,11 +38,27 @@ from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 _Stored = Mapping[tuple[str, str], StoredDataSource]
 
 
+class SecretUnreadable(ShoalError):
+    """A secret that a task uses is kept in another store, which does not give it.
+
+    ``permanent``: it would not do so the next time either.
+    """
+
+    def __init__(self, project: str, name: str, error: SecretStoreError) -> None:
+        self.project, self.name = project, name
+        self.permanent = isinstance(error, InvalidReference | SecretRefused)
+        joint = " " if isinstance(error, InvalidReference) else ": "
+        super().__init__(
+            f"the secret {name} of project {project}{joint}{error}; "
+            f"`shoal secret test {name} --project {project}` tries it"
+        )
+
+
 class PayloadMaker:
     """Makes the payloads of one master.
 
     ``epoch_of`` returns the epoch of a partition, or raises NotOwner. ``cluster``: its name that no
-    other cluster has.
+    other cluster has. ``resolver`` reads secrets that are kept in other stores.
     """
 
     def __init__(
@@ -43,17 +69,20 @@ class PayloadMaker:
         cluster: str,
         publications: Publications,
         clock: Callable[[], datetime],
+        resolver: Resolver,
     ) -> None:
         self._database, self._vault = database, vault
         self._epoch_of, self._cluster = epoch_of, cluster
         self._publications, self._clock = publications, clock
+        self._resolver = resolver
 
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.
 
         Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment
         and others that say why the task cannot be run; SqlError if the database gives no answer;
-        VaultError, NotOwner.
+        VaultError, NotOwner. If a secret is kept in another store: SecretUnreadable, and
+        StoreUnavailable while it is worth while to ask again.
         """
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
         own = levels(run, attempt.task)
@@ -74,9 +103,17 @@ class PayloadMaker:
                 resources = await resources_of(uow, run, named) if named else []
                 if around:
                     environment = await environment_of(uow, run, attempt, around)
-            if wanted:
+
+            def made_sources() -> dict[str, pb.DataSource]:
                 maker = SourceMaker(run, attempt, own, self._vault, secrets)
-                sources = maker.make(wanted, stored)
+                return maker.make(wanted, stored)
+
+            def rehearsed() -> None:
+                made_sources()
+                payload(run, attempt, 0, secrets.get(project), own)
+
+            await self._resolve(attempt, secrets.values(), rehearsed)
+            sources = made_sources()
         publish: list[pb.Publication] = []
         if spec.publish:
             publish = await self._publications.note(
@@ -92,8 +129,40 @@ class PayloadMaker:
             made.largest_publication = self._publications.largest
         return made
 
+    async def _resolve(
+        self, attempt: Attempt, secrets: Collection[ProjectSecrets], rehearsed: Callable[[], None]
+    ) -> None:
+        """Read what the attempt needs from other stores: what is asked for in a rehearsal.
+
+        That goes on until nothing more is asked for: what is rendered with a value that is not
+        there yet may be wrong, and is thrown away.
+        """
+        if not any(one.has_references for one in secrets):
+            return
+        while True:
+            with suppress(Exception):  # it comes again when the payload is made
+                rehearsed()
+            missing = [(one, name) for one in secrets for name in one.missing]
+            if not missing:
+                return
+            found = await asyncio.gather(
+                *(self._read(attempt, one, name) for one, name in missing), return_exceptions=True
+            )
+            # A last word counts more than that another store may be asked again.
+            if errors := [one for one in found if isinstance(one, BaseException)]:
+                raise min(errors, key=lambda one: getattr(one, "retriable", False))
+
+    async def _read(self, attempt: Attempt, secrets: ProjectSecrets, name: str) -> None:
+        assert attempt.id is not None
+        project = secrets.project
+        try:
+            value = await self._resolver.value(project, secrets.missing[name], attempt.id)
+        except (InvalidReference, SecretRefused, StoreGivenUp) as error:
+            raise SecretUnreadable(project, name, error) from error
+        secrets.resolved(name, value)
+
     async def _secrets(self, uow: UnitOfWork, project: str) -> ProjectSecrets:
-        return ProjectSecrets(self._vault, project, await uow.secrets.ciphertexts(project))
+        return ProjectSecrets(self._vault, project, await uow.secrets.stored(project))
 
 
 async def _stored(uow: UnitOfWork, project: str, wanted: Collection[Wanted]) -> _Stored:

@@ -24,6 +24,7 @@ from shoal.core.task_types import Verbatim, fields_marked
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
+from shoal.sql.repositories.definitions.secrets import StoredSecret
 
 _WORD = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
@@ -41,11 +42,28 @@ class UnknownSecret(ShoalError):
 
 
 class ProjectSecrets:
-    """The secrets of one project, decrypted one by one as they are asked for."""
+    """The secrets of one project, decrypted one by one as they are asked for.
 
-    def __init__(self, vault: Vault, project: str, ciphertexts: Mapping[str, str]) -> None:
-        self._vault, self._project, self._ciphertexts = vault, project, ciphertexts
+    Those that are kept in other stores are not read here: they are in ``missing`` when they have
+    been asked for, and ``resolved`` has to bring them before somebody uses what was rendered.
+    """
+
+    def __init__(self, vault: Vault, project: str, stored: Mapping[str, StoredSecret]) -> None:
+        self._vault, self.project, self._stored = vault, project, stored
+        self._resolved: dict[str, str] = {}
+        self.missing: dict[str, str] = {}  # references, by the names of secrets
         self.used: dict[str, str] = {}
+
+    @property
+    def has_references(self) -> bool:
+        """Whether any secret is kept elsewhere."""
+        return any(one.reference is not None for one in self._stored.values())
+
+    def resolved(self, name: str, value: str) -> None:
+        """Take the value of one that was ``missing``; what was made without it counts no more."""
+        self._resolved[name] = value
+        self.missing.pop(name, None)
+        self.used.clear()
 
     def __call__(self, name: str) -> str:
         """Return the value of a secret. Raises UnknownSecret, VaultError. May read a file."""
@@ -55,9 +73,14 @@ class ProjectSecrets:
 
     def value(self, name: str) -> str:
         """Do the same for what the task itself is not given: the password of a data source."""
-        if name not in self._ciphertexts:
-            raise UnknownSecret(self._project, name)
-        return self._vault.open(self._project, name, self._ciphertexts[name])
+        if name not in self._stored:
+            raise UnknownSecret(self.project, name)
+        stored = self._stored[name]
+        if stored.reference is None:
+            return self._vault.open(self.project, name, stored.ciphertext)
+        if name not in self._resolved:
+            self.missing[name] = stored.reference
+        return self._resolved.get(name, "")
 
 
 def may_use_secrets(spec: TaskSpec, own: Levels) -> bool:

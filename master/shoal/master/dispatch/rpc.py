@@ -14,7 +14,7 @@ from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskSta
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
-from shoal.master.dispatch.making import PayloadMaker
+from shoal.master.dispatch.making import PayloadMaker, SecretUnreadable
 from shoal.master.dispatch.publications import BadPublication, Published
 from shoal.master.dispatch.resources import UnusableResource
 from shoal.master.dispatch.worker_time import WorkerTime
@@ -27,6 +27,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
 from shoal.runtime import failpoints
+from shoal.runtime.secret_stores.resolving import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
@@ -53,6 +54,7 @@ class MasterRpc(MasterServiceServicer):
         clock: Clock,
         database: Database,
         vault: Vault,
+        resolver: Resolver,
         being_killed: Container[int] = frozenset(),
         cluster: str = "",
     ) -> None:
@@ -65,7 +67,7 @@ class MasterRpc(MasterServiceServicer):
         self._database = database
         self._cluster = cluster
         self._maker = PayloadMaker(
-            database, vault, engine.epoch_of, cluster, engine.publications, clock
+            database, vault, engine.epoch_of, cluster, engine.publications, clock, resolver
         )
 
     async def Fetch(  # noqa: N802 - the name is the contract's
@@ -136,7 +138,9 @@ class MasterRpc(MasterServiceServicer):
         except ShoalError as error:
             if error.retriable:
                 return _refused(ref, pb.Refusal.RETRY, error)
-            permanent = isinstance(error, UnusableResource | BadPublication)
+            permanent = isinstance(error, UnusableResource | BadPublication) or (
+                isinstance(error, SecretUnreadable) and error.permanent
+            )
             return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
         except Exception as error:
             # An error of this task must not keep the others of the call from their payloads.

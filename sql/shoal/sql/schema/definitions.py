@@ -16,7 +16,8 @@ project = Table(
     sqlite_autoincrement=True,
 )
 
-# What a project's workflows share, each by its name.
+# What a project's workflows share, each by its name. With a ``reference`` the secret is kept in
+# another store, and ``ciphertext`` is empty.
 secret = Table(
     "secret",
     metadata,
@@ -26,6 +27,7 @@ secret = Table(
     Column("ciphertext", Prose, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    Column("reference", Prose),
     UniqueConstraint("project_id", "name"),
     sqlite_autoincrement=True,
 )

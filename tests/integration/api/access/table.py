@@ -97,6 +97,7 @@ project.read     GET    /projects/{project}/secrets
 project.read     GET    /projects/{project}/secrets/{name}
 connection.edit  PUT    /projects/{project}/secrets/{name}
 connection.edit  DELETE /projects/{project}/secrets/{name}
+connection.edit  POST   /projects/{project}/secrets/{name}/test
 project.read     GET    /projects/{project}/data-sources
 project.read     GET    /projects/{project}/data-sources/{name}
 connection.edit  PUT    /projects/{project}/data-sources/{name}

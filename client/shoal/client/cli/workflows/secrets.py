@@ -23,22 +23,44 @@ def register(app: typer.Typer) -> None:
 
 
 @group.command("set")
-def put(name: Name, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+def put(
+    name: Name,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STORE:PATH#FIELD",
+            help="It is kept in another store, and read there when a task needs it.",
+        ),
+    ] = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
     """Set a secret. Its value is typed at a prompt, or read from standard input: never an argument.
 
-    One line end at the end of the input is not part of it.
+    One line end at the end of the input is not part of it. With --from there is no value here: the
+    secret stays in a store that the administrator has set up.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
-    value = read_value(f"Value of {home}/{name}")
+    value = None if reference is not None else read_value(f"Value of {home}/{name}")
     with ShoalClient.connect(data) as client:
-        stored = client.put_secret(home, name, value)
+        if reference is not None:
+            stored = client.refer_secret(home, name, reference)
+        else:
+            assert value is not None
+            stored = client.put_secret(home, name, value)
     if as_json:
         print_json(stored)
-    else:
+    elif reference is None:
         say(f"secret {home}/{name} is set")
+    else:
+        say(
+            f"secret {home}/{name} is read from {stored['reference']}; `shoal secret test` tries it"
+        )
 
 
 def read_value(what: str) -> str:
@@ -72,10 +94,28 @@ def list_secrets(project: Project = None, data: Data = None, as_json: Json = Fal
         say("no secrets; set one with `shoal secret set NAME`")
         return
     now = datetime.now(UTC)
-    shown = Grid(["project", "secret", "set"])
+    shown = Grid(["project", "secret", "set", "from~"])
     for one in found:
-        shown.add(str(one["project"]), str(one["name"]), clock(str(one["updated_at"]), now))
+        set_at, where = clock(str(one["updated_at"]), now), str(one["reference"] or "")
+        shown.add(str(one["project"]), str(one["name"]), set_at, where)
     out().print(shown.table(out().width))
+
+
+@group.command("test")
+def try_out(name: Name, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Try whether a task could have a secret now; ends with 1 if not. Its value is not shown."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    home = project or DEFAULT_PROJECT
+    with ShoalClient.connect(data) as client:
+        found = client.test_secret(home, name)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"secret {home}/{name}: {found['text']} ({found['took_s']:.1f} s)")
+    if not found["ok"]:
+        raise typer.Exit(1)
 
 
 @group.command()

@@ -4,7 +4,7 @@ from typing import cast
 
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part
-from shoal.client.rest.types import ParameterJson, SecretJson
+from shoal.client.rest.types import ParameterJson, SecretJson, SecretTestJson
 
 
 class ValueCalls:
@@ -36,6 +36,17 @@ class ValueCalls:
         """Set a secret."""
         path = f"/projects/{part(project)}/secrets/{part(name)}"
         return cast(SecretJson, self._connection.put_in(project, path, json={"value": value}))
+
+    def refer_secret(self, project: str, name: str, reference: str) -> SecretJson:
+        """Set where a secret is kept: ``STORE:PATH#FIELD``."""
+        path = f"/projects/{part(project)}/secrets/{part(name)}"
+        body = {"reference": reference}
+        return cast(SecretJson, self._connection.put_in(project, path, json=body))
+
+    def test_secret(self, project: str, name: str) -> SecretTestJson:
+        """Try whether a secret could be given to a task now; its value cannot be read."""
+        path = f"/projects/{part(project)}/secrets/{part(name)}/test"
+        return cast(SecretTestJson, self._connection.json("POST", path))
 
     def delete_secret(self, project: str, name: str) -> None:
         """Delete a secret; tasks that refer to it fail from now on."""

@@ -107,10 +107,11 @@ def _place(is_password: bool) -> tuple[Table, Any]:
 
 def _query(is_password: bool) -> Select[Any]:
     table, column = _place(is_password)
+    is_encrypted = column.is_not(None) if is_password else secret.c.reference.is_(None)
     return (
         select(table.c.id, literal(is_password), project.c.name, table.c.name, column)
         .select_from(table)
         .join(project, project.c.id == table.c.project_id)
-        .where(column.is_not(None))
+        .where(is_encrypted)
         .order_by(table.c.id)
     )

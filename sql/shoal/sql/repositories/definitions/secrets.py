@@ -1,6 +1,9 @@
-"""Secrets of projects, by name. Only ciphertext comes here; see ``shoal.runtime.vault``."""
+"""Secrets of projects, by name: ciphertext (``shoal.runtime.vault``), or where the secret is kept
+(``shoal.runtime.secret_stores``).
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +18,14 @@ from shoal.sql.statements.reading import leave_out, readable
 _SecretList = list[SecretInfo]
 
 
+@dataclass(frozen=True)
+class StoredSecret:
+    """A secret as it is stored: encrypted, or with a ``reference`` to where it is kept."""
+
+    ciphertext: str = field(default="", repr=False)
+    reference: str | None = None
+
+
 class Secrets:
     """The ``secret`` table."""
 
@@ -23,11 +34,18 @@ class Secrets:
 
     async def put(self, of: str, name: str, ciphertext: str, at: datetime) -> bool:
         """Store a secret of project ``of``; return whether it is new. Raises NotFound."""
+        return await self._put(of, name, StoredSecret(ciphertext), at)
+
+    async def refer(self, of: str, name: str, reference: str, at: datetime) -> bool:
+        """Store where a secret of a project is kept; otherwise as ``put``."""
+        return await self._put(of, name, StoredSecret(reference=reference), at)
+
+    async def _put(self, of: str, name: str, stored: StoredSecret, at: datetime) -> bool:
         project_id = await self._project_id(of, lock=True)  # two may set it for the first time
         found = await self._connection.execute(
             update(secret)
             .where(secret.c.project_id == project_id, secret.c.name == name)
-            .values(ciphertext=ciphertext, updated_at=at)
+            .values(ciphertext=stored.ciphertext, reference=stored.reference, updated_at=at)
         )
         if found.rowcount:
             return False
@@ -36,7 +54,8 @@ class Secrets:
             {
                 "project_id": project_id,
                 "name": name,
-                "ciphertext": ciphertext,
+                "ciphertext": stored.ciphertext,
+                "reference": stored.reference,
                 "created_at": at,
                 "updated_at": at,
             },
@@ -57,10 +76,12 @@ class Secrets:
         rows = await self._connection.rows(query)
         return readable(rows, _info, "secret", leave_out, key="name")
 
-    async def ciphertexts(self, of: str) -> Mapping[str, str]:
-        """Return the ciphertexts of all secrets of a project, by name."""
-        query = select(secret.c.name, secret.c.ciphertext).join(project).where(project.c.name == of)
-        return {row.name: row.ciphertext for row in await self._connection.rows(query)}
+    async def stored(self, of: str) -> Mapping[str, StoredSecret]:
+        """Return all secrets of a project as they are stored, by name."""
+        columns = (secret.c.name, secret.c.ciphertext, secret.c.reference)
+        query = select(*columns).join(project).where(project.c.name == of)
+        rows = await self._connection.rows(query)
+        return {row.name: StoredSecret(row.ciphertext, row.reference) for row in rows}
 
     async def delete(self, of: str, name: str) -> None:
         """Forget a secret. Raises NotFound."""
@@ -81,4 +102,4 @@ class Secrets:
 
 
 def _info(row: Row[Any]) -> SecretInfo:
-    return SecretInfo(row.name, row.created_at, row.updated_at)
+    return SecretInfo(row.name, row.created_at, row.updated_at, row.reference)

@@ -2067,7 +2067,9 @@ def put_secret(
 ) -> Call[types.SecretOut]:
     """Set a secret.
 
-    Stores it encrypted. Tasks that start from now on get the new value.
+    Stores a value encrypted, or where the secret is kept; tasks that start from now on get it.
+
+    Whether a reference can be read is not tried: `…/test` does that.
     """
     return Call(
         "PUT",
@@ -2271,6 +2273,14 @@ def test_data_source(project: str, name: str, body: types.ProbeIn) -> Call[types
     return Call(
         "POST", f"/projects/{part(str(project))}/data-sources/{part(str(name))}/test", body=body
     )
+
+
+def test_secret(project: str, name: str) -> Call[types.SecretTestOut]:
+    """Try a secret.
+
+    Reads it as a task would get it now, from its store or by its key; shows it to nobody.
+    """
+    return Call("POST", f"/projects/{part(str(project))}/secrets/{part(str(name))}/test")
 
 
 def timeline(instance_id: int, *, every: bool | None = None) -> Call[types.Timeline]:

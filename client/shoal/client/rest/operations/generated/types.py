@@ -962,10 +962,11 @@ class SchedulePlanOut(TypedDict):
 
 class SecretIn(TypedDict):
     """
-    The new value of a secret.
+    The new value of a secret, or where it is kept: one of the two.
     """
 
-    value: str
+    value: NotRequired[str]
+    reference: NotRequired[str]
 
 
 class SecretOut(TypedDict):
@@ -974,8 +975,19 @@ class SecretOut(TypedDict):
     """
 
     name: str
+    reference: str | None
     created_at: str
     updated_at: str
+
+
+class SecretTestOut(TypedDict):
+    """
+    Whether a secret could be given to a task now.
+    """
+
+    ok: bool
+    text: str
+    took_s: float
 
 
 SelectionMode: TypeAlias = Literal["only", "upstream", "downstream"]

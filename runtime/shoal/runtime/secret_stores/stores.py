@@ -1,0 +1,146 @@
+"""The stores of the settings, and one look into one of them."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import structlog
+
+from shoal.core.checks.secrets import secret_problems
+from shoal.core.errors import ShoalError
+from shoal.core.hints import Hints
+from shoal.runtime.secret_stores.errors import (
+    InvalidReference,
+    SecretRefused,
+    SecretStoreError,
+    StoreUnavailable,
+)
+from shoal.runtime.secret_stores.plugins import open_store
+from shoal.runtime.secret_stores.reference import Reference, is_within, open_paths
+from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
+from shoal.runtime.settings import ClusterSettings
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+AT_ONCE = 4  # looks into one store, of one process
+_GRACE_S = 0.5  # beyond the timeout of a store, which sees to that itself
+
+
+class SecretStores:
+    """Reads references for projects. One event loop; stores block in threads of their own."""
+
+    def __init__(self, stores: Mapping[str, SecretStore[Any]]) -> None:
+        self._stores = stores
+        self._rooms = {name: asyncio.Semaphore(AT_ONCE) for name in stores}
+
+    @classmethod
+    def of(cls, cluster: ClusterSettings) -> "SecretStores":
+        """Return the stores of the settings. None of them is asked. Raises InvalidSettings."""
+        return cls({name: open_store(name, one) for name, one in cluster.secret_stores.items()})
+
+    def checked(self, project: str, text: str) -> Reference:
+        """Return what a text refers to, if the project may read it. Raises InvalidReference."""
+        reference = Reference.parse(text)
+        store = self._stores.get(reference.store)
+        if store is None:
+            hint = Hints().of(reference.store, self._stores)
+            known = ", ".join(sorted(self._stores)) or "none"
+            raise InvalidReference(
+                f"names the store {reference.store}, which there is not"
+                + (hint or f"; there are: {known}")
+                + " ([cluster.secret_stores] of the settings)"
+            )
+        settings: StoreSettings = store.settings
+        opened = sorted(set(open_paths(settings.paths, settings.projects, project)))
+        if not is_within(reference.path, opened):
+            raise InvalidReference(
+                f"leads to {reference.path} in the store {reference.store}, which the project "
+                f"{project} may not read; it may: {', '.join(opened) or 'nothing'}"
+            )
+        if problem := store.field_problem(reference.field):
+            raise InvalidReference(problem)
+        return reference
+
+    def settings_of(self, reference: Reference) -> StoreSettings:
+        """Return the settings of the store of a checked reference."""
+        found: StoreSettings = self._stores[reference.store].settings
+        return found
+
+    async def read(self, project: str, text: str) -> str:
+        """Return what a project's secret is now.
+
+        Ends in any case when the time of the store is over. Raises InvalidReference, SecretRefused,
+        StoreUnavailable.
+        """
+        return await self.look(self.checked(project, text))
+
+    async def look(self, reference: Reference) -> str:
+        """Do the same for a checked reference."""
+        store, room = self._stores[reference.store], self._rooms[reference.store]
+        limit_s = store.settings.timeout_s + _GRACE_S
+        try:
+            async with asyncio.timeout(limit_s):
+                await room.acquire()
+                value = await _in_thread(
+                    lambda: store.read(reference.path, reference.field), room.release
+                )
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"the store {reference.store} has not answered within {limit_s:g} s"
+            ) from None
+        except SecretStoreError:
+            raise
+        except ShoalError as error:
+            raise StoreUnavailable(f"{reference} cannot be read: {error}") from error
+        except Exception as error:  # of a plug-in; its text may hold anything
+            log.exception("store failed", store=reference.store)
+            raise StoreUnavailable(
+                f"{reference} cannot be read: {type(error).__name__} in the store's plug-in"
+            ) from error
+        if not isinstance(value, str):
+            raise SecretRefused(f"{reference} is no text")
+        if problem := next(iter(secret_problems(value)), None):
+            raise SecretRefused(f"{reference} cannot be a secret: it {problem}")
+        return value
+
+
+async def _in_thread(call: Callable[[], T], ended: Callable[[], None]) -> T:
+    """Call it in a thread, and ``ended`` on the loop when it has, however long that takes.
+
+    A daemon: a call that does not come back keeps its room, and no process from its end.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: Exception | None) -> None:
+        ended()
+        if outcome.cancelled():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(value)  # type: ignore[arg-type]
+
+    def work() -> None:
+        value: T | None = None
+        failure: Exception | None = None
+        try:
+            value = call()
+        except Exception as error:  # noqa: BLE001 - raised where it is awaited
+            failure = error
+        except BaseException as error:  # noqa: BLE001 - of a plug-in; it ends no process of ours
+            failure = RuntimeError(type(error).__name__)
+        try:
+            loop.call_soon_threadsafe(settle, value, failure)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    try:
+        threading.Thread(target=work, name="secret store", daemon=True).start()
+    except RuntimeError:  # there can be no more threads
+        ended()
+        raise
+    return await outcome
