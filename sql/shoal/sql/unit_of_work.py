@@ -13,6 +13,7 @@ from shoal.sql.repositories.access.groups import Groups
 from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
+from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.authoring.drafts import Drafts
@@ -136,6 +137,10 @@ class UnitOfWork:
         return Grants(self.connection)
 
     @cached_property
+    def restrictions(self) -> Restrictions:
+        return Restrictions(self.connection)
+
+    @cached_property
     def homes(self) -> Homes:
         return Homes(self.connection)
 
@@ -173,7 +178,7 @@ class UnitOfWork:
 
     @cached_property
     def environments(self) -> Environments:
-        return Environments(self.connection)
+        return Environments(self.connection, self.restrictions)
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -232,6 +237,7 @@ class UnitOfWork:
             self.schedules,
             self.concurrency,
             self.environments,
+            self.restrictions,
             self.events,
         )
 

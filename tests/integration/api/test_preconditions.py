@@ -30,6 +30,12 @@ MUTABLE: dict[str, tuple[str, Any, Any, bool]] = {
     "data source": (f"{P}/data-sources/d", SOURCE, {**SOURCE, "port": 2}, True),
     "environment": (f"{PREFIX}/environments/e", {"setup": "true"}, {"setup": "false"}, True),
     "member": (f"{P}/members/user/ada", {"role": "reader"}, {"role": "owner"}, True),
+    "restriction": (
+        f"{PREFIX}/restrictions/worker-group/g",
+        {"projects": ["a"]},
+        {"projects": ["a", "b"]},
+        True,
+    ),
     "grant": (f"{P}/grants/q", {"what": "see"}, {"what": "run"}, True),
 }
 EVERY = pytest.mark.parametrize("kind", MUTABLE)

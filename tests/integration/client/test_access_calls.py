@@ -98,6 +98,21 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             "/projects/p/grants/%2A",
             {"what": "run"},
         ),
+        (lambda c: list(c.restrictions()), PAGE, "GET", "/restrictions", None),
+        (
+            lambda c: c.put_restriction("worker-group", "gpu", ["p"]),
+            {},
+            "PUT",
+            "/restrictions/worker-group/gpu",
+            {"projects": ["p"]},
+        ),
+        (
+            lambda c: c.remove_restriction("environment", "e"),
+            None,
+            "DELETE",
+            "/restrictions/environment/e",
+            None,
+        ),
         (lambda c: c.remove_grant("p", "q"), None, "DELETE", "/projects/p/grants/q", None),
         (
             lambda c: c.put_member("p", "service-account", "q/a", "reader"),

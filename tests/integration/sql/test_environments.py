@@ -87,7 +87,7 @@ async def test_they_are_listed_by_name(database: Database) -> None:
     async with database.unit_of_work(read_only=True) as uow:
         assert [one.name for one in await uow.environments.list(limit=2)] == ["a", "b"]
         assert [one.name for one in await uow.environments.list(after="a")] == ["b", "c"]
-        assert await uow.environments.names() == ["a", "b", "c"]
+        assert await uow.environments.names_for("p") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("fields", [{"default": "ml"}, {"own": "ml"}])

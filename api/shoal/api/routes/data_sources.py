@@ -28,6 +28,7 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
@@ -177,6 +178,13 @@ async def test_data_source(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         ciphertexts = await uow.secrets.ciphertexts(project)
+        closed = await uow.restrictions.closed(
+            Restricted.WORKER_GROUP, {body.worker_group}, project
+        )
+    if closed:
+        raise InvalidRequest(
+            [FieldError("worker_group", no_such_group(project, body.worker_group))]
+        )
     record.note()  # nothing is changed, but the password is used
     source = await usable(stored, ciphertexts, shoal.vault, body.parameters, shoal.clock())
     return ProbeOut.model_validate(

@@ -1,6 +1,7 @@
 """Makes payloads: reads what a task needs beside its run, and puts it all together.
 
-Most tasks need nothing else, and cost no statement.
+Most tasks need nothing else, and cost no statement but one a second: which worker groups are kept
+for which projects.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -20,6 +21,7 @@ from shoal.master.dispatch.sources import (
     uses_secrets,
     wanted_sources,
 )
+from shoal.master.dispatch.worker_groups import WorkerGroups
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
@@ -47,15 +49,17 @@ class PayloadMaker:
         self._database, self._vault = database, vault
         self._epoch_of, self._cluster = epoch_of, cluster
         self._publications, self._clock = publications, clock
+        self._groups = WorkerGroups(database)
 
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.
 
-        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment
-        and others that say why the task cannot be run; SqlError if the database gives no answer;
-        VaultError, NotOwner.
+        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment,
+        WorkerGroupNotAllowed and others that say why the task cannot be run; SqlError if the
+        database gives no answer; VaultError, NotOwner.
         """
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
+        await self._groups.require(project, spec.worker_group)
         own = levels(run, attempt.task)
         wanted = wanted_sources(run, attempt, own)
         named = wanted_resources(run, attempt, own)

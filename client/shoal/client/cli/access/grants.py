@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.client.cli.access import restrictions
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json
 from shoal.core.access.grants import EVERY_PROJECT, Grant
 
@@ -22,7 +23,8 @@ Taker = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands of this module to ``app``."""
+    """Add the commands of this module, and those about restrictions, to ``app``."""
+    restrictions.register(group)
     app.add_typer(group, rich_help_panel="Access")
 
 

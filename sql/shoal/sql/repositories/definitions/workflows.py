@@ -31,6 +31,7 @@ from shoal.core.definition.model import WorkflowSpec, digest_of
 from shoal.core.runs.records import Workflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, NotFound
+from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
@@ -100,6 +101,7 @@ class Workflows:
         schedules: Schedules,
         groups: ConcurrencyGroups,
         environments: Environments,
+        restrictions: Restrictions,
         events: Events,
     ) -> None:
         self._connection = connection
@@ -108,6 +110,7 @@ class Workflows:
         self._schedules = schedules
         self._groups = groups
         self._environments = environments
+        self._restrictions = restrictions
         self._events = events
 
     async def publish(
@@ -173,11 +176,17 @@ class Workflows:
     async def problems(self, spec: WorkflowSpec) -> list[Problem]:
         """Return what a checked definition names that is not there: none is deleted until the end.
 
-        A calendar or a concurrency group that the project does not have, an environment that does
-        not exist or is not for the worker group of a task.
+        A calendar or a concurrency group that the project does not have, a worker group that is
+        not for the project, an environment that does not exist for it or is not for the worker
+        group of a task.
         """
         found: list[Problem] = []
-        for require in (self._groups.require, self._environments.require, self._schedules.require):
+        for require in (
+            self._groups.require,
+            self._restrictions.require,
+            self._environments.require,
+            self._schedules.require,
+        ):
             try:
                 await require(spec)
             except InvalidDefinition as error:

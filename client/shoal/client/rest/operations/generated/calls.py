@@ -588,6 +588,24 @@ def delete_resource(project: str, path: str) -> Call[types.DeletedOut]:
     return Call("DELETE", f"/projects/{part(str(project))}/resources/{part(str(path))}")
 
 
+def delete_restriction(
+    what: types.Restricted,
+    name: str,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[None]:
+    """Open a worker group or an environment to all projects.
+
+    Every project may use it then.
+    """
+    return Call(
+        "DELETE",
+        f"/restrictions/{part(str(what))}/{part(str(name))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
 def delete_secret(
     project: str, name: str, *, if_match: str | None = None, if_none_match: str | None = None
 ) -> Call[None]:
@@ -1000,6 +1018,14 @@ def get_resource(project: str, path: str, *, version: int | None = None) -> Call
     )
 
 
+def get_restriction(what: types.Restricted, name: str) -> Call[types.RestrictionOut]:
+    """Show a restriction.
+
+    Which projects may use it; 404: all may.
+    """
+    return Call("GET", f"/restrictions/{part(str(what))}/{part(str(name))}")
+
+
 def get_secret(project: str, name: str) -> Call[types.SecretOut]:
     """Show a secret.
 
@@ -1227,7 +1253,7 @@ def list_environments(
 ) -> Call[types.EnvironmentPage]:
     """List environments.
 
-    All environments by name.
+    Environments by name: those that a project which the caller may read may use.
     """
     return Call("GET", "/environments", query={"limit": limit, "cursor": cursor})
 
@@ -1454,6 +1480,16 @@ def list_resources(
         f"/projects/{part(str(project))}/resources",
         query={"folder": folder, "limit": limit, "cursor": cursor},
     )
+
+
+def list_restrictions(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.RestrictionPage]:
+    """List restrictions.
+
+    Worker groups and environments that some projects alone may use.
+    """
+    return Call("GET", "/restrictions", query={"limit": limit, "cursor": cursor})
 
 
 def list_schedules(
@@ -2052,6 +2088,28 @@ def put_project(
     return Call(
         "PUT",
         f"/projects/{part(str(project))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def put_restriction(
+    what: types.Restricted,
+    name: str,
+    body: types.RestrictionIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.RestrictionOut]:
+    """Keep a worker group or an environment for some projects.
+
+    Replaces the projects that may use it; an empty list: none may.
+
+    What runs goes on. Tasks of other projects that start later than a second from now fail.
+    """
+    return Call(
+        "PUT",
+        f"/restrictions/{part(str(what))}/{part(str(name))}",
         headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
     )

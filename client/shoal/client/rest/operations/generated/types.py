@@ -679,6 +679,7 @@ Permission: TypeAlias = Literal[
     "project.create",
     "history.purge",
     "environment.edit",
+    "restriction.edit",
     "user.manage",
     "audit.read",
     "secrets.rotate",
@@ -888,6 +889,32 @@ class ResourceOut(TypedDict):
     created_at: str
     ended_at: str | None
     instance_id: int | None
+
+
+Restricted: TypeAlias = Literal["worker-group", "environment"]
+
+
+Project: TypeAlias = str
+
+
+class RestrictionIn(TypedDict):
+    """
+    Which projects may use a worker group or an environment.
+    """
+
+    projects: list[Project]
+
+
+class RestrictionOut(TypedDict):
+    """
+    A worker group or an environment that some projects alone may use.
+    """
+
+    kind: Restricted
+    name: str
+    projects: list[str]
+    created_at: str
+    updated_at: str
 
 
 Role: TypeAlias = Literal["reader", "runner", "writer", "owner"]
@@ -1606,6 +1633,11 @@ class PurgePage(TypedDict):
 
 class ResourcePage(TypedDict):
     items: list[ResourceOut]
+    next: NotRequired[str | None]
+
+
+class RestrictionPage(TypedDict):
+    items: list[RestrictionOut]
     next: NotRequired[str | None]
 
 
