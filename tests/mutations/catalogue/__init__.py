@@ -19,6 +19,7 @@ from tests.mutations.catalogue import (
     environments,
     federation,
     flink,
+    grants,
     gray_worker,
     group,
     http,
@@ -48,6 +49,7 @@ from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
+    *grants.MUTATIONS,
     *browser.MUTATIONS,
     *authoring.MUTATIONS,
     *federation.MUTATIONS,

@@ -40,6 +40,7 @@ from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
+    JUDGED,
     Backfill,
     BackfillRefused,
     BackfillRequest,
@@ -93,17 +94,21 @@ async def post_backfill(
 ) -> BackfillAccepted:
     """Stores the request durably; a master plans and starts the backfill a moment later.
 
-    The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
+    The plan is made twice: here, to see what is wrong with it, and by the master, which counts. The
+    master refuses it if the caller may not run all that it reaches then.
     """
     key = idempotency_key or str(uuid.uuid4())
     async with shoal.database.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
         # The earlier request may be under way, and leave nothing to plan.
-        is_new = dry_run or await uow.commands.with_key(key, caller.principal.id) is None
-        plan = await _planned(uow, body) if is_new else None
+        earlier = None if dry_run else await uow.commands.with_key(key, caller.principal.id)
+        plan = await _planned(uow, body) if earlier is None else None
+    judged = [] if earlier is None else earlier.detail.get(JUDGED, [])
     if plan is not None:
         names = {run.project for run in plan.runs}  # downstream may reach others
-        _require_all(caller, {await caller.homes.of(Thing.PROJECT, name) for name in names})
+        homes = {await caller.homes.of(Thing.PROJECT, name) for name in names}
+        _require_all(caller, homes)
+        judged = sorted(one for one in homes if one is not None)
     if dry_run:
         response.status_code = 200
         return BackfillAccepted(plan=_plan_out(plan, with_runs=True), command=None)
@@ -116,7 +121,7 @@ async def post_backfill(
         workflow.id,
         requested_by=caller.name,
         caller_id=caller.principal.id,
-        detail=body.stored(),
+        detail={**body.stored(), JUDGED: judged},
     )
     command = await accept(shoal, new, response, record)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
