@@ -7,6 +7,7 @@ _STORED = "tests/integration/sql/test_restrictions.py::"
 _API = "tests/integration/api/test_restrictions.py::"
 _BACKFILL = "master/shoal/master/services/backfill_callers.py"
 _CALLERS = "tests/integration/master/test_backfill_callers.py::"
+_FILES = "tests/integration/api/test_resources.py::"
 _MASTER = "tests/integration/master/test_restrictions.py::"
 
 
@@ -15,6 +16,23 @@ def _open(name: str, file: str, change: tuple[str, str], *killers: str) -> Mutat
 
 
 MUTATIONS: tuple[Mutation, ...] = (
+    mutation(
+        "a file is stored over one that was not seen",
+        Promise.NOTHING_LOST,
+        "api/shoal/api/operations/resources.py",
+        ("                    await check(uow)\n", "                    pass\n"),
+        (_FILES + "test_second_of_two_editors_of_a_file_is_told_what_is_there_now",),
+    ),
+    mutation(
+        "a file is deleted that was not seen",
+        Promise.NOTHING_LOST,
+        "api/shoal/api/routes/resources.py",
+        (
+            "            await condition.check(lambda: _newest(uow, project, name), tag_of=_tag)\n",
+            "            pass\n",
+        ),
+        (_FILES + "test_second_of_two_editors_of_a_file_is_told_what_is_there_now",),
+    ),
     _open(
         "a definition names a worker group of other projects",
         f"{_SQL}/definitions/workflows.py",
@@ -82,7 +100,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     _open(
         "a backfill goes downstream where nobody lets it see",
         f"{_SQL}/definitions/backfill_planning.py",
-        ("for other in others if (key[0], other[0]) in given]", "for other in others if given]"),
+        ("for other in others if (key[0], other[0]) in given]", "for other in others if key]"),
         _CALLERS + "test_a_grant_that_is_gone_when_the_master_plans_leaves_the_project_out[sqlite]",
     ),
     _open(

@@ -246,7 +246,8 @@ def create_backfill(
 
     Stores the request durably; a master plans and starts the backfill a moment later.
 
-    The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
+    The plan is made twice: here, to see what is wrong with it, and by the master, which counts. The
+    master refuses it if the caller may not run all that it reaches then.
     """
     return Call(
         "POST",
@@ -536,12 +537,20 @@ def delete_group_member(name: str, member: str) -> Call[None]:
     return Call("DELETE", f"/groups/{part(str(name))}/members/{part(str(member))}")
 
 
-def delete_identity(name: str) -> Call[None]:
+def delete_identity(
+    name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[None]:
     """Let a user not sign in elsewhere any more.
 
     Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
+
+    `If-Match` takes the ETag of the user.
     """
-    return Call("DELETE", f"/users/{part(str(name))}/identity")
+    return Call(
+        "DELETE",
+        f"/users/{part(str(name))}/identity",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
 
 
 def delete_member(
@@ -577,15 +586,22 @@ def delete_parameter(
     )
 
 
-def delete_resource(project: str, path: str) -> Call[types.DeletedOut]:
+def delete_resource(
+    project: str, path: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[types.DeletedOut]:
     """Delete a resource.
 
     Deletes a file; with a slash at the end of the path, all files below the folder.
 
+    A folder has no ETag: `If-Match: *` says that there is one.
     Runs that have started go on with it. Its versions can be downloaded by their numbers until
     masters remove them.
     """
-    return Call("DELETE", f"/projects/{part(str(project))}/resources/{part(str(path))}")
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/resources/{part(str(path))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
 
 
 def delete_restriction(
@@ -1009,7 +1025,7 @@ def get_readiness() -> Call[types.Health]:
 def get_resource(project: str, path: str, *, version: int | None = None) -> Call[types.ResourceOut]:
     """Show a resource.
 
-    A version of a file, without its content.
+    A version of a file, without its content; its ETag is that of the content.
     """
     return Call(
         "GET",
@@ -2025,12 +2041,25 @@ def put_group_member(name: str, member: str) -> Call[types.GroupOut]:
     return Call("PUT", f"/groups/{part(str(name))}/members/{part(str(member))}")
 
 
-def put_identity(name: str, body: types.IdentityIn) -> Call[types.AccountOut]:
+def put_identity(
+    name: str,
+    body: types.IdentityIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.AccountOut]:
     """Let a user sign in elsewhere.
 
     Who is ``subject`` for ``issuer`` is this user. A password that was never used goes.
+
+    `If-Match` takes the ETag of the user.
     """
-    return Call("PUT", f"/users/{part(str(name))}/identity", body=body)
+    return Call(
+        "PUT",
+        f"/users/{part(str(name))}/identity",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
 
 
 def put_member(
@@ -2354,19 +2383,26 @@ def unarchive_workflow(
 
 
 def upload_resource(
-    project: str, path: str, content: bytes, *, expected_version: int | None = None
+    project: str,
+    path: str,
+    content: bytes,
+    *,
+    expected_version: int | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
 ) -> Call[types.ResourceOut]:
     """Upload a resource.
 
     The body is the file, byte for byte.
 
-    The same content as that of the newest version makes no new one. Runs that start from now on
-    use it; those that have started go on with what they began with.
+    The same content as that of the newest version makes no new one, whatever the condition. Runs
+    that start from now on use it; those that have started go on with what they began with.
     """
     return Call(
         "PUT",
         f"/projects/{part(str(project))}/resource-contents/{part(str(path))}",
         query={"expected_version": expected_version},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
         content=content,
     )
 
