@@ -7,11 +7,10 @@ import pytest
 from shoal.core.access.grants import Grant
 from shoal.core.access.permissions import Role
 from shoal.core.access.principals import PrincipalKind
-from shoal.core.access.records import HolderKind
+from shoal.core.access.records import HolderKind, NewAccount
 from shoal.core.backfill.request import BackfillRunState, BackfillState
 from shoal.core.runs.commands import Command, CommandState, CommandType
 from shoal.sql import Database
-from shoal.sql.repositories.access.principals import NewAccount
 from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
 from tests.support.databases import migrated_url

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from shoal.core.data_sources.rendering import UnusableDataSource
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredPassword
 from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -23,7 +24,6 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_source
 from shoal.sql import Database
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.repositories.definitions.data_sources import StoredPassword
 from tests.integration.master.conftest import Bench
 from tests.integration.master.statements import noted_reads
 from tests.support import source_task

@@ -7,13 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.core.definition.environments import EnvironmentSpec
+from shoal.core.definition.environments import EnvironmentSpec, StoredEnvironment
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import Database
 from shoal.sql.errors import EnvironmentInUse, NotFound, UnreadableRow
-from shoal.sql.repositories.definitions.environments import StoredEnvironment
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored
 
 FIELDS: dict[str, Any] = {

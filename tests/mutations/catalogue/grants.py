@@ -5,7 +5,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _SQL = "sql/shoal/sql/repositories"
 _STORED = "tests/integration/sql/test_restrictions.py::"
 _API = "tests/integration/api/test_restrictions.py::"
-_BACKFILL = "master/shoal/master/services/backfill_callers.py"
+_BACKFILL = "master/shoal/master/callers.py"
 _CALLERS = "tests/integration/master/test_backfill_callers.py::"
 _FILES = "tests/integration/api/test_resources.py::"
 _MASTER = "tests/integration/master/test_restrictions.py::"

@@ -10,6 +10,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource
 from shoal.core.data_sources.rendering import UnusableDataSource, rendered
+from shoal.core.data_sources.stored import StoredDataSource
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import Renderer, escape
 from shoal.proto.channels import Channels, call
@@ -17,7 +18,6 @@ from shoal.proto.data_sources import to_message
 from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
 from shoal.runtime.vault import Vault, password_of_source
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 
 CALL_TIMEOUT_S = 30.0
 

@@ -33,9 +33,9 @@ from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import findings, password_problem, secret_of
+from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
 from shoal.runtime.vault import password_of_source
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 
 router = strict_router("data sources")
 

@@ -18,10 +18,9 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.environments import findings, name_problem
+from shoal.core.definition.environments import StoredEnvironment, findings, name_problem
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.environments import StoredEnvironment
 
 router = strict_router("environments")
 

@@ -5,6 +5,8 @@ reaches. It reaches another project only as far as an owner of that one lets it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 #: Stands for every project.
@@ -23,3 +25,12 @@ GIVEN_BY: Mapping[Grant, frozenset[Grant]] = {
     Grant.SEE: frozenset({Grant.SEE, Grant.RUN}),
     Grant.RUN: frozenset({Grant.RUN}),
 }
+
+
+@dataclass(frozen=True)
+class StoredGrant:
+    """What a project lets ``taker`` do; "*" is every project."""
+
+    taker: str
+    what: Grant
+    created_at: datetime

@@ -7,6 +7,7 @@ for which projects.
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
+from shoal.core.data_sources.stored import StoredDataSource
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.master.dispatch.environments import environment_of, wanted_environment
@@ -25,7 +26,6 @@ from shoal.master.dispatch.worker_groups import WorkerGroups
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 
 _Stored = Mapping[tuple[str, str], StoredDataSource]
 

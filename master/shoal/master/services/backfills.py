@@ -36,7 +36,7 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
 from shoal.core.timing.cron.fields import InvalidCron
-from shoal.master.services.backfill_callers import require_plan, require_rights
+from shoal.master.callers import require_plan, require_rights
 from shoal.master.services.backfill_needs import Needs, needs_of
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints

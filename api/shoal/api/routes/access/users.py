@@ -19,11 +19,10 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
-from shoal.core.access.records import Account
+from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
+from shoal.core.access.records import Account, NewAccount
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import AccountExists, NotFound
-from shoal.sql.repositories.access.principals import NewAccount, key_of
 
 router = strict_router("users")
 

@@ -37,9 +37,8 @@ from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.runtime.definitions import check_definition
-from shoal.sql.repositories.definitions.workflows import Place, WorkflowOrder, place_of
 
 router = strict_router("workflows")
 _BY_NAME, _CHANGED = "workflows", "changed workflows"

@@ -1,7 +1,6 @@
 """Environments of the cluster, by name, and the workflows that name them."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.environments import (
     NO_ENVIRONMENT,
     EnvironmentSpec,
+    StoredEnvironment,
     allows,
     environment_named,
 )
@@ -26,18 +26,6 @@ from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.schema.access import restriction
 from shoal.sql.schema.tables import environment, project, workflow, workflow_version
 from shoal.sql.statements.reading import enough, readable, require_numbers
-
-
-@dataclass(frozen=True)
-class StoredEnvironment:
-    """An environment as it is now. ``version`` grows with each change."""
-
-    name: str
-    spec: EnvironmentSpec
-    version: int
-    created_at: datetime
-    updated_at: datetime
-
 
 _EnvironmentList = list[StoredEnvironment]
 _NameList = list[str]

@@ -5,7 +5,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -28,7 +27,7 @@ from shoal.core.access.judging import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
-from shoal.core.runs.records import Workflow, WorkflowVersion
+from shoal.core.runs.records import Place, Workflow, WorkflowOrder, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, NotFound
 from shoal.sql.repositories.access.restrictions import Restrictions
@@ -75,14 +74,6 @@ class VersionInfo:
     published_by: str | None
 
 
-class WorkflowOrder(StrEnum):
-    """How a list of workflows is sorted."""
-
-    NAME = "name"  # by project and name
-    CHANGED = "-updated_at"  # the one that was changed last first
-
-
-Place = tuple[str, str] | tuple[datetime, int]
 _WorkflowList = list[Workflow]
 
 
@@ -383,13 +374,6 @@ def _is_older(at: datetime, row_id: int) -> ColumnElement[bool]:
     """Say that a row is behind another one in the order of the latest change."""
     c = workflow.c
     return or_(c.updated_at < at, and_(c.updated_at == at, c.id < row_id))
-
-
-def place_of(found: Workflow, order: WorkflowOrder) -> Place:
-    """Return where a list of workflows continues behind one."""
-    return (
-        (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)
-    )
 
 
 def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
