@@ -97,14 +97,14 @@ class Harness:
             await uow.commit()
         return published.version.workflow_id
 
-    async def ask(
-        self,
-        key: str = "k",
-        caller_id: int | None = None,
-        judged: Sequence[int] = (),
-        **fields: Any,
+    async def ask(self, key: str = "k", **fields: Any) -> Command:
+        """Ask for a backfill of workflow "w"."""
+        return await self.ask_as(None, (), key, **fields)
+
+    async def ask_as(
+        self, caller_id: int | None, judged: Sequence[int], key: str, **fields: Any
     ) -> Command:
-        """Ask for a backfill of workflow "w"; ``judged``: what the API has found allowed."""
+        """Do the same as somebody; ``judged``: the projects that the API has found allowed."""
         request = BackfillRequest.model_validate({"workflow": "w", **fields})
         async with self.database.unit_of_work() as uow:
             workflow = await uow.workflows.get(request.project, request.workflow)

@@ -64,10 +64,10 @@ class People:
             await uow.commit()
 
     async def ask(self, key: str = "k", judged: tuple[str, ...] = ("default", "theirs")) -> Command:
-        return await self.harness.ask(
-            key,
+        return await self.harness.ask_as(
             self.ada,
             [self.homes[one] for one in judged],
+            key,
             dates=["2026-01-01"],
             downstream="all",
             parallel=2,

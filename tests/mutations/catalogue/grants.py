@@ -16,6 +16,13 @@ def _open(name: str, file: str, change: tuple[str, str], *killers: str) -> Mutat
 
 
 MUTATIONS: tuple[Mutation, ...] = (
+    _open(
+        "the state of the cluster tells everybody its hosts",
+        "api/shoal/api/routes/health.py",
+        ("    if caller.may(Permission.CLUSTER_READ):\n", "    if caller:\n"),
+        "tests/integration/api/test_cluster.py::"
+        "test_others_than_administrators_are_told_that_and_not_why",
+    ),
     mutation(
         "a file is stored over one that was not seen",
         Promise.NOTHING_LOST,
