@@ -110,7 +110,7 @@ class UnitOfWork:
 
     @cached_property
     def labels(self) -> Labels:
-        return Labels(self.connection)
+        return Labels(self.connection, self.events)
 
     @cached_property
     def tasks(self) -> Tasks:

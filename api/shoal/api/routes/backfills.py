@@ -32,6 +32,7 @@ from shoal.api.web.paging import (
     before_id,
     decode_cursor,
     encode_cursor,
+    filtered,
     page,
 )
 from shoal.api.web.problems import documented
@@ -135,12 +136,13 @@ async def list_backfills(
     cursor: Cursor = None,
 ) -> Page[BackfillOut]:
     """Backfills, newest first, each with its progress."""
+    kind = filtered("backfills", project, workflow, sorted(state or ()))
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.list(
             project=project,
             workflow_name=workflow,
             states=state or (),
-            before_id=before_id("backfills", cursor),
+            before_id=before_id(kind, cursor),
             limit=limit + 1,
             visible=caller.visible,
         )
@@ -148,7 +150,7 @@ async def list_backfills(
         counts = await counts_of(uow, [item.id for item in items])
     return Page(
         items=shown("backfill", items, lambda item: _out(item, counts[item.id]), by_id),
-        next=encode_cursor("backfills", items[-1].id) if more else None,
+        next=encode_cursor(kind, items[-1].id) if more else None,
     )
 
 

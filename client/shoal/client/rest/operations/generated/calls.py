@@ -762,7 +762,7 @@ def follow_events(
     What happens, as it is committed.
 
     `reset` says that some events are not kept any more: read the present state anew. Events are
-    `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
+    `instance.state`, `instance.overdue`, `instance.labels`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
     `workflow.deleted`.
@@ -907,7 +907,7 @@ def get_head() -> Call[types.AuditHeadOut]:
 def get_health() -> Call[types.Health]:
     """State of the cluster.
 
-    Says what works; the HTTP status is 200 in any case.
+    Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why.
     """
     return Call("GET", "/health")
 
