@@ -13,6 +13,7 @@ from shoal.sql.repositories.access.groups import Groups
 from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
+from shoal.sql.repositories.access.resource_grants import ResourceGrants
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.access.sign_ins import SignIns
@@ -135,6 +136,10 @@ class UnitOfWork:
     @cached_property
     def grants(self) -> Grants:
         return Grants(self.connection)
+
+    @cached_property
+    def resource_grants(self) -> ResourceGrants:
+        return ResourceGrants(self.connection)
 
     @cached_property
     def restrictions(self) -> Restrictions:

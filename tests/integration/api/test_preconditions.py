@@ -30,6 +30,7 @@ MUTABLE: dict[str, tuple[str, Any, Any, bool]] = {
     "data source": (f"{P}/data-sources/d", SOURCE, {**SOURCE, "port": 2}, True),
     "environment": (f"{PREFIX}/environments/e", {"setup": "true"}, {"setup": "false"}, True),
     "member": (f"{P}/members/user/ada", {"role": "reader"}, {"role": "owner"}, True),
+    "shared files": (f"{P}/resource-grants/q", {"paths": ["a"]}, {"paths": ["a", "b/"]}, True),
     "restriction": (
         f"{PREFIX}/restrictions/worker-group/g",
         {"projects": ["a"]},

@@ -228,6 +228,29 @@ def test_a_worker_group_is_kept_for_some_projects(admin: Shoal) -> None:
     assert admin("grant", "restrictions", "--json").json == []
 
 
+def test_a_project_shares_files_with_the_tasks_of_another(admin: Shoal) -> None:
+    Path("x.sh").write_text("echo of theirs\n")
+    assert admin("resource", "put", "x.sh", "lib/", "--project", "sharing").status == 0
+    Path("x.sh").unlink()
+    task = {"name": "t", "type": "SHELL", "params": {"file": "sharing:lib/x.sh"}}
+    Path("flow.json").write_text(json.dumps({"name": "flow", "project": "using", "tasks": [task]}))
+    refused = admin("apply", ".", "--yes")
+    assert "shoal grant files using lib/x.sh --project sharing" in refused.err
+    assert admin("grant", "files", "using", "--project", "sharing").status == 2
+    shared = admin("grant", "files", "using", "lib/", "--project", "sharing")
+    assert shared.err == "project sharing shares lib/ with project using\n"
+    assert admin("apply", ".", "--yes").status == 0
+    assert admin("run", "using/flow", "--wait").status == 0
+    listed = admin("grant", "list", "--project", "sharing").out
+    assert re.search(r"^project using +use lib/", listed, re.M)
+    gone = admin("grant", "files", "using", "--none", "--project", "sharing")
+    assert gone.err == "project sharing shares no files with project using any more\n"
+    failed = admin("run", "using/flow", "--wait")
+    assert failed.status == 1
+    wrong = admin("resource", "get", "sharing:lib/x.sh", "-")
+    assert "--project sharing" in wrong.err
+
+
 def test_groups_give_their_roles_to_who_is_in_them(
     admin: Shoal, shoal: Shoal, login: Login
 ) -> None:

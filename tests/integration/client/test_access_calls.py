@@ -98,6 +98,21 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             "/projects/p/grants/%2A",
             {"what": "run"},
         ),
+        (lambda c: c.resource_grants("p"), LIST, "GET", "/projects/p/resource-grants", None),
+        (
+            lambda c: c.put_resource_grant("p", "q", ["lib/"]),
+            {},
+            "PUT",
+            "/projects/p/resource-grants/q",
+            {"paths": ["lib/"]},
+        ),
+        (
+            lambda c: c.remove_resource_grant("p", "*"),
+            None,
+            "DELETE",
+            "/projects/p/resource-grants/%2A",
+            None,
+        ),
         (lambda c: list(c.restrictions()), PAGE, "GET", "/restrictions", None),
         (
             lambda c: c.put_restriction("worker-group", "gpu", ["p"]),

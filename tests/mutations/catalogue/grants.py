@@ -8,6 +8,8 @@ _API = "tests/integration/api/test_restrictions.py::"
 _BACKFILL = "master/shoal/master/callers.py"
 _CALLERS = "tests/integration/master/test_backfill_callers.py::"
 _FILES = "tests/integration/api/test_resources.py::"
+_GRANTS = "tests/integration/api/test_grants.py::"
+_PAYLOADS = "tests/integration/master/test_resources.py::"
 _MASTER = "tests/integration/master/test_restrictions.py::"
 
 
@@ -16,6 +18,19 @@ def _open(name: str, file: str, change: tuple[str, str], *killers: str) -> Mutat
 
 
 MUTATIONS: tuple[Mutation, ...] = (
+    _open(
+        "a definition names files that another project does not share",
+        "api/shoal/api/operations/authoring/checking.py",
+        (", *await _not_shared(uow, spec)]", "]"),
+        _GRANTS + "test_files_of_another_project_are_named_as_far_as_it_shares_them",
+    ),
+    _open(
+        "a task gets files that another project does not share",
+        "master/shoal/master/dispatch/resources.py",
+        ("if home == project or is_shared(", "if home or is_shared("),
+        _PAYLOADS + "test_files_of_another_project_come_as_far_as_it_shares_them[sqlite]",
+        _PAYLOADS + "test_what_a_project_shares_and_nobody_can_read_is_not_shared[sqlite]",
+    ),
     _open(
         "the state of the cluster tells everybody its hosts",
         "api/shoal/api/routes/health.py",

@@ -80,6 +80,10 @@ project.read     GET    /projects/{project}/grants
 project.read     GET    /projects/{project}/grants/{taker}
 project.manage   PUT    /projects/{project}/grants/{taker}
 project.manage   DELETE /projects/{project}/grants/{taker}
+project.read     GET    /projects/{project}/resource-grants
+project.read     GET    /projects/{project}/resource-grants/{taker}
+project.manage   PUT    /projects/{project}/resource-grants/{taker}
+project.manage   DELETE /projects/{project}/resource-grants/{taker}
 project.read     GET    /projects/{project}/members
 project.read     GET    /projects/{project}/members/{kind}/{name}
 project.manage   PUT    /projects/{project}/members/{kind}/{name}
@@ -242,6 +246,7 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
     ("PUT", "/restrictions/{what}/{name}"): lambda made: {"projects": [made["project"]]},
     ("PUT", "/projects/{project}/grants/{taker}"): lambda _: {"what": "run"},
+    ("PUT", "/projects/{project}/resource-grants/{taker}"): lambda _: {"paths": ["lib/"]},
     ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
     ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
     ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,

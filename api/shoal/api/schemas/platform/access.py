@@ -291,6 +291,36 @@ class GrantOut(BaseModel):
     created_at: datetime
 
 
+class ResourceGrantIn(Strict):
+    """Which files another project may use."""
+
+    model_config = body_example({"paths": ["lib/", "etl/clean.sh"]})
+
+    paths: list[str] = Field(
+        min_length=1,
+        max_length=100,
+        description='Files, folders with a slash at the end, or "*" for all files.',
+    )
+
+
+class ResourceGrantOut(BaseModel):
+    """Which files of a project the tasks of another one may use."""
+
+    model_config = example(
+        {
+            "project": "reports",
+            "paths": ["etl/clean.sh", "lib/"],
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    )
+
+    project: str = Field(description='Whose tasks may; "*": those of every project.')
+    paths: list[str] = Field(description="In order.")
+    created_at: datetime
+    updated_at: datetime
+
+
 class RestrictionIn(Strict):
     """Which projects may use a worker group or an environment."""
 

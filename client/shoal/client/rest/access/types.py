@@ -17,6 +17,7 @@ AccountJson = made.AccountOut
 NewUserJson = made.NewUserOut
 PrincipalGroupJson = made.GroupOut
 GrantJson = made.GrantOut
+ResourceGrantJson = made.ResourceGrantOut
 RestrictionJson = made.RestrictionOut
 MemberJson = made.MemberOut
 WayJson = made.WayOut

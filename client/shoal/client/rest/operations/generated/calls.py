@@ -604,6 +604,20 @@ def delete_resource(
     )
 
 
+def delete_resource_grant(
+    project: str, taker: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[None]:
+    """Share nothing with another project any more.
+
+    Tasks that start from now on get none of the files; those that run go on.
+    """
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
 def delete_restriction(
     what: types.Restricted,
     name: str,
@@ -1032,6 +1046,14 @@ def get_resource(project: str, path: str, *, version: int | None = None) -> Call
         f"/projects/{part(str(project))}/resources/{part(str(path))}",
         query={"version": version},
     )
+
+
+def get_resource_grant(project: str, taker: str) -> Call[types.ResourceGrantOut]:
+    """Show shared files.
+
+    Which files of this project the tasks of one other project may use.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}")
 
 
 def get_restriction(what: types.Restricted, name: str) -> Call[types.RestrictionOut]:
@@ -1468,6 +1490,20 @@ def list_purges(*, limit: int | None = None, cursor: str | None = None) -> Call[
     Purges, newest first. They are forgotten after 30 days.
     """
     return Call("GET", "/purges", query={"limit": limit, "cursor": cursor})
+
+
+def list_resource_grants(
+    project: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.ResourceGrantPage]:
+    """List shared files.
+
+    Which files of this project the tasks of other projects may use.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/resource-grants",
+        query={"limit": limit, "cursor": cursor},
+    )
 
 
 def list_resource_versions(
@@ -2117,6 +2153,26 @@ def put_project(
     return Call(
         "PUT",
         f"/projects/{part(str(project))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def put_resource_grant(
+    project: str,
+    taker: str,
+    body: types.ResourceGrantIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.ResourceGrantOut]:
+    """Share files with another project.
+
+    Replaces what is shared. Tasks of that project name a file as PROJECT:PATH.
+    """
+    return Call(
+        "PUT",
+        f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}",
         headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
     )

@@ -876,6 +876,25 @@ class RenderedOut(TypedDict):
 Reprocess: TypeAlias = Literal["none", "failed", "all"]
 
 
+class ResourceGrantIn(TypedDict):
+    """
+    Which files another project may use.
+    """
+
+    paths: list[str]
+
+
+class ResourceGrantOut(TypedDict):
+    """
+    Which files of a project the tasks of another one may use.
+    """
+
+    project: str
+    paths: list[str]
+    created_at: str
+    updated_at: str
+
+
 class ResourceOut(TypedDict):
     """
     A version of a file.
@@ -1628,6 +1647,11 @@ class ProjectPage(TypedDict):
 
 class PurgePage(TypedDict):
     items: list[PurgeOut]
+    next: NotRequired[str | None]
+
+
+class ResourceGrantPage(TypedDict):
+    items: list[ResourceGrantOut]
     next: NotRequired[str | None]
 
 
