@@ -13,6 +13,8 @@ from shoal.sql.repositories.access.groups import Groups
 from shoal.sql.repositories.access.homes import Homes
 from shoal.sql.repositories.access.members import Members
 from shoal.sql.repositories.access.principals import Principals
+from shoal.sql.repositories.access.resource_grants import ResourceGrants
+from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.authoring.drafts import Drafts
@@ -109,7 +111,7 @@ class UnitOfWork:
 
     @cached_property
     def labels(self) -> Labels:
-        return Labels(self.connection)
+        return Labels(self.connection, self.events)
 
     @cached_property
     def tasks(self) -> Tasks:
@@ -134,6 +136,14 @@ class UnitOfWork:
     @cached_property
     def grants(self) -> Grants:
         return Grants(self.connection)
+
+    @cached_property
+    def resource_grants(self) -> ResourceGrants:
+        return ResourceGrants(self.connection)
+
+    @cached_property
+    def restrictions(self) -> Restrictions:
+        return Restrictions(self.connection)
 
     @cached_property
     def homes(self) -> Homes:
@@ -173,7 +183,7 @@ class UnitOfWork:
 
     @cached_property
     def environments(self) -> Environments:
-        return Environments(self.connection)
+        return Environments(self.connection, self.restrictions)
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -232,6 +242,7 @@ class UnitOfWork:
             self.schedules,
             self.concurrency,
             self.environments,
+            self.restrictions,
             self.events,
         )
 

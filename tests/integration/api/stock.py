@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.backfill.request import BackfillRequest
+from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
@@ -96,7 +96,7 @@ async def carried_out(api: Api, command_id: int) -> int:
     now = datetime.now(UTC)
     async with api.services.database.unit_of_work() as uow:
         command = await uow.commands.get(command_id)
-        request = BackfillRequest.model_validate(command.detail)
+        request, _ = asked(command.detail)
         created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
         await uow.commands.done(command.id, None, now)
         await uow.commit()

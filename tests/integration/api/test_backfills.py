@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.backfill.request import BackfillRequest, BackfillRunState
+from shoal.core.backfill.request import BackfillRunState, asked
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import NewInstance
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
@@ -28,7 +28,7 @@ async def carried_out(api: Api, command_id: int) -> int:
     database, now = api.services.database, api.services.clock()
     async with database.unit_of_work() as uow:
         command = await uow.commands.get(command_id)
-        request = BackfillRequest.model_validate(command.detail)
+        request = asked(command.detail)[0]
         created = await uow.backfills.create(command, request, await plan_of(uow, request), now)
         await uow.commands.done(command.id, None, now)
         await uow.commit()
@@ -69,7 +69,7 @@ async def test_a_request_is_stored_for_the_owner_of_its_partition(api: Api) -> N
         stored = await uow.commands.get(command["id"])
     assert stored.type is CommandType.BACKFILL
     assert stored.partition in range(PARTITIONS)
-    assert BackfillRequest.model_validate(stored.detail).parallel == 4
+    assert asked(stored.detail)[0].parallel == 4
 
 
 NO_RANGE: dict[str, Any] = {"from": None, "to": None}

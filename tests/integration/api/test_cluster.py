@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -17,7 +18,9 @@ from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.queue.entry import Entry
 from shoal.core.timing.cluster_time import Shown
 from shoal.runtime.settings import ClusterSettings
+from shoal.sql import UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
+from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, in_process, problem_of
 from tests.integration.api.fake_worker import seen
 from tests.support.waiting import DEADLINE_S
@@ -306,3 +309,47 @@ async def test_clocks_that_are_off_are_named_and_degrade_nothing(api: Api) -> No
     assert not any("clock" in trouble for trouble in health["master_troubles"])
     assert found["workers"][0]["clock_ahead_s"] == difference["ahead_s"]
     assert {master["clock_ahead_s"] for master in found["masters"]} == {None}
+
+
+async def test_others_than_administrators_are_told_that_and_not_why(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: dict[str, str] = {}
+
+    async def sign_up(uow: UnitOfWork) -> None:
+        now = datetime.now(UTC)
+        for name in ("ada", "boss"):
+            found = await account(uow, name, now, is_admin=name == "boss")
+            texts[name] = (await token(uow, found, now))[1]
+
+    await api.store(sign_up)
+
+    async def refuse(_: object) -> None:
+        raise DatabaseUnavailable("no route to db7.inside.example")
+
+    session = api.services.session
+    said = {"database": {"answers": False, "since": STARTED}}
+    async with Membership(session, layout.MASTERS, "m1@host9", said):
+        async with asyncio.timeout(DEADLINE_S):
+            while not api.services.masters.current():
+                await asyncio.sleep(0.01)
+        answers = {}
+        for name in texts:  # who it is, is remembered from here on
+            assert (await api.client.get(f"{PREFIX}/me", headers=bearer(texts[name]))).is_success
+        monkeypatch.setattr(type(api.services.database), "ping", refuse)
+        for name in texts:
+            for path, status in (("health", 200), ("health/ready", 503)):
+                answer = await api.client.get(f"{PREFIX}/{path}", headers=bearer(texts[name]))
+                assert answer.status_code == status
+                answers[name] = answer
+    for told in ("db7.inside.example", "host9"):
+        assert told in answers["boss"].text
+        assert told not in answers["ada"].text
+    shown, whole = answers["ada"].json(), answers["boss"].json()
+    assert shown["status"] == whole["status"] == "degraded"
+    assert shown["checks"]["database"] == {
+        "ok": False,
+        "detail": "does not work; an administrator sees why",
+    }
+    assert shown["checks"]["zookeeper"] == {"ok": True, "detail": "works"}
+    assert (shown["masters"], shown["master_troubles"]) == (1, [])

@@ -155,6 +155,8 @@ async def _spares(api: Api) -> None:
         ("projects/p/concurrency-groups/spare", {"slots": 1}),
         ("projects/p/grants/other", {"what": "see"}),
         ("environments/lab", {"setup": "true"}),
+        ("projects/p/resource-grants/other", {"paths": ["lib/"]}),
+        ("restrictions/worker-group/lab", {"projects": ["p"]}),
     ):
         answer = await api.client.put(f"{PREFIX}/{place}", json=body)
         assert answer.status_code == 201, answer.text

@@ -53,3 +53,32 @@ async def test_every_project_and_what_is_no_name(api: Api) -> None:
     assert (await publish(api, SUB)).status_code == 201
     assert await give(api, "everything") == 422
     assert await give(api, "run", "-x") == 422
+
+
+async def test_files_of_another_project_are_named_as_far_as_it_shares_them(api: Api) -> None:
+    await api.make("theirs")
+    shell = {"type": "SHELL", "params": {"file": "theirs:lib/x.sh"}, "resources": ["theirs:${d}"]}
+    missing = fields_of(problem_of(await publish(api, shell), 422, "invalid-definition"))
+    assert "shoal grant files ours lib/x.sh --project theirs" in missing["tasks[0].params.file"]
+    assert missing.keys() == {"tasks[0].params.file", "tasks[0].resources[0]"}
+    place = f"{PREFIX}/projects/theirs/resource-grants/ours"
+    other = await api.client.put(place, json={"paths": ["other/"]})
+    assert other.status_code == 201
+    left = fields_of(problem_of(await publish(api, shell), 422, "invalid-definition"))
+    assert left.keys() == {"tasks[0].params.file"}  # what is rendered later is asked for then
+    shared = await api.client.put(place, json={"paths": ["lib/", "lib/"]})
+    assert (shared.status_code, shared.json()["paths"]) == (200, ["lib/"])
+    assert (await publish(api, shell)).status_code == 201
+    listed = (await api.client.get(place.removesuffix("/ours"))).json()["items"]
+    assert listed == [shared.json()]
+    assert (await api.client.delete(place)).status_code == 204
+    problem_of(await api.client.get(place), 404, "not-found")
+    problem_of(await publish(api, {**shell, "retries": 1}), 422, "invalid-definition")
+
+
+async def test_what_no_path_can_be_is_not_shared(api: Api) -> None:
+    await api.make("theirs")
+    place = f"{PREFIX}/projects/theirs/resource-grants/ours"
+    answer = await api.client.put(place, json={"paths": ["lib/", "../x", ""]})
+    assert fields_of(problem_of(answer, 422, "invalid-request")).keys() == {"paths[1]", "paths[2]"}
+    assert (await api.client.put(place, json={"paths": []})).status_code == 422

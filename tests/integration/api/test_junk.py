@@ -138,6 +138,8 @@ OTHER += (
     "/audit",
     "/secrets-keys",
     "/grants/{",
+    "/resource-grants",
+    "/restrictions",
 )
 OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {

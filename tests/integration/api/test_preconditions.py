@@ -30,6 +30,13 @@ MUTABLE: dict[str, tuple[str, Any, Any, bool]] = {
     "data source": (f"{P}/data-sources/d", SOURCE, {**SOURCE, "port": 2}, True),
     "environment": (f"{PREFIX}/environments/e", {"setup": "true"}, {"setup": "false"}, True),
     "member": (f"{P}/members/user/ada", {"role": "reader"}, {"role": "owner"}, True),
+    "shared files": (f"{P}/resource-grants/q", {"paths": ["a"]}, {"paths": ["a", "b/"]}, True),
+    "restriction": (
+        f"{PREFIX}/restrictions/worker-group/g",
+        {"projects": ["a"]},
+        {"projects": ["a", "b"]},
+        True,
+    ),
     "grant": (f"{P}/grants/q", {"what": "see"}, {"what": "run"}, True),
 }
 EVERY = pytest.mark.parametrize("kind", MUTABLE)
@@ -167,3 +174,35 @@ async def test_neither_a_definition_nor_a_file_makes_a_project(api: Api) -> None
         answer = await api.client.put(f"{PREFIX}/projects/elsewhere/{path}", **body)
         assert answer.status_code in (404, 422), answer.text
         problem_of(await api.client.get(f"{PREFIX}/projects/elsewhere"), 404, "not-found")
+
+
+#: What is changed without a condition, and why no edit is lost by it: see docs/api.md.
+WITHOUT = {
+    ("PUT", "/groups/{name}/members/{member}"): "each member is put and deleted by itself",
+    ("DELETE", "/groups/{name}/members/{member}"): "each member is put and deleted by itself",
+    ("PATCH", "/instances/{instance_id}/labels"): "each label is set and removed by itself",
+    ("PUT", "/me/password"): "the present password is its condition",
+    ("DELETE", "/me/sessions/{session_id}"): "never changes, can only end",
+    ("DELETE", "/me/tokens/{token_id}"): "never changes, can only end",
+    ("DELETE", "/users/{name}/tokens/{token_id}"): "never changes, can only end",
+    ("DELETE", "/projects/{project}/service-accounts/{name}"): "never changes, can only end",
+    (
+        "DELETE",
+        "/projects/{project}/service-accounts/{name}/tokens/{token_id}",
+    ): "never changes, can only end",
+}
+
+
+async def test_whatever_else_is_replaced_or_deleted_takes_a_condition(api: Api) -> None:
+    description = (await api.client.get(f"{PREFIX}/openapi.json")).json()
+    without = set()
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            headers = {
+                one["name"].lower()
+                for one in operation.get("parameters", [])
+                if one["in"] == "header"
+            }
+            if method in ("put", "patch", "delete") and "if-match" not in headers:
+                without.add((method.upper(), path.removeprefix(PREFIX)))
+    assert without == WITHOUT.keys()

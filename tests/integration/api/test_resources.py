@@ -166,6 +166,42 @@ async def test_change_of_a_version_that_is_not_the_newest_any_more_is_refused(ap
     assert edited.json()["version"] == 2
 
 
+async def test_second_of_two_editors_of_a_file_is_told_what_is_there_now(api: Api) -> None:
+    place, about = content("edits", "both"), path("edits", "both")
+    new = {"If-None-Match": "*"}
+    first = await api.client.put(place, content=b"one", headers=new)
+    tag = first.headers["etag"]
+    for where in (place, about):
+        assert (await api.client.get(where)).headers["etag"] == tag
+    problem_of(await api.client.put(place, content=b"x", headers=new), 412, "precondition-failed")
+    seen = {"If-Match": tag}
+    mine = await api.client.put(place, content=b"mine", headers=seen)
+    assert (mine.status_code, mine.json()["version"]) == (201, 2)
+    lost = await api.client.put(place, content=b"theirs", headers=seen)
+    current = problem_of(lost, 412, "precondition-failed")["current"]
+    assert (current["version"], lost.headers["etag"]) == (2, mine.headers["etag"])
+    again = await api.client.put(place, content=b"mine", headers=seen)  # the answer was lost
+    assert (again.status_code, again.json()["version"]) == (200, 2)
+    problem_of(await api.client.delete(about, headers=seen), 412, "precondition-failed")
+    newest = {"If-Match": mine.headers["etag"]}
+    assert (await api.client.delete(about, headers=newest)).json() == {"files": 1}
+    gone = await api.client.put(place, content=b"again", headers=newest)
+    assert problem_of(gone, 412, "precondition-failed")["current"] is None
+    problem_of(await api.client.delete(about, headers=newest), 412, "precondition-failed")
+    assert (await api.client.delete(about)).status_code == 404
+
+
+async def test_a_folder_is_deleted_if_there_is_one(api: Api) -> None:
+    folder = path("edits", "dir/")
+    anything = {"If-Match": "*"}
+    problem_of(await api.client.delete(folder, headers=anything), 412, "precondition-failed")
+    await put(api, "edits", "dir/a", b"1")
+    of_a_file = (await api.client.get(path("edits", "dir/a"))).headers["etag"]
+    wrong = await api.client.delete(folder, headers={"If-Match": of_a_file})
+    problem_of(wrong, 412, "precondition-failed")
+    assert (await api.client.delete(folder, headers=anything)).json() == {"files": 1}
+
+
 async def test_file_and_folder_of_one_path_cannot_be(
     api: Api, module_cluster: ClusterSettings
 ) -> None:

@@ -117,6 +117,13 @@ async def test_lists_come_in_pages_and_can_be_searched(api: Api) -> None:
         cursor = f"&cursor={page['next']}"
     assert seen == [("a", "x"), ("a", "y"), ("b", "x")]
 
+    listed = (await api.client.get(f"{PREFIX}/workflows?limit=1&project=a")).json()
+    for other in ("", "&project=b", "&project=a&search=x", "&project=a&archived=any"):
+        query = f"limit=1&cursor={listed['next']}{other}"
+        answer = await api.client.get(f"{PREFIX}/workflows?{query}")
+        problem = problem_of(answer, 422, "invalid-request")
+        assert "with these filters" in fields_of(problem)["cursor"]
+
     async def names(query: str) -> Any:
         answer = (await api.client.get(f"{PREFIX}/workflows?{query}")).json()
         return [(item["project"], item["name"]) for item in answer["items"]]

@@ -192,6 +192,65 @@ def test_a_project_lets_the_tasks_of_another_one_run_its_workflows(admin: Shoal)
     assert admin("grant", "remove", "taking", "--project", "giving").status == 3
 
 
+def test_a_worker_group_is_kept_for_some_projects(admin: Shoal) -> None:
+    Path("flow.json").write_text(
+        json.dumps(
+            {
+                "name": "flow",
+                "project": "shut",
+                "tasks": [
+                    {
+                        "name": "t",
+                        "type": "SHELL",
+                        "worker_group": "gpu",
+                        "params": {"script": "true"},
+                    }
+                ],
+            }
+        )
+    )
+    open_to_all = admin("grant", "restrictions")
+    assert open_to_all.err == "every project may use every worker group and every environment\n"
+    assert admin("grant", "restrict", "worker-group", "gpu").status == 2
+    kept = admin("grant", "restrict", "worker-group", "gpu", "--add", "ml")
+    assert kept.err == "worker group gpu is for ml\n"
+    refused = admin("apply", ".", "--yes")
+    assert (refused.status, "restrict worker-group gpu --add shut" in refused.err) == (2, True)
+    added = admin("grant", "restrict", "worker-group", "gpu", "--add", "shut", "--remove", "ml")
+    assert added.err == "worker group gpu is for shut\n"
+    assert admin("apply", ".", "--yes").status == 0
+    assert re.search(r"^worker-group +gpu +shut", admin("grant", "restrictions").out, re.M)
+    nobody = admin("grant", "restrict", "environment", "lake", "--nobody", "--json")
+    assert nobody.json["projects"] == []
+    for what, name in (("worker-group", "gpu"), ("environment", "lake")):
+        assert admin("grant", "open", what, name).status == 0
+    assert admin("grant", "open", "environment", "lake").status == 3
+    assert admin("grant", "restrictions", "--json").json == []
+
+
+def test_a_project_shares_files_with_the_tasks_of_another(admin: Shoal) -> None:
+    Path("x.sh").write_text("echo of theirs\n")
+    assert admin("resource", "put", "x.sh", "lib/", "--project", "sharing").status == 0
+    Path("x.sh").unlink()
+    task = {"name": "t", "type": "SHELL", "params": {"file": "sharing:lib/x.sh"}}
+    Path("flow.json").write_text(json.dumps({"name": "flow", "project": "using", "tasks": [task]}))
+    refused = admin("apply", ".", "--yes")
+    assert "shoal grant files using lib/x.sh --project sharing" in refused.err
+    assert admin("grant", "files", "using", "--project", "sharing").status == 2
+    shared = admin("grant", "files", "using", "lib/", "--project", "sharing")
+    assert shared.err == "project sharing shares lib/ with project using\n"
+    assert admin("apply", ".", "--yes").status == 0
+    assert admin("run", "using/flow", "--wait").status == 0
+    listed = admin("grant", "list", "--project", "sharing").out
+    assert re.search(r"^project using +use lib/", listed, re.M)
+    gone = admin("grant", "files", "using", "--none", "--project", "sharing")
+    assert gone.err == "project sharing shares no files with project using any more\n"
+    failed = admin("run", "using/flow", "--wait")
+    assert failed.status == 1
+    wrong = admin("resource", "get", "sharing:lib/x.sh", "-")
+    assert "--project sharing" in wrong.err
+
+
 def test_groups_give_their_roles_to_who_is_in_them(
     admin: Shoal, shoal: Shoal, login: Login
 ) -> None:

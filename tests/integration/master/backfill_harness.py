@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from shoal.coordination import partition_of
-from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
+from shoal.core.backfill.request import (
+    JUDGED,
+    Backfill,
+    BackfillRequest,
+    BackfillRunState,
+    BackfillState,
+)
 from shoal.core.backfill.window import BackfillRun
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
@@ -93,6 +99,12 @@ class Harness:
 
     async def ask(self, key: str = "k", **fields: Any) -> Command:
         """Ask for a backfill of workflow "w"."""
+        return await self.ask_as(None, (), key, **fields)
+
+    async def ask_as(
+        self, caller_id: int | None, judged: Sequence[int], key: str, **fields: Any
+    ) -> Command:
+        """Do the same as somebody; ``judged``: the projects that the API has found allowed."""
         request = BackfillRequest.model_validate({"workflow": "w", **fields})
         async with self.database.unit_of_work() as uow:
             workflow = await uow.workflows.get(request.project, request.workflow)
@@ -102,16 +114,24 @@ class Harness:
                 key,
                 workflow.id,
                 requested_by="test",
-                detail=request.stored(),
+                caller_id=caller_id,
+                detail={**request.stored(), JUDGED: [*judged]},
             )
             command, _ = await uow.commands.add(new, utc_now())
             await uow.commit()
         return command
 
-    async def request(self, kind: CommandType, backfill: Backfill, key: str) -> Command:
+    async def request(
+        self, kind: CommandType, backfill: Backfill, key: str, caller_id: int | None = None
+    ) -> Command:
         """Ask for something about a backfill."""
         new = NewCommand(
-            kind, backfill.partition, key, backfill.workflow_id, backfill_id=backfill.id
+            kind,
+            backfill.partition,
+            key,
+            backfill.workflow_id,
+            backfill_id=backfill.id,
+            caller_id=caller_id,
         )
         async with self.database.unit_of_work() as uow:
             command, _ = await uow.commands.add(new, utc_now())

@@ -5,6 +5,11 @@ from sqlalchemy import Connection, event
 from shoal.sql import Database
 
 
+def but_restrictions(statements: list[str]) -> list[str]:
+    """Return them without what a master asks once a second: whose the worker groups are."""
+    return [one for one in statements if "FROM restriction" not in one]
+
+
 async def noted_reads(database: Database) -> list[str]:
     """Return the statements of reading transactions from now on, as they come."""
     return await _noted(database, read_only=True)

@@ -16,6 +16,7 @@ from shoal.runtime import failpoints
 from shoal.sql import Database
 from tests.integration.master.family_harness import PARTITIONS, Harness, Master
 from tests.integration.master.test_grants import give
+from tests.support.clock import utc_now
 from tests.support.databases import migrated_url
 
 W = WorkflowState
@@ -132,7 +133,7 @@ async def test_labels_come_from_the_start_the_parent_and_the_workflow_in_this_or
         await master.run()
         (first,) = await harness.instances("top")
         async with database.unit_of_work() as uow:
-            await uow.labels.change(first.id, {"env": None, "seen": "yes"})
+            await uow.labels.change(first.id, {"env": None, "seen": "yes"}, utc_now())
             await uow.commit()
         await harness.ask(CommandType.RERUN, first)
         await master.run()

@@ -10,6 +10,7 @@ import pytest
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnvironment
 from shoal.master.dispatch.making import PayloadMaker
 from shoal.master.engine.publishing import NO_NAME
@@ -40,17 +41,24 @@ async def put(database: Database, name: str = "ml", **fields: Any) -> None:
         await uow.commit()
 
 
+def maker_of(database: Database) -> PayloadMaker:
+    return PayloadMaker(
+        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW, NO_STORES
+    )
+
+
 async def payload(
-    database: Database, default: str | None = None, kind: str = "SHELL", **task: Any
+    database: Database,
+    default: str | None = None,
+    kind: str = "SHELL",
+    maker: PayloadMaker | None = None,
+    **task: Any,
 ) -> pb.Payload:
     params = {"script": "true"} if kind == "SHELL" else {"data_source": "", "sql": "SELECT 1"}
     definition = spec({"a": {"type": kind, "params": params, **task}}, environment=default)
     attempts = {"a": Attempt("a", 1, id=7)}
     run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
-    maker = PayloadMaker(
-        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW, NO_STORES
-    )
-    return await maker.make(run, attempts["a"])
+    return await (maker or maker_of(database)).make(run, attempts["a"])
 
 
 async def test_payload_holds_the_environment_as_it_is_now(database: Database) -> None:
@@ -65,17 +73,22 @@ async def test_payload_holds_the_environment_as_it_is_now(database: Database) ->
     assert (await payload(database, "ml", environment="own")).environment.name == "own"
 
 
-async def test_tasks_without_one_ask_the_database_for_nothing(database: Database) -> None:
+async def test_tasks_without_one_ask_the_database_for_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await put(database)
+    monkeypatch.setattr(worker_groups, "GOOD_FOR_S", 600.0)
+    maker = maker_of(database)
+    await payload(database, maker=maker)  # which knows now whose the worker groups are
     statements = await noted_reads(database)
     for made in (
-        await payload(database),
-        await payload(database, "ml", environment="none"),
-        await payload(database, "ml", kind="SQL"),
+        await payload(database, maker=maker),
+        await payload(database, "ml", maker=maker, environment="none"),
+        await payload(database, "ml", kind="SQL", maker=maker),
     ):
         assert not made.HasField("environment")
     assert statements == []
-    await payload(database, "ml")
+    await payload(database, "ml", maker=maker)
     assert len([one for one in statements if one.startswith("SELECT")]) == 1, statements
 
 

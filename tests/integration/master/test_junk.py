@@ -18,6 +18,7 @@ from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind, QuarantinedItem
@@ -25,7 +26,6 @@ from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.errors import SqlError
-from shoal.sql.repositories.definitions.data_sources import StoredPassword
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, Line, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench

@@ -19,7 +19,7 @@ from shoal.core.backfill.request import BackfillRunState, BackfillState
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.records import Instance
-from shoal.core.runs.retention import Hours, Retention
+from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
@@ -27,7 +27,6 @@ from shoal.master.services.purging import Purger
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
-from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
 from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
 from tests.integration.master.contexts import context_of

@@ -9,11 +9,10 @@ from sqlalchemy import text
 
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
-from shoal.core.access.records import HolderKind
+from shoal.core.access.records import HolderKind, NewAccount
 from shoal.core.access.things import Thing
 from shoal.sql import Database
 from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
-from shoal.sql.repositories.access.principals import NewAccount
 from shoal.sql.repositories.access.sign_ins import Code
 from tests.integration.sql.given import NOW, accepted, published, start
 from tests.integration.sql.revisions import make

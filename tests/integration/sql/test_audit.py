@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.access.audit.chain import GENESIS, PRUNED, Head, Verifier
-from shoal.core.access.audit.entries import NewEntry, Outcome
+from shoal.core.access.audit.entries import EntryFilter, NewEntry, Outcome
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import SqlError
-from shoal.sql.repositories.access.audit import Audit, EntryFilter
+from shoal.sql.repositories.access.audit import Audit
 from tests.integration.sql.given import NOW
 
 

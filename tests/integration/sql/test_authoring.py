@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.records import WorkflowOrder, place_of
 from shoal.sql import Database
 from shoal.sql.errors import Archived, DraftChanged, NotFound, OpenInstances, WorkflowExists
-from shoal.sql.repositories.definitions.workflows import WorkflowOrder, place_of
 from tests.integration.sql.given import LATER, NOW, created, definition, published
 from tests.integration.sql.revisions import make, upgrade_to
 

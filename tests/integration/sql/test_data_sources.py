@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer, UnreadableRow
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from tests.integration.sql.given import LATER
 
 FIELDS = {"kind": "postgresql", "host": "db", "port": 5433, "database": "sales", "user": "etl"}

@@ -7,13 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.core.definition.environments import EnvironmentSpec
+from shoal.core.definition.environments import EnvironmentSpec, StoredEnvironment
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import Database
 from shoal.sql.errors import EnvironmentInUse, NotFound, UnreadableRow
-from shoal.sql.repositories.definitions.environments import StoredEnvironment
 from tests.integration.sql.given import LATER, NOW, created, definition, published, stored
 
 FIELDS: dict[str, Any] = {
@@ -87,7 +86,7 @@ async def test_they_are_listed_by_name(database: Database) -> None:
     async with database.unit_of_work(read_only=True) as uow:
         assert [one.name for one in await uow.environments.list(limit=2)] == ["a", "b"]
         assert [one.name for one in await uow.environments.list(after="a")] == ["b", "c"]
-        assert await uow.environments.names() == ["a", "b", "c"]
+        assert await uow.environments.names_for("p") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("fields", [{"default": "ml"}, {"own": "ml"}])

@@ -365,7 +365,7 @@ async def test_nothing_refers_to_what_has_gone(database: Database) -> None:
     """Every table that could refer to an instance or a command does so by a rule of ours."""
     [run] = await ended(database, await published(database))
     async with database.unit_of_work() as uow:
-        await uow.labels.change(run.id, {"team": "a"})
+        await uow.labels.change(run.id, {"team": "a"}, NOW)
         await uow.commit()
     assert await delete_instances(database, run.id) == {run.id}
     assert await commands_deleted(database) == []

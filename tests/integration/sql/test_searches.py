@@ -256,13 +256,20 @@ async def test_attempts_are_filtered_and_sorted(database: Database, runs: list[R
 async def test_labels_of_a_run_change(database: Database, runs: list[Run]) -> None:
     run = runs[2]
     async with database.unit_of_work() as uow:
-        changed = await uow.labels.change(run.id, {"team": "t9", "x": None, "y": "", "z": None})
+        changed = await uow.labels.change(
+            run.id, {"team": "t9", "x": None, "y": "", "z": None}, NOW
+        )
         assert changed == {"team": "t9", "y": ""}
+        [event] = (await uow.events.after(0, 10_000))[-1:]
+        assert (event.kind, event.workflow_instance_id) == ("instance.labels", run.id)
+        assert event.data["labels"] == changed
+        assert await uow.labels.change(run.id, {"y": "", "z": None}, NOW) == changed  # nothing new
+        assert (await uow.events.after(0, 10_000))[-1:] == [event]
         assert await uow.labels.of([run.id, 999]) == {run.id: changed}
         with pytest.raises(NotFound):
-            await uow.labels.change(999, {"a": "b"})
+            await uow.labels.change(999, {"a": "b"}, NOW)
         with pytest.raises(InvalidValue, match="64 labels"):
-            await uow.labels.change(run.id, {f"k{i}": "" for i in range(63)})
+            await uow.labels.change(run.id, {f"k{i}": "" for i in range(63)}, NOW)
         await uow.commit()
     wanted = InstanceFilter(labels={"team": "t9"})
     assert await _everything(database, wanted, Order(), 5) == [run.id]

@@ -19,6 +19,7 @@ from tests.mutations.catalogue import (
     environments,
     federation,
     flink,
+    grants,
     gray_worker,
     group,
     http,
@@ -49,6 +50,7 @@ from tests.mutations.mutation import Mutation
 
 MUTATIONS: tuple[Mutation, ...] = (
     *access.MUTATIONS,
+    *grants.MUTATIONS,
     *browser.MUTATIONS,
     *authoring.MUTATIONS,
     *federation.MUTATIONS,

@@ -136,15 +136,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         "plan of a backfill is not judged",
         f"{_API}/routes/backfills.py",
         (
-            "        _require_all(caller, {await caller.homes",
-            "        _require_all(caller, () and {await caller.homes",
+            "        require_all(caller, homes)\n",
+            "        require_all(caller, ())\n",
         ),
         _BACKFILL,
     ),
     _lost(
         "backfill is controlled from one of its projects",
         f"{_API}/routes/backfills.py",
-        ("    _require_all(caller, projects)\n", ""),
+        ("    require_all(caller, projects)\n", ""),
         _BACKFILL,
     ),
     _lost(

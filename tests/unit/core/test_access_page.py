@@ -18,6 +18,8 @@ MEANINGS = {
     Permission.PROJECT_CREATE: "make projects",
     Permission.HISTORY_PURGE: "delete the past: `shoal purge`",
     Permission.ENVIRONMENT_EDIT: "make, change and delete environments: `shoal environment`",
+    Permission.RESTRICTION_EDIT: "keep worker groups and environments for some projects: "
+    "`shoal grant restrict`",
     Permission.USER_MANAGE: "keep users and groups, their passwords and tokens",
     Permission.AUDIT_READ: "see who did what, in all projects: `shoal audit`",
     Permission.SECRETS_ROTATE: "see and change the keys that encrypt secrets: `shoal secrets`",

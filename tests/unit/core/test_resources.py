@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition, check_workflow
-from shoal.core.definition.resources import Reference, local_path, path_problem
+from shoal.core.definition.resources import Reference, foreign, is_shared, local_path, path_problem
 from shoal.runtime.plugins import load_task_type
 
 
@@ -123,3 +123,43 @@ def test_definition_may_name_files_and_folders() -> None:
 def test_mistake_is_told_where_it_is(task: dict[str, Any], field: str, words: str) -> None:
     found = problems(**task)
     assert words in found[field], found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lake:etl/x.sh", Reference("etl/x.sh", project="lake")),
+        ("lake:etl/x.sh@3", Reference("etl/x.sh", 3, project="lake")),
+        ("lake:lib/", Reference("lib", is_folder=True, project="lake")),
+    ],
+)
+def test_reference_names_another_project(text: str, expected: Reference) -> None:
+    assert Reference.parse(text) == expected
+    assert str(expected) == text
+    assert foreign(text) == "lake"
+
+
+@pytest.mark.parametrize("text", [":x", "../a:x", "a b:x", "lake:", "lake:a:b", "lake:../x"])
+def test_what_is_no_file_of_a_project_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        Reference.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("shared", "text", "is_given"),
+    [
+        (["lib/"], "lake:lib/a", True),
+        (["lib/"], "lake:lib/sub/a@2", True),
+        (["lib/"], "lake:lib/", True),
+        (["lib/"], "lake:lib/sub/", True),
+        (["lib/"], "lake:library/a", False),
+        (["lib/"], "lake:lib", False),
+        (["lib/a"], "lake:lib/a@1", True),
+        (["lib/a"], "lake:lib/", False),
+        (["lib/a"], "lake:lib/ab", False),
+        (["*"], "lake:x/", True),
+        ([], "lake:x", False),
+    ],
+)
+def test_what_is_shared_is_given_and_no_more(shared: list[str], text: str, is_given: bool) -> None:
+    assert is_shared(shared, Reference.parse(text)) is is_given

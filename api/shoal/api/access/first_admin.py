@@ -12,7 +12,7 @@ from shoal.api.access.passwords import random_password
 from shoal.api.services import Services
 from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.principals import PrincipalKind
-from shoal.sql.repositories.access.principals import NewAccount
+from shoal.core.access.records import NewAccount
 
 NAME = "admin"
 FILE = "first-admin-password"

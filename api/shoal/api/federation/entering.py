@@ -20,11 +20,10 @@ from shoal.api.services import Services
 from shoal.api.web.errors import Unauthorized
 from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.pkce import challenge_of
-from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
-from shoal.core.access.records import Account
+from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
+from shoal.core.access.records import Account, NewAccount
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import AccountExists
-from shoal.sql.repositories.access.principals import NewAccount, key_of
 from shoal.sql.repositories.access.sign_ins import Code
 
 log = structlog.get_logger()

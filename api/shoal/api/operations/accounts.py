@@ -14,11 +14,11 @@ from shoal.api.services import Services
 from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests, Unauthorized
 from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
-from shoal.core.access.principals import Scope
+from shoal.core.access.principals import Scope, key_of
 from shoal.core.access.records import ApiToken
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.principals import StoredPassword, key_of
+from shoal.sql.repositories.access.principals import StoredPassword
 
 
 async def signed_in(

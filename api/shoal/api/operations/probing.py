@@ -11,6 +11,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource
 from shoal.core.data_sources.rendering import UnusableDataSource, rendered
+from shoal.core.data_sources.stored import StoredDataSource
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import Renderer, escape
 from shoal.proto.channels import Channels, call
@@ -19,7 +20,6 @@ from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, password_of_source
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 from shoal.sql.repositories.definitions.secrets import StoredSecret
 
 CALL_TIMEOUT_S = 30.0

@@ -6,7 +6,7 @@ removed at once, masters remove a day later.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 
@@ -17,7 +17,8 @@ from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
 from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
-from shoal.sql import Database, Recorder
+from shoal.sql import Database, Recorder, UnitOfWork
+from shoal.sql.errors import NotFound
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
 
 log = structlog.get_logger()
@@ -46,10 +47,13 @@ class ResourceFiles:
         chunks: AsyncIterator[bytes],
         expected: int | None,
         recorder: Recorder,
+        check: Callable[[UnitOfWork], Awaitable[None]],
     ) -> tuple[StoredResource, bool]:
         """Store a file; return its newest version, and whether that is a new one.
 
-        ``expected``: see ``Resources.complete``. ``recorder``: of the entry in the audit.
+        ``expected``: see ``Resources.complete``. ``recorder``: of the entry in the audit. ``check``
+        raises what refuses the change, where nobody else can change the project's files; it is not
+        asked when the newest version has the same content, for then there is no change.
         Raises BodyTooLarge, UploadStalled, StorageError, ResourceRefused.
         """
         name = self._storage.new_name(project)
@@ -60,6 +64,9 @@ class ResourceFiles:
         try:
             digest, size = await self._write(name, chunks)
             async with self._database.unit_of_work() as uow:
+                await uow.projects.require(project)
+                if await _digest_of(uow, project, path) != digest:
+                    await check(uow)
                 stored, is_new = await uow.resources.complete(
                     upload,
                     digest,
@@ -135,6 +142,13 @@ class ResourceFiles:
             f"a resource may have at most {self._limits.file >> 20} MiB; that is resource_mb in "
             "the section [cluster]"
         )
+
+
+async def _digest_of(uow: UnitOfWork, project: str, path: str) -> str | None:
+    try:
+        return (await uow.resources.get(project, path)).sha256
+    except NotFound:
+        return None
 
 
 async def _rest(file: Reader, first: bytes) -> AsyncIterator[bytes]:

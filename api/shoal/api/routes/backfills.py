@@ -2,15 +2,16 @@
 
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from shoal.api.access.callers import Caller, Calling
+from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.access.recording import Recording
+from shoal.api.operations.backfills import counts_of, planned, require_all, require_work
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
     BackfillAccepted,
@@ -23,7 +24,6 @@ from shoal.api.schemas.backfills import (
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
-from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
@@ -32,6 +32,7 @@ from shoal.api.web.paging import (
     before_id,
     decode_cursor,
     encode_cursor,
+    filtered,
     page,
 )
 from shoal.api.web.problems import documented
@@ -40,18 +41,13 @@ from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
+    JUDGED,
     Backfill,
-    BackfillRefused,
-    BackfillRequest,
     BackfillRunState,
     BackfillState,
 )
 from shoal.core.backfill.window import BackfillRun
 from shoal.core.runs.commands import CommandType, NewCommand
-from shoal.core.timing.cron.expression import InvalidCron
-from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
-from shoal.sql.statements.reading import leave_out
 
 
 class _Request(StringConvertor):
@@ -93,22 +89,26 @@ async def post_backfill(
 ) -> BackfillAccepted:
     """Stores the request durably; a master plans and starts the backfill a moment later.
 
-    The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
+    The plan is made twice: here, to see what is wrong with it, and by the master, which counts. The
+    master refuses it if the caller may not run all that it reaches then.
     """
     key = idempotency_key or str(uuid.uuid4())
     async with shoal.database.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
         # The earlier request may be under way, and leave nothing to plan.
-        is_new = dry_run or await uow.commands.with_key(key, caller.principal.id) is None
-        plan = await _planned(uow, body) if is_new else None
+        earlier = None if dry_run else await uow.commands.with_key(key, caller.principal.id)
+        plan = await planned(uow, body) if earlier is None else None
+    judged = [] if earlier is None else earlier.detail.get(JUDGED, [])
     if plan is not None:
         names = {run.project for run in plan.runs}  # downstream may reach others
-        _require_all(caller, {await caller.homes.of(Thing.PROJECT, name) for name in names})
+        homes = {await caller.homes.of(Thing.PROJECT, name) for name in names}
+        require_all(caller, homes)
+        judged = sorted(one for one in homes if one is not None)
     if dry_run:
         response.status_code = 200
         return BackfillAccepted(plan=_plan_out(plan, with_runs=True), command=None)
     if plan is not None:
-        _require_work(plan)
+        require_work(plan)
     new = NewCommand(
         CommandType.BACKFILL,
         secrets.randbelow(shoal.partitions),
@@ -116,38 +116,10 @@ async def post_backfill(
         workflow.id,
         requested_by=caller.name,
         caller_id=caller.principal.id,
-        detail=body.stored(),
+        detail={**body.stored(), JUDGED: judged},
     )
     command = await accept(shoal, new, response, record)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
-
-
-def _require_all(caller: Caller, projects: Iterable[int | None]) -> None:
-    """Return if the caller may operate all projects that a backfill reaches. Raises Forbidden.
-
-    The text names none of them: some may be hidden.
-    """
-    if not all(caller.may(Permission.RUN_OPERATE, project) for project in projects):
-        raise Forbidden(
-            f"the backfill runs workflows of other projects, too; {caller.name} needs the "
-            f"permission {Permission.RUN_OPERATE} in all of them"
-        )
-
-
-async def _planned(uow: UnitOfWork, request: BackfillRequest) -> Plan:
-    try:
-        return await plan_of(uow, request)
-    except BackfillRefused as error:
-        raise InvalidRequest([FieldError(error.field, str(error))]) from None
-    except InvalidCron as error:
-        raise InvalidRequest([FieldError("workflow", f"has a schedule: {error}")]) from None
-
-
-def _require_work(plan: Plan) -> None:
-    try:
-        plan.require_work()
-    except BackfillRefused as error:
-        raise InvalidRequest([FieldError(error.field, str(error))]) from None
 
 
 @router.get("/backfills", summary="List backfills")
@@ -164,20 +136,21 @@ async def list_backfills(
     cursor: Cursor = None,
 ) -> Page[BackfillOut]:
     """Backfills, newest first, each with its progress."""
+    kind = filtered("backfills", project, workflow, sorted(state or ()))
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.list(
             project=project,
             workflow_name=workflow,
             states=state or (),
-            before_id=before_id("backfills", cursor),
+            before_id=before_id(kind, cursor),
             limit=limit + 1,
             visible=caller.visible,
         )
         items, more = page(found, limit)
-        counts = await uow.backfills.counts([item.id for item in items], leave_out)
+        counts = await counts_of(uow, [item.id for item in items])
     return Page(
         items=shown("backfill", items, lambda item: _out(item, counts[item.id]), by_id),
-        next=encode_cursor("backfills", items[-1].id) if more else None,
+        next=encode_cursor(kind, items[-1].id) if more else None,
     )
 
 
@@ -187,7 +160,7 @@ async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
     """A backfill and how many of its dates are in which state."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
-        counts = await uow.backfills.counts([backfill_id], leave_out)
+        counts = await counts_of(uow, [backfill_id])
     with legible("backfill", backfill_id):
         return _out(found, counts[backfill_id])
 
@@ -250,7 +223,7 @@ async def request_backfill(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
         projects = await uow.backfills.project_ids(backfill_id)
-    _require_all(caller, projects)
+    require_all(caller, projects)
     new = NewCommand(
         _REQUESTS[request],
         found.partition,

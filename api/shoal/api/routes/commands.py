@@ -19,6 +19,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.backfill.request import JUDGED
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
@@ -126,7 +127,7 @@ def _out(command: Command) -> CommandOut:
         mode=None if selection is None else selection.mode,
         task=command.task,
         labels=dict(command.labels),
-        detail=dict(command.detail),
+        detail={name: one for name, one in command.detail.items() if name != JUDGED},
         idempotency_key=command.idempotency_key,
         schedule_id=command.schedule_id,
         backfill_id=command.backfill_id,

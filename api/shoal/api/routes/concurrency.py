@@ -24,8 +24,8 @@ from shoal.api.web.route import strict_router
 from shoal.coordination.cluster.notifications import notify
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
+from shoal.core.runs.concurrency import SlotUser
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.concurrency import SlotUser
 
 log = structlog.get_logger()
 

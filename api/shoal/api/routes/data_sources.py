@@ -27,14 +27,15 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.checks.secrets import secret_problems
 from shoal.core.data_sources.kinds import KINDS, options_schema
 from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import findings, password_problem, secret_of
+from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
 from shoal.runtime.vault import password_of_source
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 
 router = strict_router("data sources")
 
@@ -177,6 +178,13 @@ async def test_data_source(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         secrets = await uow.secrets.stored(project)
+        closed = await uow.restrictions.closed(
+            Restricted.WORKER_GROUP, {body.worker_group}, project
+        )
+    if closed:
+        raise InvalidRequest(
+            [FieldError("worker_group", no_such_group(project, body.worker_group))]
+        )
     record.note()  # nothing is changed, but the password is used
     source = await usable(
         stored, secrets, shoal.vault, shoal.secret_stores, body.parameters, shoal.clock()

@@ -1,4 +1,6 @@
-"""Environments: what programs of tasks find around them. They belong to the cluster."""
+"""Environments: what programs of tasks find around them.
+
+They belong to the cluster; a restriction may keep one for some projects."""
 
 from typing import Annotated
 
@@ -16,10 +18,9 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.environments import findings, name_problem
+from shoal.core.definition.environments import StoredEnvironment, findings, name_problem
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.environments import StoredEnvironment
 
 router = strict_router("environments")
 
@@ -30,12 +31,13 @@ EnvironmentName = Annotated[str, Path(max_length=100, examples=["ml"])]
 @router.get("/environments", summary="List environments")
 @needs(Permission.SIGNED_IN)
 async def list_environments(
-    shoal: Shoal, limit: Limit = 50, cursor: Cursor = None
+    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[EnvironmentOut]:
-    """All environments by name."""
+    """Environments by name: those that a project which the caller may read may use."""
     after = decode_cursor("environments", cursor, str)
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.environments.list(after[0] if after else None, limit + 1)
+        start = after[0] if after else None
+        found = await uow.environments.list(start, limit + 1, caller.visible)
     items, more = page(found, limit)
     return Page(
         items=shown("environment", items, _out, by_name),
@@ -50,7 +52,7 @@ async def get_environment(
 ) -> EnvironmentDetail:
     """One environment, and the workflows that name it, as far as the caller may see them."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.environments.get(name)
+        found = await uow.environments.get_visible(name, caller.visible)
         users = await uow.environments.users_of(name, visible=caller.visible)
     with legible("environment", name):
         return tagged(response, EnvironmentDetail(**_out(found).model_dump(), workflows=users))

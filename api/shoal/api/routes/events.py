@@ -59,7 +59,7 @@ async def follow_events(
     """What happens, as it is committed.
 
     `reset` says that some events are not kept any more: read the present state anew. Events are
-    `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
+    `instance.state`, `instance.overdue`, `instance.labels`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
     `workflow.deleted`.

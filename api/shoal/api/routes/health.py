@@ -4,6 +4,7 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.clocks import differences
 from shoal.api.operations.master_database import troubles
@@ -19,6 +20,7 @@ from shoal.core.errors import ShoalError
 
 ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known without it
 NAMED = 10  # partitions
+NOT_TOLD = "does not work; an administrator sees why"
 
 # The only route without a token: it says nothing but that the process answers.
 public = APIRouter(route_class=BoundedRoute, tags=["health"], responses=documented(422, 500))
@@ -33,9 +35,9 @@ async def get_liveness() -> Live:
 
 @router.get("/health", summary="State of the cluster")
 @needs(Permission.SIGNED_IN)
-async def get_health(shoal: Shoal) -> Health:
-    """Says what works; the HTTP status is 200 in any case."""
-    return await _look(shoal)
+async def get_health(shoal: Shoal, caller: Calling) -> Health:
+    """Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why."""
+    return _as_seen(await _look(shoal), caller)
 
 
 @router.get(
@@ -44,12 +46,33 @@ async def get_health(shoal: Shoal) -> Health:
     responses={503: {"model": Health, "description": "Database or ZooKeeper cannot be reached."}},
 )
 @needs(Permission.SIGNED_IN)
-async def get_readiness(shoal: Shoal, response: Response) -> Health:
+async def get_readiness(shoal: Shoal, caller: Calling, response: Response) -> Health:
     """As /health, with the HTTP status 503 while the database or ZooKeeper is away."""
     found = await _look(shoal)
     if not (found.checks.database.ok and found.checks.zookeeper.ok):
         response.status_code = 503
-    return found
+    return _as_seen(found, caller)
+
+
+def _as_seen(found: Health, caller: Caller) -> Health:
+    """Return what a caller is told: names of hosts and what servers say are for administrators."""
+    if caller.may(Permission.CLUSTER_READ):
+        return found
+    plain = {
+        name: Check(ok=check.ok, detail="works" if check.ok else NOT_TOLD)
+        for name, check in (
+            ("database", found.checks.database),
+            ("zookeeper", found.checks.zookeeper),
+            ("partitions", found.checks.partitions),
+        )
+    }
+    return found.model_copy(
+        update={
+            "checks": found.checks.model_copy(update=plain),
+            "master_troubles": [],
+            "clock_differences": [],
+        }
+    )
 
 
 async def _look(shoal: Services) -> Health:

@@ -15,8 +15,8 @@ from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.runs.retention import NewPurge, Purge
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.upkeep.purges import NewPurge, Purge
 
 router = strict_router("purges")
 

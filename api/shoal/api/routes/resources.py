@@ -14,12 +14,17 @@ from shoal.api.schemas.resources import DeletedOut, ResourceOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.resources import LARGEST_VERSION, LONGEST_PATH, path_problem
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
 
 router = strict_router("resources")
+
+MOST_OF_A_FOLDER = 10_000  # files that are counted before it is deleted
 
 _OF_PROJECT = "/projects/{project}"
 FilePath = Annotated[str, Path(description="Path within the project.", examples=["etl/clean.py"])]
@@ -63,11 +68,29 @@ async def list_resources(
 )
 @needs(Permission.PROJECT_READ)
 async def get_resource(
-    shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
+    shoal: Shoal, project: ProjectName, path: FilePath, response: Response, version: Version = None
 ) -> ResourceOut:
-    """A version of a file, without its content."""
+    """A version of a file, without its content; its ETag is that of the content."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return ResourceOut.model_validate(await uow.resources.get(project, path, version))
+        found = ResourceOut.model_validate(await uow.resources.get(project, path, version))
+    return tagged(response, found, _tag(found))
+
+
+def _tag(file: ResourceOut) -> str:
+    """Return the ETag of a version: what has the same content is the same."""
+    return f'"{file.sha256}"'
+
+
+async def _newest(uow: UnitOfWork, project: str, path: str) -> ResourceOut:
+    return ResourceOut.model_validate(await uow.resources.get(project, path))
+
+
+async def _below(uow: UnitOfWork, project: str, folder: str) -> DeletedOut:
+    """Return how many files a folder has. Raises NotFound."""
+    found = await uow.resources.list(project, folder, limit=MOST_OF_A_FOLDER)
+    if not found:
+        raise NotFound("resource", f"{project}/{folder}/")
+    return DeletedOut(files=len(found))
 
 
 @router.get(
@@ -109,30 +132,35 @@ async def upload_resource(
     project: ProjectName,
     path: FilePath,
     request: Request,
-    response: Response,
+    condition: Condition,
     expected_version: Annotated[
         int | None,
         Query(
             ge=0,
             le=LARGEST_VERSION,
-            description="409 unless this is the newest version; 0: unless there is none.",
+            description="409 unless this is the newest version; 0: unless there is none. For "
+            "programs that count versions; `If-Match` does the same.",
         ),
     ] = None,
 ) -> ResourceOut:
     """The body is the file, byte for byte.
 
-    The same content as that of the newest version makes no new one. Runs that start from now on
-    use it; those that have started go on with what they began with.
+    The same content as that of the newest version makes no new one, whatever the condition. Runs
+    that start from now on use it; those that have started go on with what they began with.
     """
     if problem := path_problem(path):
         raise InvalidRequest([FieldError("path", problem)])
     shoal.resources.check_size(request.headers.get("content-length", ""))
     stored, is_new = await shoal.resources.put(
-        project, path, request.stream(), expected_version, record
+        project,
+        path,
+        request.stream(),
+        expected_version,
+        record,
+        lambda uow: condition.check(lambda: _newest(uow, project, path), tag_of=_tag),
     )
-    if is_new:
-        response.status_code = 201
-    return ResourceOut.model_validate(stored)
+    answer = ResourceOut.model_validate(stored)
+    return condition.answer(answer, is_new=is_new, tag=_tag(answer))
 
 
 @router.get(
@@ -171,15 +199,23 @@ async def download_resource(
     responses=documented(404),
 )
 @needs(Permission.PROJECT_EDIT, audit="resource.delete")
-async def delete_resource(shoal: Shoal, project: ProjectName, path: FilePath) -> DeletedOut:
+async def delete_resource(
+    shoal: Shoal, project: ProjectName, path: FilePath, condition: Condition
+) -> DeletedOut:
     """Deletes a file; with a slash at the end of the path, all files below the folder.
 
+    A folder has no ETag: `If-Match: *` says that there is one.
     Runs that have started go on with it. Its versions can be downloaded by their numbers until
     masters remove them.
     """
     folder = path.endswith("/")
     async with shoal.database.unit_of_work() as uow:
         name = path.removesuffix("/")
+        await uow.projects.require(project)
+        if folder:
+            await condition.check(lambda: _below(uow, project, name))
+        else:
+            await condition.check(lambda: _newest(uow, project, name), tag_of=_tag)
         count = await uow.resources.delete(project, name, shoal.clock(), is_folder=folder)
         await uow.commit()
     return DeletedOut(files=count)

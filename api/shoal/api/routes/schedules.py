@@ -15,7 +15,16 @@ from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, Sche
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import by_id, shown
-from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, page, part_of
+from shoal.api.web.paging import (
+    MAX_ID,
+    Cursor,
+    Limit,
+    decode_cursor,
+    encode_cursor,
+    filtered,
+    page,
+    part_of,
+)
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -39,7 +48,8 @@ async def list_schedules(
     cursor: Cursor = None,
 ) -> Page[ScheduleOut]:
     """The schedules of all published workflows, oldest first."""
-    after = decode_cursor("schedules", cursor, int)
+    kind = filtered("schedules", project)
+    after = decode_cursor(kind, cursor, int)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.schedules.list(
             project, after[0] if after else 0, limit + 1, visible=caller.visible
@@ -48,7 +58,7 @@ async def list_schedules(
         days = await days_of(uow, items)
     return Page(
         items=shown("schedule", items, lambda item: schedule_out(item, days), by_id),
-        next=encode_cursor("schedules", items[-1].id) if more else None,
+        next=encode_cursor(kind, items[-1].id) if more else None,
     )
 
 

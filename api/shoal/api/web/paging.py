@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import hashlib
 import json
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
@@ -26,6 +27,12 @@ Cursor = Annotated[
         description="`next` of the page before; without it the first page.",
     ),
 ]
+
+
+def filtered(kind: str, *filters: object) -> str:
+    """Return the kind of a list with these filters: its cursors belong to no other one."""
+    text = json.dumps([kind, *filters], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def encode_cursor(kind: str, *position: str | int) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import RESERVED_PATTERN, launch
 from shoal.core.definition.resources import RESOURCES
@@ -41,7 +42,6 @@ from shoal.runtime.plugins import load_task_type
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits
 from shoal.runtime.vault import Vault
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource, StoredPassword
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.execution.environment.setup import NOT_REACHED
 from shoal.worker.home.storing import Leaving, opened

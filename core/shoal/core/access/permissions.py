@@ -24,6 +24,7 @@ class Permission(StrEnum):
     PROJECT_CREATE = "project.create"
     HISTORY_PURGE = "history.purge"  # delete the past of all projects
     ENVIRONMENT_EDIT = "environment.edit"  # what programs find around them
+    RESTRICTION_EDIT = "restriction.edit"  # which projects may use worker groups, environments
     USER_MANAGE = "user.manage"  # users, groups, their roles, tokens and sessions
     AUDIT_READ = "audit.read"  # who has done what, in all projects
     SECRETS_ROTATE = "secrets.rotate"  # the keys that encrypt secrets
@@ -44,6 +45,7 @@ OF_PLATFORM = frozenset(
         Permission.PROJECT_CREATE,
         Permission.HISTORY_PURGE,
         Permission.ENVIRONMENT_EDIT,
+        Permission.RESTRICTION_EDIT,
         Permission.USER_MANAGE,
         Permission.AUDIT_READ,
         Permission.SECRETS_ROTATE,

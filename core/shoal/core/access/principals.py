@@ -59,3 +59,8 @@ RESERVED_NAMES = frozenset(
     {BREAK_GLASS_NAME, "api", "backfill", "overlap", "schedule", "shoal", "sub-workflow"}
 )
 BREAK_GLASS = Principal(None, BREAK_GLASS_NAME, PrincipalKind.BREAK_GLASS, is_admin=True)
+
+
+def key_of(name: str) -> str:
+    """Return what names are compared by: two that differ in case alone are the same."""
+    return name.casefold()

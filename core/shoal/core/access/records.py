@@ -1,6 +1,6 @@
 """What is stored about principals, as people may see it: no hash, no secret."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -81,3 +81,18 @@ class ApiToken:
     used_at: datetime | None
     expires_at: datetime | None
     revoked_at: datetime | None
+
+
+@dataclass(frozen=True)
+class NewAccount:
+    """What makes an account. ``password`` is a hash; None: it does not sign in with one."""
+
+    kind: PrincipalKind
+    name: str
+    full_name: str = ""
+    project_id: int | None = None
+    is_admin: bool = False
+    password: str | None = field(default=None, repr=False)
+    must_change_password: bool = False
+    issuer: str | None = None
+    subject: str | None = None

@@ -192,6 +192,20 @@ class BackfillRequest(Strict):
             ) from None
 
 
+#: In what a command keeps of a request: the ids of the projects that its caller was found to be
+#: allowed to operate, when it was accepted and planned for the first time.
+JUDGED = "judged"
+
+
+def asked(detail: Mapping[str, Any]) -> tuple[BackfillRequest, frozenset[int]]:
+    """Return the request that a command keeps, and the projects of ``JUDGED``.
+
+    Raises BackfillRefused.
+    """
+    request = {name: value for name, value in detail.items() if name != JUDGED}
+    return BackfillRequest.read(request), frozenset(detail.get(JUDGED, ()))
+
+
 class BackfillState(StrEnum):
     """State of a whole backfill."""
 

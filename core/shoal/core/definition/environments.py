@@ -6,6 +6,8 @@ may name another one, or none.
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictStr
@@ -167,3 +169,14 @@ def environment_named(
 def label(name: str, version: int) -> str:
     """Return how people, and attempts, name a version of an environment."""
     return f"{name}@{version}"
+
+
+@dataclass(frozen=True)
+class StoredEnvironment:
+    """An environment as it is now. ``version`` grows with each change."""
+
+    name: str
+    spec: EnvironmentSpec
+    version: int
+    created_at: datetime
+    updated_at: datetime

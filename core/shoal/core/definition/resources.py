@@ -1,16 +1,19 @@
 """Resources: files of a project that its tasks use, by their path within the project.
 
 A reference is ``PATH`` (the newest version), ``PATH@VERSION``, or ``FOLDER/`` for all files below a
-folder. A task finds them in its folder under ``resources/``, by the same path.
+folder; of another project, which shares it, ``PROJECT:PATH`` and so on. A task finds them in its
+folder under ``resources/``, by the same path.
 """
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Self
 
 from pydantic import AfterValidator
 
+from shoal.core.definition.fields import NAME_PATTERN
 from shoal.core.errors import shortened
 from shoal.core.macros import placeholders
 
@@ -24,6 +27,7 @@ LARGEST_VERSION = 2**31 - 1
 
 _LONGEST_PART = 200  # bytes; file systems have 255, and a copy under way has a longer name
 _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\\:*?\"<>|$@{}]")
+_PROJECT = re.compile(NAME_PATTERN)
 _VERSION = re.compile(r"[1-9][0-9]{0,9}")
 
 
@@ -56,16 +60,25 @@ def path_problem(path: str) -> str | None:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a task asks for. ``version`` None: the newest; of a folder always."""
+    """What a task asks for. ``version`` None: the newest; of a folder always.
+
+    ``project`` None: of the project itself.
+    """
 
     path: str  # of a folder without the slash at its end
     version: int | None = None
     is_folder: bool = False
+    project: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read PATH, PATH@VERSION or FOLDER/. Raises ValueError."""
-        path, at, version = text.partition("@")
+        """Read PATH, PATH@VERSION or FOLDER/, perhaps behind PROJECT:. Raises ValueError."""
+        project, colon, rest = text.partition(":")
+        if colon and _PROJECT.match(project) is None:
+            raise ValueError(
+                f"{shortened(repr(project), 60)} is no project; of another one write PROJECT:PATH"
+            )
+        path, at, version = (rest if colon else text).partition("@")
         is_folder = path.endswith("/") and not at
         path = path.removesuffix("/") if is_folder else path
         if problem := path_problem(path):
@@ -75,12 +88,36 @@ class Reference:
                 f"{shortened(repr(version), 60)} is no version; write {path}@3, or {path} for the "
                 "newest"
             )
-        return cls(path, int(version) if at else None, is_folder)
+        return cls(path, int(version) if at else None, is_folder, project if colon else None)
 
     def __str__(self) -> str:
+        home = f"{self.project}:" if self.project is not None else ""
         if self.is_folder:
-            return f"{self.path}/"
-        return self.path if self.version is None else f"{self.path}@{self.version}"
+            return f"{home}{self.path}/"
+        return f"{home}{self.path}" + (f"@{self.version}" if self.version is not None else "")
+
+
+#: In what a project shares: all its files.
+ALL_FILES = "*"
+
+
+def shared_problem(text: str) -> str | None:
+    """Return why a project cannot share this: a file, FOLDER/, or all files; None if it can."""
+    return None if text == ALL_FILES else path_problem(text.removesuffix("/"))
+
+
+def is_shared(shared: Iterable[str], wanted: Reference) -> bool:
+    """Say whether what a task asks for is among what a project shares."""
+    path = f"{wanted.path}/" if wanted.is_folder else wanted.path
+    return any(
+        one in (ALL_FILES, path) or (one.endswith("/") and path.startswith(one)) for one in shared
+    )
+
+
+def foreign(text: str) -> str | None:
+    """Return the other project that a reference names, whose rest may be rendered later."""
+    project, colon, _ = text.partition(":")
+    return project if colon and _PROJECT.match(project) else None
 
 
 def _reference(text: str) -> str:

@@ -5,6 +5,8 @@ queued and has it until it ends or is paused.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 
 from shoal.core.runs.events import Event, SlotGranted
 from shoal.core.runs.run import Decision, Run
@@ -41,3 +43,16 @@ def slots_taken(events: Iterable[Event], decisions: Iterable[Decision]) -> set[i
         for attempt in decision.attempts.values()
         if attempt.id in granted and attempt.state in _HAS_TAKEN_SLOT
     }
+
+
+@dataclass(frozen=True)
+class SlotUser:
+    """An attempt that has a slot, or waits for one (``granted_at`` None)."""
+
+    task_instance_id: int
+    workflow_instance_id: int
+    workflow: str
+    task: str
+    attempt: int
+    state: TaskState
+    granted_at: datetime | None

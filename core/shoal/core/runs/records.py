@@ -6,6 +6,7 @@ All times are aware UTC datetimes. Ids are database keys (positive integers).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 
 from shoal.core.definition.model import Missed, WorkflowSpec
@@ -217,3 +218,20 @@ class ChangeEvent:
     workflow_instance_id: int | None
     task_instance_id: int | None
     data: Mapping[str, Any]
+
+
+class WorkflowOrder(StrEnum):
+    """How a list of workflows is sorted."""
+
+    NAME = "name"  # by project and name
+    CHANGED = "-updated_at"  # the one that was changed last first
+
+
+Place = tuple[str, str] | tuple[datetime, int]
+
+
+def place_of(found: Workflow, order: WorkflowOrder) -> Place:
+    """Return where a list of workflows continues behind one."""
+    return (
+        (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)
+    )

@@ -1,4 +1,4 @@
-"""How long history is kept: the rules, and the moments that follow from them.
+"""How long history is kept: the rules, the moments that follow from them, and what is purged.
 
 Every rule names what is not needed any more. What may still be referred to stays whatever its
 age is: see ``shoal.sql.repositories.upkeep.expired``.
@@ -81,3 +81,39 @@ def _ago(now: datetime, length: timedelta | None) -> datetime | None:
         return now - length
     except OverflowError:  # before the year 1
         return None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many rows have gone, or would go."""
+
+    instances: int = 0
+    attempts: int = 0
+    events: int = 0
+    commands: int = 0
+    backfills: int = 0
+
+
+@dataclass(frozen=True)
+class NewPurge:
+    """A purge about to be asked for."""
+
+    is_rehearsal: bool = False  # count, delete nothing
+    before: datetime | None = None  # None: what the masters' rules say
+    project: str | None = None
+    workflow_id: int | None = None
+    requested_by: str = ""
+
+
+@dataclass(frozen=True)
+class Purge:
+    """A purge as it stands."""
+
+    id: int
+    asked: NewPurge
+    created_at: datetime
+    partitions: int
+    partitions_done: int
+    counts: Counts
+    oldest: datetime | None  # end of the oldest instance that goes
+    finished_at: datetime | None

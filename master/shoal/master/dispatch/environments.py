@@ -52,13 +52,15 @@ def wanted_environment(run: Run, attempt: Attempt) -> str | None:
 async def environment_of(uow: UnitOfWork, run: Run, attempt: Attempt, name: str) -> pb.Environment:
     """Return the environment of this name for an attempt.
 
-    Raises UnknownEnvironment, EnvironmentNotAllowed, UnreadableRow.
+    One that the project may not use is as one that there is not. Raises UnknownEnvironment,
+    EnvironmentNotAllowed, UnreadableRow.
     """
-    group = run.plan.tasks[attempt.task].worker_group
+    group, project = run.plan.tasks[attempt.task].worker_group, run.plan.spec.project
     try:
-        found = await uow.environments.get(name)
+        found = await uow.environments.get_for(project, name)
     except NotFound:
-        raise UnknownEnvironment(name, await uow.environments.names()) from None
+        known = await uow.environments.names_for(project)
+        raise UnknownEnvironment(name, known) from None
     if not allows(found.spec.worker_groups, group):
         raise EnvironmentNotAllowed(name, group, found.spec.worker_groups)
     return pb.Environment(

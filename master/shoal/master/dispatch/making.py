@@ -1,6 +1,7 @@
 """Makes payloads: reads what a task needs beside its run, and puts it all together.
 
-Most tasks need nothing else, and cost no statement.
+Most tasks need nothing else, and cost no statement but one a second: which worker groups are kept
+for which projects.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from shoal.core.errors import ShoalError
+from shoal.core.data_sources.stored import StoredDataSource
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.master.dispatch.environments import environment_of, wanted_environment
@@ -23,6 +25,7 @@ from shoal.master.dispatch.sources import (
     uses_secrets,
     wanted_sources,
 )
+from shoal.master.dispatch.worker_groups import WorkerGroups
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import (
     InvalidReference,
@@ -33,7 +36,6 @@ from shoal.runtime.secret_stores.errors import (
 from shoal.runtime.secret_stores.resolving import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 
 _Stored = Mapping[tuple[str, str], StoredDataSource]
 
@@ -75,16 +77,18 @@ class PayloadMaker:
         self._epoch_of, self._cluster = epoch_of, cluster
         self._publications, self._clock = publications, clock
         self._resolver = resolver
+        self._groups = WorkerGroups(database)
 
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.
 
-        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment
-        and others that say why the task cannot be run; SqlError if the database gives no answer;
-        VaultError, NotOwner. If a secret is kept in another store: SecretUnreadable, and
-        StoreUnavailable while it is worth while to ask again.
+        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment,
+        WorkerGroupNotAllowed and others that say why the task cannot be run; SqlError if the
+        database gives no answer; VaultError, NotOwner. If a secret is kept in another store:
+        SecretUnreadable, and StoreUnavailable while it is worth while to ask again.
         """
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
+        await self._groups.require(project, spec.worker_group)
         own = levels(run, attempt.task)
         wanted = wanted_sources(run, attempt, own)
         named = wanted_resources(run, attempt, own)

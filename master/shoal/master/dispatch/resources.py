@@ -5,12 +5,14 @@ on: who repairs a file and recovers the run gets the repaired one, and nothing c
 that goes on by itself. What tasks of the run itself have made since counts for those behind them.
 """
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
-from shoal.core.definition.resources import Reference
+from shoal.core.access.grants import no_such_file
+from shoal.core.definition.resources import Reference, is_shared
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.runs.run import Attempt, Run
@@ -54,6 +56,14 @@ class UnknownResource(UnusableResource):
             f"it there with `shoal resource put FILE {wanted.reference.path} --project {project}` "
             "and recover the run"
         )
+
+
+class NotSharedResource(UnusableResource):
+    """A task names a resource of another project that is not there, or is not shared with it."""
+
+    def __init__(self, wanted: "Wanted", home: str, project: str) -> None:
+        self.reference = wanted.reference
+        super().__init__(f"{wanted.field}: {no_such_file(home, wanted.reference, project)}")
 
 
 class TooManyResources(UnusableResource):
@@ -101,38 +111,71 @@ def _refuse_secret(name: str) -> NoReturn:
 
 
 async def resources_of(uow: UnitOfWork, run: Run, wanted: Collection[Wanted]) -> list[pb.Resource]:
-    """Return the versions that a task gets, by path. Raises UnknownResource, BadResourceName,
-    TooManyResources, UnreadableRow."""
+    """Return the versions that a task gets, by path.
+
+    Of another project as far as that one shares them now. Raises UnknownResource,
+    NotSharedResource, BadResourceName, TooManyResources, UnreadableRow.
+    """
     project = run.plan.spec.project
     at = await uow.resources.last_restart(run.id) or run.created_at
+    own = await _made(uow, run, at)
+    by_home: defaultdict[str, list[Wanted]] = defaultdict(list)
+    for one in wanted:
+        by_home[one.reference.project or project].append(one)
+    others = by_home.keys() - {project}
+    shared = await uow.resource_grants.shared(others, project) if others else {}
+    found: dict[str, StoredResource] = {}
+    for home, named in by_home.items():
+        allowed = [
+            one
+            for one in named
+            if home == project or is_shared(shared.get(home, ()), one.reference)
+        ]
+        files = await _files(uow, home, allowed, at, own if home == project else {})
+        for one in named:
+            if not files.get(one):
+                if home != project:
+                    raise NotSharedResource(one, home, project)
+                raise UnknownResource(one, project, at, await uow.resources.names(project))
+            for file in files[one]:
+                before = found.setdefault(file.path, file)
+                if (before.project, before.version) != (file.project, file.version):
+                    raise BadResourceName(one.field, _twice(before, file))
+            if len(found) > MOST_FILES:
+                raise TooManyResources(one.field)
+    return [_message(found[path]) for path in sorted(found)]
+
+
+def _twice(one: StoredResource, other: StoredResource) -> str:
+    if one.project != other.project:
+        return f"the task names {one.path} of the projects {one.project} and {other.project}"
+    return f"the task names {one.path} as @{one.version} and @{other.version}"
+
+
+async def _files(
+    uow: UnitOfWork,
+    home: str,
+    wanted: Collection[Wanted],
+    at: datetime,
+    own: Mapping[str, StoredResource],
+) -> dict[Wanted, list[StoredResource]]:
+    """Return what a project has of each; ``own``: what the run itself has made since, by path."""
     references = [one.reference for one in wanted if not one.reference.is_folder]
     paths = {one.path for one in references if one.version is None}
     pins = {(one.path, one.version) for one in references if one.version is not None}
-    own = await _made(uow, run, at)
-    newest = {row.path: row for row in await uow.resources.files_at(project, paths, at)} | own
-    pinned = {(row.path, row.version): row for row in await uow.resources.pinned(project, pins)}
-    found: dict[str, StoredResource] = {}
+    newest = {row.path: row for row in await uow.resources.files_at(home, paths, at)} | {**own}
+    pinned = {(row.path, row.version): row for row in await uow.resources.pinned(home, pins)}
+    found = {}
     for one in wanted:
         path, version = one.reference.path, one.reference.version
         if one.reference.is_folder:
-            below = await uow.resources.folder_at(project, path, at, MOST_FILES + 1)
+            below = await uow.resources.folder_at(home, path, at, MOST_FILES + 1)
             made = {name: row for name, row in own.items() if name.startswith(f"{path}/")}
-            files = list(({row.path: row for row in below} | made).values())
+            found[one] = list(({row.path: row for row in below} | made).values())
         else:
             file = newest.get(path) if version is None else pinned.get((path, version))
-            files = [] if file is None else [file]
-        if not files:
-            raise UnknownResource(one, project, at, await uow.resources.names(project))
-        for file in files:
-            before = found.setdefault(file.path, file)
-            if before.version != file.version:
-                raise BadResourceName(
-                    one.field,
-                    f"the task names {file.path} as @{before.version} and @{file.version}",
-                )
-        if len(found) > MOST_FILES:
-            raise TooManyResources(one.field)
-    return [_message(found[path]) for path in sorted(found)]
+            found[one] = [] if file is None else [file]
+    return found
 
 
 async def _made(uow: UnitOfWork, run: Run, since: datetime) -> dict[str, StoredResource]:

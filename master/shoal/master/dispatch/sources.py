@@ -12,6 +12,7 @@ from shoal.core.data_sources import SourceKind
 from shoal.core.data_sources.naming import Path, is_source_name, names_sources, sources_named
 from shoal.core.data_sources.rendering import UnusableDataSource, rendered
 from shoal.core.data_sources.spec import EVERY_PROJECT, texts_of
+from shoal.core.data_sources.stored import StoredDataSource
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.macros.placeholders import SECRETS_PREFIX
@@ -22,7 +23,6 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import to_message
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault, password_of_source
-from shoal.sql.repositories.definitions.data_sources import StoredDataSource
 
 _LONGEST_NAME = 210  # characters that are shown
 

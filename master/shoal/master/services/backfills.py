@@ -20,9 +20,9 @@ from shoal.core.backfill.plan import calendar_of
 from shoal.core.backfill.request import (
     Backfill,
     BackfillRefused,
-    BackfillRequest,
     BackfillSignal,
     By,
+    asked,
     next_backfill_state,
 )
 from shoal.core.backfill.window import (
@@ -36,6 +36,7 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
 from shoal.core.timing.cron.fields import InvalidCron
+from shoal.master.callers import require_plan, require_rights
 from shoal.master.services.backfill_needs import Needs, needs_of
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints
@@ -159,10 +160,11 @@ class Backfills(PeriodicService):
             self.notify(command.partition)
 
     async def _create(self, command: Command) -> None:
-        request = BackfillRequest.read(command.detail)
+        request, judged = asked(command.detail)
         # The plan may take a while, and a writing transaction keeps others waiting.
         async with self._database.unit_of_work(read_only=True) as uow:
             plan = await plan_of(uow, request)
+            await require_plan(uow, command, plan, judged)
         plan.require_work()
         now = self._clock()
         async with self._database.unit_of_work() as uow:
@@ -179,6 +181,7 @@ class Backfills(PeriodicService):
         async with self._database.unit_of_work() as uow:
             await self._fence(uow, command.partition)
             before = await uow.backfills.get(command.backfill_id, lock=True)
+            await require_rights(uow, command, await uow.backfills.project_ids(before.id))
             try:
                 state = next_backfill_state(before.state, signal)
             except IllegalTransition:

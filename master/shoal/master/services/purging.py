@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.core.runs.retention import Hours, Limits, Retention
+from shoal.core.runs.retention import Hours, Limits, NewPurge, Purge, Retention
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
 from shoal.master.errors import NotOwner
 from shoal.master.services.service import MasterContext, PeriodicService
@@ -29,7 +29,7 @@ from shoal.sql.repositories.upkeep.expired import (
     Window,
     without_looked_for,
 )
-from shoal.sql.repositories.upkeep.purges import NewPurge, Part, Purge
+from shoal.sql.repositories.upkeep.purges import Part
 
 log = structlog.get_logger()
 

@@ -134,6 +134,30 @@ project_grant = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
+# Which files of ``project_id`` the tasks of another project may use. ``taker``: that one's name, or
+# "*". ``paths``: of files, of folders with a slash at the end, or "*".
+resource_grant = Table(
+    "resource_grant",
+    metadata,
+    Column("project_id", ForeignKey("project.id"), primary_key=True, autoincrement=False),
+    Column("taker", Line(100), primary_key=True),
+    Column("paths", Json(list, texts=True), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+)
+
+# Which projects may use a worker group or an environment, by name; without a row every project may.
+# ``projects``: names; without any, no project may.
+restriction = Table(
+    "restriction",
+    metadata,
+    Column("kind", Line(20), primary_key=True),
+    Column("name", Line(100), primary_key=True),
+    Column("projects", Json(list, texts=True), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+)
+
 # One row, whose number is 1. ``version`` grows with every change of the tables above that takes
 # rights away or gives them: every API process looks at it before it trusts what it remembers.
 access_state = Table(

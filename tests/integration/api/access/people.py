@@ -8,9 +8,8 @@ from shoal.api.access.authentication import COOKIE
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
-from shoal.core.access.records import HolderKind
+from shoal.core.access.records import HolderKind, NewAccount
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.access.principals import NewAccount
 from tests.integration.api.access.table import HOLDS, PLATFORM
 
 YEAR = timedelta(days=365)

@@ -39,6 +39,10 @@ signed-in        GET    /environments
 signed-in        GET    /environments/{name}
 environment.edit PUT    /environments/{name}
 environment.edit DELETE /environments/{name}
+restriction.edit GET    /restrictions
+restriction.edit GET    /restrictions/{what}/{name}
+restriction.edit PUT    /restrictions/{what}/{name}
+restriction.edit DELETE /restrictions/{what}/{name}
 secrets.rotate   GET    /secrets-keys
 secrets.rotate   POST   /secrets-keys/rotation
 audit.read       GET    /audit
@@ -76,6 +80,10 @@ project.read     GET    /projects/{project}/grants
 project.read     GET    /projects/{project}/grants/{taker}
 project.manage   PUT    /projects/{project}/grants/{taker}
 project.manage   DELETE /projects/{project}/grants/{taker}
+project.read     GET    /projects/{project}/resource-grants
+project.read     GET    /projects/{project}/resource-grants/{taker}
+project.manage   PUT    /projects/{project}/resource-grants/{taker}
+project.manage   DELETE /projects/{project}/resource-grants/{taker}
 project.read     GET    /projects/{project}/members
 project.read     GET    /projects/{project}/members/{kind}/{name}
 project.manage   PUT    /projects/{project}/members/{kind}/{name}
@@ -182,7 +190,7 @@ NEEDS: Mapping[Route, str] = {
 }
 PLATFORM = frozenset(
     {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
-    | {"audit.read", "secrets.rotate"}
+    | {"audit.read", "secrets.rotate", "restriction.edit"}
 )
 HOLDS: Mapping[str, frozenset[str]] = {
     "reader": frozenset({"project.read"}),
@@ -215,6 +223,7 @@ NAMES = {
     "users": "someone",
     "groups": "crew",
     "environments": "lab",
+    "restrictions": "lab",
 }
 _WORKFLOW = "/projects/{project}/workflows/{name}"
 _SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "p"}
@@ -236,7 +245,9 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/audit-prunes"): lambda _: {"before": "2020-01-01T00:00:00Z"},
     ("POST", "/purges"): lambda made: {"project": made["project"]},
     ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
+    ("PUT", "/restrictions/{what}/{name}"): lambda made: {"projects": [made["project"]]},
     ("PUT", "/projects/{project}/grants/{taker}"): lambda _: {"what": "run"},
+    ("PUT", "/projects/{project}/resource-grants/{taker}"): lambda _: {"paths": ["lib/"]},
     ("PUT", "/projects/{project}/members/{kind}/{name}"): lambda _: {"role": "owner"},
     ("POST", "/projects/{project}/service-accounts"): lambda _: {"name": "evil", "role": "owner"},
     ("POST", "/projects/{project}/service-accounts/{name}/tokens"): lambda _: _TOKEN,
@@ -319,6 +330,7 @@ def in_path(route: Route, made: Made) -> dict[str, Any]:
     collection = parts[3] if route[1].startswith("/projects/{project}/") else parts[1]
     name = NAMES.get(collection, "")
     given = {"name": name, "kind": "user", "request": "pause", "member": "someone"}
+    given["what"] = "worker-group"
     return {**made, **given, "taker": "other"}
 
 
@@ -482,6 +494,7 @@ FIELDS: Mapping[str, str] = {
     "POST /purges workflow": "within the project",
     "POST /me/tokens projects": "place",
     "POST /projects/{project}/service-accounts/{name}/tokens projects": "place",
+    "PUT /restrictions/{what}/{name} projects": "of the platform",
     f"POST {_WORKFLOW}/copy project": "place",
     f"POST {_WORKFLOW}/copy workflow": "within the project",
     "PUT /projects/{project}/workflows/{name} project": "equals the path",

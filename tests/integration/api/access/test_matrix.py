@@ -187,7 +187,7 @@ async def test_every_route_stands_in_the_table_with_the_permission_that_it_decla
 
 
 async def test_every_id_of_a_path_is_known(world: World) -> None:
-    of_platform = {"purge_id", "name", "member", "provider"}
+    of_platform = {"purge_id", "name", "member", "provider", "what"}
     of_caller = {"token_id", "session_id"}
     within = {"name", "kind", "path", "version", "request", "token_id", "taker"}
     for route, operation in _operations(world):

@@ -1,17 +1,21 @@
 """Definitions as they arrive, checked: by themselves, and against what projects have."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.core.access.grants import Grant
+from shoal.core.access.grants import Grant, no_such_file
 from shoal.core.access.reaches import reaches
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.resources import Reference, foreign, is_shared
+from shoal.core.macros import placeholders
+from shoal.core.task_types import ResourceName, fields_marked
 from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.source import Source
 from shoal.runtime.documents.yaml_file import read_yaml
+from shoal.runtime.plugins import load_task_type
 from shoal.sql import UnitOfWork
 
 _TEXT = "the text"  # what places in it are called, which have lines
@@ -98,6 +102,40 @@ async def require_grants(uow: UnitOfWork, spec: WorkflowSpec) -> None:
 
 async def _not_granted(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
     """The words are the same whether there is such a project or not."""
+    return [*await _not_reached(uow, spec), *await _not_shared(uow, spec)]
+
+
+async def _not_shared(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
+    """Return what names files of other projects, as far as that is known before they are rendered.
+
+    Whether a file is there is known when the task runs, as with the project's own.
+    """
+    found = ((path, text, foreign(text)) for path, text in _resources(spec))
+    named = [(path, text, home) for path, text, home in found if home not in (None, spec.project)]
+    if not named:
+        return []
+    shared = await uow.resource_grants.shared({home or "" for *_, home in named}, spec.project)
+    problems = []
+    for path, text, home in named:
+        assert home is not None
+        is_known = not placeholders.is_open(text)
+        files = shared.get(home, frozenset())
+        given = is_shared(files, Reference.parse(text)) if is_known else files
+        if not given:
+            problems.append(Problem(path, no_such_file(home, text, spec.project)))
+    return problems
+
+
+def _resources(spec: WorkflowSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for index, task in enumerate(spec.tasks):
+        for name in sorted(fields_marked(load_task_type(task.type).Params, ResourceName)):
+            if isinstance(text := task.params.get(name), str):
+                yield ("tasks", index, "params", name), text
+        for number, text in enumerate(task.resources):
+            yield ("tasks", index, "resources", number), text
+
+
+async def _not_reached(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
     found = [*reaches(spec)]
     problems = []
     for level in dict.fromkeys(one.needs for one in found):

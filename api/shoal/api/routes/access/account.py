@@ -31,9 +31,8 @@ from shoal.api.web.paging import MAX_ID, Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import EVERYTHING, PrincipalKind
+from shoal.core.access.principals import EVERYTHING, PrincipalKind, key_of
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.access.principals import key_of
 
 public = public_router("account")
 router = strict_router("account")

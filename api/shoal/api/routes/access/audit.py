@@ -23,9 +23,8 @@ from shoal.api.web.paging import Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.audit.chain import PRUNED
-from shoal.core.access.audit.entries import Entry, Outcome
+from shoal.core.access.audit.entries import Entry, EntryFilter, Outcome
 from shoal.core.access.permissions import Permission
-from shoal.sql.repositories.access.audit import EntryFilter
 
 router = strict_router("audit")
 

@@ -13,11 +13,11 @@ from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.grants import StoredGrant
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.grants import StoredGrant
 
 router = strict_router("grants")
 

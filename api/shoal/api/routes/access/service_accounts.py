@@ -26,10 +26,9 @@ from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import PrincipalKind
-from shoal.core.access.records import Account, HolderKind
+from shoal.core.access.records import Account, HolderKind, NewAccount
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.principals import NewAccount
 
 router = strict_router("service accounts")
 

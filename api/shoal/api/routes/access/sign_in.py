@@ -23,8 +23,8 @@ from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import ApiError, FieldError, InvalidRequest, Unauthorized
 from shoal.api.web.problems import documented
 from shoal.api.web.route import PREFIX, ReturnRoute, public_router
+from shoal.core.access.principals import key_of
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.principals import key_of
 
 public = public_router("account")
 callback = public_router("account", ReturnRoute)

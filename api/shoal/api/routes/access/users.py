@@ -19,11 +19,10 @@ from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind
-from shoal.core.access.records import Account
+from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
+from shoal.core.access.records import Account, NewAccount
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import AccountExists, NotFound
-from shoal.sql.repositories.access.principals import NewAccount, key_of
 
 router = strict_router("users")
 
@@ -148,9 +147,12 @@ async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
 )
 @needs(Permission.USER_MANAGE, audit="user.link")
 async def put_identity(
-    shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()]
+    shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()], condition: Condition
 ) -> AccountOut:
-    """Who is ``subject`` for ``issuer`` is this user. A password that was never used goes."""
+    """Who is ``subject`` for ``issuer`` is this user. A password that was never used goes.
+
+    `If-Match` takes the ETag of the user.
+    """
     known = [one.settings.issuer for one in shoal.federation.providers.values()]
     if shoal.federation.directory is not None:
         known.append(shoal.federation.directory.issuer)
@@ -158,12 +160,14 @@ async def put_identity(
         listed = ", ".join(known) or "there is none in the settings"
         raise InvalidRequest([FieldError("issuer", f"is none of this API's: {listed}")])
     async with shoal.database.unit_of_work() as uow:
+        await uow.principals.hold(name)
         found = await _user(uow, name)
+        await condition.check(lambda: _stored(uow, name), body)
         await uow.principals.link(found.id, body.issuer, body.subject)
         account = await uow.principals.get(name)
         await uow.commit()
     shoal.identities.changed()
-    return AccountOut.model_validate(account)
+    return condition.answer(AccountOut.model_validate(account))
 
 
 @router.delete(
@@ -173,10 +177,15 @@ async def put_identity(
     responses=documented(404),
 )
 @needs(Permission.USER_MANAGE, audit="user.unlink")
-async def delete_identity(shoal: Shoal, name: UserName) -> None:
-    """Its sessions and tokens end, and it leaves the groups that the issuer has put it into."""
+async def delete_identity(shoal: Shoal, name: UserName, condition: Condition) -> None:
+    """Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
+
+    `If-Match` takes the ETag of the user.
+    """
     async with shoal.database.unit_of_work() as uow:
+        await uow.principals.hold(name)
         found = await _user(uow, name)
+        await condition.check(lambda: _stored(uow, name))
         if found.issuer is None:
             raise NotFound("identity of user", name)
         await uow.principals.unlink(found.id)

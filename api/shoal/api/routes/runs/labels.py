@@ -29,6 +29,6 @@ async def change_labels(
     So two who change different labels at the same time do not undo each other.
     """
     async with shoal.database.unit_of_work() as uow:
-        labels = await uow.labels.change(instance_id, body.changes())
+        labels = await uow.labels.change(instance_id, body.changes(), shoal.clock())
         await uow.commit()
     return LabelsOut(labels=labels)

@@ -37,9 +37,9 @@ from shoal.api.web.problems import ProblemField, documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.definition.drafts import Draft, DraftInfo
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import DraftChanged, NotFound
-from shoal.sql.repositories.authoring.drafts import Draft, DraftInfo
 
 router = strict_router("drafts")
 

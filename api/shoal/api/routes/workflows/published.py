@@ -29,6 +29,7 @@ from shoal.api.web.paging import (
     bad_cursor,
     decode_cursor,
     encode_cursor,
+    filtered,
     page,
 )
 from shoal.api.web.preconditions import Condition
@@ -37,12 +38,10 @@ from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.runtime.definitions import check_definition
-from shoal.sql.repositories.definitions.workflows import Place, WorkflowOrder, place_of
 
 router = strict_router("workflows")
-_BY_NAME, _CHANGED = "workflows", "changed workflows"
 
 WorkflowName = Annotated[str, Path(max_length=100, examples=["daily"])]
 Definition = Annotated[
@@ -81,11 +80,12 @@ async def list_workflows(
     cursor: Cursor = None,
 ) -> Page[WorkflowOut]:
     """Workflows, each with its newest version."""
+    kind = filtered("workflows", project, search, sorted(label), archived, sort)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.list(
             project,
             search,
-            _place(cursor, sort),
+            _place(kind, cursor, sort),
             limit + 1,
             visible=caller.visible,
             labels=_labels(label),
@@ -95,7 +95,7 @@ async def list_workflows(
     items, more = page(found, limit)
     return Page(
         items=shown("workflow", items, WorkflowOut.model_validate, by_name),
-        next=_cursor(items[-1], sort) if more else None,
+        next=_cursor(kind, items[-1], sort) if more else None,
     )
 
 
@@ -106,18 +106,18 @@ def _labels(given: list[str]) -> list[tuple[str, str | None]]:
         raise InvalidRequest([FieldError("label", str(error))]) from None
 
 
-def _cursor(last: Workflow, sort: WorkflowOrder) -> str:
+def _cursor(kind: str, last: Workflow, sort: WorkflowOrder) -> str:
     place = place_of(last, sort)
     if isinstance(place[0], datetime):
-        return encode_cursor(_CHANGED, place[0].isoformat(), place[1])
-    return encode_cursor(_BY_NAME, *place)
+        return encode_cursor(kind, place[0].isoformat(), place[1])
+    return encode_cursor(kind, *place)
 
 
-def _place(cursor: str | None, sort: WorkflowOrder) -> Place | None:
+def _place(kind: str, cursor: str | None, sort: WorkflowOrder) -> Place | None:
     if sort is WorkflowOrder.NAME:
-        after = decode_cursor(_BY_NAME, cursor, str, str)
+        after = decode_cursor(kind, cursor, str, str)
         return None if after is None else (after[0], after[1])
-    after = decode_cursor(_CHANGED, cursor, str, int)
+    after = decode_cursor(kind, cursor, str, int)
     if after is None:
         return None
     try:

@@ -10,6 +10,8 @@ from shoal.core.access.grants import Grant
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import HolderKind
+from shoal.core.access.restrictions import Restricted
+from shoal.core.definition.fields import Name
 
 #: Of users, groups and service accounts: an e-mail address is one.
 ACCOUNT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$"
@@ -287,6 +289,66 @@ class GrantOut(BaseModel):
     project: str = Field(description='Whose tasks may; "*": those of every project.')
     what: Grant
     created_at: datetime
+
+
+class ResourceGrantIn(Strict):
+    """Which files another project may use."""
+
+    model_config = body_example({"paths": ["lib/", "etl/clean.sh"]})
+
+    paths: list[str] = Field(
+        min_length=1,
+        max_length=100,
+        description='Files, folders with a slash at the end, or "*" for all files.',
+    )
+
+
+class ResourceGrantOut(BaseModel):
+    """Which files of a project the tasks of another one may use."""
+
+    model_config = example(
+        {
+            "project": "reports",
+            "paths": ["etl/clean.sh", "lib/"],
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    )
+
+    project: str = Field(description='Whose tasks may; "*": those of every project.')
+    paths: list[str] = Field(description="In order.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class RestrictionIn(Strict):
+    """Which projects may use a worker group or an environment."""
+
+    model_config = body_example({"projects": ["flights", "reports"]})
+
+    projects: list[Name] = Field(
+        max_length=1000, description="Names, of projects that need not exist yet; none: no project."
+    )
+
+
+class RestrictionOut(BaseModel):
+    """A worker group or an environment that some projects alone may use."""
+
+    model_config = example(
+        {
+            "kind": "worker-group",
+            "name": "gpu",
+            "projects": ["flights", "reports"],
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    )
+
+    kind: Restricted
+    name: str
+    projects: list[str] = Field(description="By name, in order; none: no project.")
+    created_at: datetime
+    updated_at: datetime
 
 
 class ServiceAccountIn(Strict):

@@ -19,7 +19,7 @@ class Check(BaseModel):
     """One thing that the API depends on."""
 
     ok: bool
-    detail: str = Field(description="What was found, in words.")
+    detail: str = Field(description="What was found, in words; why it fails, administrators see.")
 
 
 class Checks(BaseModel):
@@ -75,10 +75,11 @@ class Health(BaseModel):
     workers: int = Field(description="Live workers.")
     version: str
     master_troubles: list[str] = Field(
-        default=[], description="Masters that the database does not answer, in words."
+        default=[],
+        description="Masters that the database does not answer, in words; for administrators.",
     )
     clock_differences: list[ClockDifference] = Field(
         default=[],
-        description="Clocks that should be synchronised. They do not make the status degraded: "
-        "the cluster's time does not follow them.",
+        description="For administrators: clocks that should be synchronised. They do not make the "
+        "status degraded: the cluster's time does not follow them.",
     )

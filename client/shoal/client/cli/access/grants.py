@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.client.cli.access import restrictions
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json
 from shoal.core.access.grants import EVERY_PROJECT, Grant
 
@@ -22,7 +23,8 @@ Taker = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands of this module to ``app``."""
+    """Add the commands of this module, and those about restrictions, to ``app``."""
+    restrictions.register(group)
     app.add_typer(group, rich_help_panel="Access")
 
 
@@ -37,15 +39,18 @@ def list_grants(
 
     with ShoalClient.connect(data) as client:
         found = client.grants(project)
+        files = client.resource_grants(project)
     if as_json:
-        print_json(found)
+        print_json([*found, *files])
         return
-    if not found:
+    if not found and not files:
         say(f"project {project} lets no other one do anything")
         return
     shown = Grid(["project", "may"])
     for one in found:
         shown.add(_called(one["project"]), one["what"])
+    for shared in files:
+        shown.add(_called(shared["project"]), f"use {' '.join(shared['paths'])}")
     out().print(shown.table(out().width))
 
 
@@ -82,6 +87,36 @@ def remove(taker: Taker, project: Project = DEFAULT_PROJECT, data: Data = None) 
     with ShoalClient.connect(data) as client:
         client.remove_grant(project, taker)
     say(f"project {project} lets the tasks of {_called(taker)} do nothing any more")
+
+
+@group.command()
+def files(
+    taker: Taker,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]…", help="Files, FOLDER/, or '*'; all that it may use."),
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="It may use none any more.")] = False,
+    project: Project = DEFAULT_PROJECT,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Let the tasks of another project use files of this one, as PROJECT:PATH."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    if bool(paths) is none:
+        raise typer.BadParameter("say which files it may use, or --none")
+    with ShoalClient.connect(data) as client:
+        if none:
+            client.remove_resource_grant(project, taker)
+            say(f"project {project} shares no files with {_called(taker)} any more")
+            return
+        stored = client.put_resource_grant(project, taker, paths or ())
+    if as_json:
+        print_json(stored)
+    else:
+        say(f"project {project} shares {' '.join(stored['paths'])} with {_called(taker)}")
 
 
 def _called(taker: str) -> str:

@@ -54,9 +54,12 @@ def _checked(path: str) -> str:
 def reference_of(text: str) -> Reference:
     """Read PATH, PATH@VERSION or FOLDER/ of a command line. Raises BadParameter."""
     try:
-        return Reference.parse(text)
+        found = Reference.parse(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    if found.project is not None:
+        raise typer.BadParameter(f"{text}: name the project with --project {found.project}")
+    return found
 
 
 def edited(text: str, name: str) -> str:

@@ -5,6 +5,7 @@ from shoal.client.rest.access.audit import AuditCalls
 from shoal.client.rest.access.grants import GrantCalls
 from shoal.client.rest.access.groups import GroupCalls
 from shoal.client.rest.access.members import MemberCalls
+from shoal.client.rest.access.restrictions import RestrictionCalls
 from shoal.client.rest.access.service_accounts import ServiceAccountCalls
 from shoal.client.rest.access.users import UserCalls
 
@@ -15,6 +16,7 @@ class AccessCalls(
     GroupCalls,
     MemberCalls,
     GrantCalls,
+    RestrictionCalls,
     ServiceAccountCalls,
     AuditCalls,
 ):

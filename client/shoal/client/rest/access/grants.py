@@ -1,8 +1,9 @@
 """Grants of projects over REST: what the tasks of other projects may do with them."""
 
+from collections.abc import Collection
 from typing import cast
 
-from shoal.client.rest.access.types import GrantJson, GrantName
+from shoal.client.rest.access.types import GrantJson, GrantName, ResourceGrantJson
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part
 
@@ -26,6 +27,23 @@ class GrantCalls:
         """Let the tasks of ``taker`` do nothing any more."""
         self._connection.request("DELETE", _path(project, taker))
 
+    def resource_grants(self, project: str) -> list[ResourceGrantJson]:
+        """Return which files a project shares; with ``project`` "*": with every project."""
+        path = f"/projects/{part(project)}/resource-grants"
+        return cast("list[ResourceGrantJson]", list(self._connection.pages(path, {})))
 
-def _path(project: str, taker: str) -> str:
-    return f"/projects/{part(project)}/grants/{part(taker)}"
+    def put_resource_grant(
+        self, project: str, taker: str, paths: Collection[str]
+    ) -> ResourceGrantJson:
+        """Let the tasks of ``taker`` use these files and folders ("lib/"), and no others."""
+        path = _path(project, taker, "resource-grants")
+        answer = self._connection.json("PUT", path, json={"paths": [*paths]})
+        return cast(ResourceGrantJson, answer)
+
+    def remove_resource_grant(self, project: str, taker: str) -> None:
+        """Let the tasks of ``taker`` use no files any more."""
+        self._connection.request("DELETE", _path(project, taker, "resource-grants"))
+
+
+def _path(project: str, taker: str, what: str = "grants") -> str:
+    return f"/projects/{part(project)}/{what}/{part(taker)}"

@@ -7,6 +7,7 @@ from shoal.client.rest.operations.generated import types as made
 RoleName = Literal["reader", "runner", "writer", "owner"]
 HolderName = Literal["user", "service-account", "group"]
 GrantName = Literal["see", "run"]
+RestrictedName = Literal["worker-group", "environment"]
 RoleJson = made.RoleOut
 MeJson = made.MeOut
 SessionJson = made.SessionOut
@@ -16,5 +17,7 @@ AccountJson = made.AccountOut
 NewUserJson = made.NewUserOut
 PrincipalGroupJson = made.GroupOut
 GrantJson = made.GrantOut
+ResourceGrantJson = made.ResourceGrantOut
+RestrictionJson = made.RestrictionOut
 MemberJson = made.MemberOut
 WayJson = made.WayOut

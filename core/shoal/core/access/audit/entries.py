@@ -44,3 +44,16 @@ class Entry(NewEntry):
         """Return the entry as JSON: what is hashed, shown and exported."""
         at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
         return {**vars(self), "at": at, "outcome": str(self.outcome)}
+
+
+@dataclass(frozen=True)
+class EntryFilter:
+    """Which entries to list; None: all. ``action`` may end with ``.*``."""
+
+    project: str | None = None
+    principal: str | None = None
+    action: str | None = None
+    outcome: Outcome | None = None
+    request_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Row, bindparam, delete, func, insert, select, update
 
 from shoal.core.access.audit.chain import Head, link_hash
-from shoal.core.access.audit.entries import Entry, NewEntry, Outcome
+from shoal.core.access.audit.entries import Entry, EntryFilter, NewEntry
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state
@@ -45,19 +45,6 @@ class Link:
     hash: str
     previous: str
     entry: Entry | None
-
-
-@dataclass(frozen=True)
-class EntryFilter:
-    """Which entries to list; None: all. ``action`` may end with ``.*``."""
-
-    project: str | None = None
-    principal: str | None = None
-    action: str | None = None
-    outcome: Outcome | None = None
-    request_id: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 _EntryList = list[Entry]

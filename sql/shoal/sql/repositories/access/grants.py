@@ -2,13 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, insert, select, update
 
-from shoal.core.access.grants import EVERY_PROJECT, GIVEN_BY, Grant
+from shoal.core.access.grants import EVERY_PROJECT, GIVEN_BY, Grant, StoredGrant
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.access import project_grant
@@ -18,15 +17,6 @@ from shoal.sql.statements.reading import leave_out, readable
 _PAIRS_PER_QUERY = 200
 
 Pair = tuple[str, str]  # names: the project that gives, the one that takes
-
-
-@dataclass(frozen=True)
-class StoredGrant:
-    """What a project lets ``taker`` do; "*" is every project."""
-
-    taker: str
-    what: Grant
-    created_at: datetime
 
 
 _GrantList = list[StoredGrant]

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from sqlalchemy import delete, insert, select, update
 
+from shoal.core.access.principals import key_of
 from shoal.core.access.records import Group
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import AccountExists, NotFound
-from shoal.sql.repositories.access.principals import key_of
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import group_member, principal, principal_group, project_role
 

@@ -5,11 +5,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, delete, insert, literal, select, union_all, update
 
 from shoal.core.access.permissions import Role
-from shoal.core.access.principals import PrincipalKind
+from shoal.core.access.principals import PrincipalKind, key_of
 from shoal.core.access.records import HolderKind, Member
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.principals import key_of
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import principal, principal_group, project_role
 from shoal.sql.statements.reading import readable

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, func, insert, select, update
 
-from shoal.core.access.principals import PrincipalKind
-from shoal.core.access.records import Account
+from shoal.core.access.principals import PrincipalKind, key_of
+from shoal.core.access.records import Account, NewAccount
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
 from shoal.sql.repositories.access.rights import Rights
@@ -20,32 +20,12 @@ _KIND = "user"
 
 
 @dataclass(frozen=True)
-class NewAccount:
-    """What makes an account. ``password`` is a hash; None: it does not sign in with one."""
-
-    kind: PrincipalKind
-    name: str
-    full_name: str = ""
-    project_id: int | None = None
-    is_admin: bool = False
-    password: str | None = field(default=None, repr=False)
-    must_change_password: bool = False
-    issuer: str | None = None
-    subject: str | None = None
-
-
-@dataclass(frozen=True)
 class StoredPassword:
     """What signing in needs to know of a user."""
 
     principal_id: int
     hash: str | None = field(repr=False)
     is_disabled: bool
-
-
-def key_of(name: str) -> str:
-    """Return what names are compared by: two that differ in case alone are the same."""
-    return name.casefold()
 
 
 class Principals:

@@ -102,6 +102,15 @@ class Rights:
         who = await self._principal(row, EVERYTHING)
         return SignedIn(who, row.expires_at, row.used_at, session_id=row.id)
 
+    async def of_principal(self, principal_id: int) -> Principal | None:
+        """Return what an account may do by itself, without limits; None: it is disabled."""
+        row = await self._connection.first(
+            select(*_PRINCIPAL).where(
+                principal.c.id == principal_id, principal.c.disabled_at.is_(None)
+            )
+        )
+        return None if row is None else await self._principal(row, EVERYTHING)
+
     async def _principal(self, row: Row[Any], scope: Scope) -> Principal:
         return Principal(
             id=row.of_id,

@@ -1,42 +1,16 @@
 """Drafts: definitions as people type them, one for each workflow and editor, never run."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, delete, func, select, tuple_, update
 
+from shoal.core.definition.drafts import Draft, DraftInfo
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import DraftChanged, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import draft, project, workflow
 from shoal.sql.statements.reading import enough, readable, require_numbers
-
-
-@dataclass(frozen=True)
-class DraftInfo:
-    """A draft without its text. ``newest``: the workflow's newest version now; 0: there is none.
-
-    ``base_version`` is the newest one when the draft was begun.
-    """
-
-    id: int
-    project: str
-    name: str
-    editor: str
-    base_version: int
-    newest: int
-    revision: int  # grows with each change
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True)
-class Draft(DraftInfo):
-    """A draft."""
-
-    text: str
-
 
 _InfoList = list[DraftInfo]
 

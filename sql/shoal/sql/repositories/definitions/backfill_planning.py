@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from sqlalchemy import Text, cast, select
 
+from shoal.core.access.grants import Grant
 from shoal.core.backfill.plan import (
     Past,
     Plan,
@@ -46,7 +47,8 @@ class Scheduled:
 async def plan_of(uow: UnitOfWork, request: BackfillRequest) -> Plan:
     """Return what a backfill would run, as of now.
 
-    Raises NotFound for a workflow or version that is not there, BackfillRefused for everything
+    Workflows of other projects are downstream as far as their tasks may see the runs that they look
+    for. Raises NotFound for a workflow or version that is not there, BackfillRefused for everything
     else that cannot be carried out; a plan may still have nothing to run.
     """
     version = await uow.workflows.version_by_name(
@@ -160,4 +162,9 @@ async def _dependents(uow: UnitOfWork) -> Mapping[WorkflowKey, list[WorkflowKey]
         version = await uow.workflows.version_by_name(row.project, row.name)
         for key in {need.key for need in needs_of(version.spec)}:
             found[key].append((row.project, row.name))
-    return found
+    pairs = {(key[0], project) for key, others in found.items() for project, _ in others}
+    given = await uow.grants.given(pairs, Grant.SEE)
+    return {
+        key: [other for other in others if (key[0], other[0]) in given]
+        for key, others in found.items()
+    }

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.concurrency import OCCUPIES_SLOT, qualified
+from shoal.core.runs.concurrency import OCCUPIES_SLOT, SlotUser, qualified
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound
@@ -64,19 +64,6 @@ class ConcurrencyGroup:
     updated_at: datetime
     taken: int  # slots in use; more than ``slots`` after there were made fewer
     waiting: int  # attempts that wait for one
-
-
-@dataclass(frozen=True)
-class SlotUser:
-    """An attempt that has a slot, or waits for one (``granted_at`` None)."""
-
-    task_instance_id: int
-    workflow_instance_id: int
-    workflow: str
-    task: str
-    attempt: int
-    state: TaskState
-    granted_at: datetime | None
 
 
 _GroupList = list[ConcurrencyGroup]

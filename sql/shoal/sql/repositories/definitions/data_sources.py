@@ -1,43 +1,18 @@
 """Data sources of projects, by name. Of passwords only ciphertext comes here."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import data_source, project
 from shoal.sql.statements.reading import enough, readable, require_numbers
-
-
-@dataclass(frozen=True)
-class StoredPassword:
-    """How a data source has its password: as ciphertext, by the name of a secret, or not at all."""
-
-    ciphertext: str | None = field(default=None, repr=False)
-    secret: str | None = None
-
-    def __bool__(self) -> bool:
-        return self.ciphertext is not None or self.secret is not None
-
-
-@dataclass(frozen=True)
-class StoredDataSource:
-    """A data source of a project. ``version`` grows with each change."""
-
-    project: str
-    name: str
-    spec: DataSourceSpec
-    password: StoredPassword
-    version: int
-    created_at: datetime
-    updated_at: datetime
-
 
 _SourceList = list[StoredDataSource]
 _NameList = list[str]

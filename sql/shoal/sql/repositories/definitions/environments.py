@@ -1,18 +1,19 @@
 """Environments of the cluster, by name, and the workflows that name them."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, Text, delete, insert, select, type_coerce, update
 
 from shoal.core.access.judging import Visible
+from shoal.core.access.restrictions import Restricted
 from shoal.core.checks.parameters import Path
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.environments import (
     NO_ENVIRONMENT,
     EnvironmentSpec,
+    StoredEnvironment,
     allows,
     environment_named,
 )
@@ -21,20 +22,10 @@ from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.runtime.plugins import load_task_type
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import EnvironmentInUse, NotFound
+from shoal.sql.repositories.access.restrictions import Restrictions
+from shoal.sql.schema.access import restriction
 from shoal.sql.schema.tables import environment, project, workflow, workflow_version
 from shoal.sql.statements.reading import enough, readable, require_numbers
-
-
-@dataclass(frozen=True)
-class StoredEnvironment:
-    """An environment as it is now. ``version`` grows with each change."""
-
-    name: str
-    spec: EnvironmentSpec
-    version: int
-    created_at: datetime
-    updated_at: datetime
-
 
 _EnvironmentList = list[StoredEnvironment]
 _NameList = list[str]
@@ -44,8 +35,9 @@ _KIND = "environment"
 class Environments:
     """The ``environment`` table."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, restrictions: Restrictions) -> None:
         self._connection = connection
+        self._restrictions = restrictions
 
     async def put(
         self, name: str, spec: EnvironmentSpec, at: datetime
@@ -81,9 +73,39 @@ class Environments:
             raise NotFound(_KIND, name)
         return readable([row], _environment, _KIND, key="name")[0]
 
-    async def list(self, after: str | None = None, limit: int = 50) -> _EnvironmentList:
-        """Return environments by name, starting behind ``after``."""
+    async def get_for(self, home: str, name: str) -> StoredEnvironment:
+        """Return an environment as a project has it. Raises NotFound, also if it may not use it."""
+        query = (
+            select(environment, restriction.c.name.label("restricted"), restriction.c.projects)
+            .outerjoin_from(
+                environment,
+                restriction,
+                (restriction.c.name == environment.c.name)
+                & (restriction.c.kind == str(Restricted.ENVIRONMENT)),
+            )
+            .where(environment.c.name == name)
+        )
+        row = await self._connection.first(query)
+        if row is not None and (row.restricted is None or home in _named_in(row.projects)):
+            return readable([row], _environment, _KIND, key="name")[0]
+        raise NotFound(_KIND, name)
+
+    async def get_visible(self, name: str, visible: Visible) -> StoredEnvironment:
+        """Return an environment that one of these projects may use. Raises NotFound."""
+        if name in await self._restrictions.hidden(Restricted.ENVIRONMENT, visible):
+            raise NotFound(_KIND, name)
+        return await self.get(name)
+
+    async def list(
+        self, after: str | None = None, limit: int = 50, visible: Visible = None
+    ) -> _EnvironmentList:
+        """Return environments by name, starting behind ``after``.
+
+        Only those that one of the ``visible`` projects may use.
+        """
         query = select(environment).order_by(environment.c.name)
+        if hidden := await self._restrictions.hidden(Restricted.ENVIRONMENT, visible):
+            query = query.where(environment.c.name.not_in(sorted(hidden)))
         if after is not None:
             query = query.where(environment.c.name > after)
         return await enough(
@@ -94,10 +116,12 @@ class Environments:
             "name",
         )
 
-    async def names(self) -> _NameList:
-        """Return the names of all environments."""
+    async def names_for(self, home: str) -> _NameList:
+        """Return the names of the environments that a project may use."""
         query = select(environment.c.name).order_by(environment.c.name)
-        return [row.name for row in await self._connection.rows(query)]
+        names = [row.name for row in await self._connection.rows(query)]
+        restricted = await self._restrictions.all_of(Restricted.ENVIRONMENT)
+        return [name for name in names if home in restricted.get(name, {home})]
 
     async def delete(self, name: str) -> None:
         """Delete an environment, also one that cannot be read.
@@ -138,14 +162,16 @@ class Environments:
     async def require(self, spec: WorkflowSpec) -> None:
         """Raise InvalidDefinition unless a definition's environments exist and fit its tasks.
 
-        None of them is deleted until the transaction ends.
+        One that its project may not use is as one that there is not. None of them is deleted until
+        the transaction ends.
         """
         given = {spec.environment, *(task.environment for task in spec.tasks)}
         names = {name for name in given if name is not None and name != NO_ENVIRONMENT}
         if not names:
             return
-        found = await self._held(names)
-        known = await self.names() if names - found.keys() else []
+        closed = await self._restrictions.closed(Restricted.ENVIRONMENT, names, spec.project)
+        found = await self._held(names - closed)
+        known = await self.names_for(spec.project) if names - found.keys() else []
         problems = [*_unknown(spec, found, known), *_unfit(spec, found)]
         if problems:
             raise InvalidDefinition(problems[:MOST_MISTAKES])
@@ -194,6 +220,10 @@ def _unfit(spec: WorkflowSpec, found: Mapping[str, Collection[str]]) -> Iterator
 def _names(definition: Mapping[str, Any], name: str) -> bool:
     tasks = definition["tasks"]
     return name in (definition.get("environment"), *(task.get("environment") for task in tasks))
+
+
+def _named_in(projects: Any) -> Collection[str]:
+    return projects if isinstance(projects, list) else ()  # one that cannot be read allows nothing
 
 
 def _groups_of(row: Row[Any]) -> tuple[str, Collection[str]]:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -28,9 +27,10 @@ from shoal.core.access.judging import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
-from shoal.core.runs.records import Workflow, WorkflowVersion
+from shoal.core.runs.records import Place, Workflow, WorkflowOrder, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, NotFound
+from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
@@ -74,14 +74,6 @@ class VersionInfo:
     published_by: str | None
 
 
-class WorkflowOrder(StrEnum):
-    """How a list of workflows is sorted."""
-
-    NAME = "name"  # by project and name
-    CHANGED = "-updated_at"  # the one that was changed last first
-
-
-Place = tuple[str, str] | tuple[datetime, int]
 _WorkflowList = list[Workflow]
 
 
@@ -100,6 +92,7 @@ class Workflows:
         schedules: Schedules,
         groups: ConcurrencyGroups,
         environments: Environments,
+        restrictions: Restrictions,
         events: Events,
     ) -> None:
         self._connection = connection
@@ -108,6 +101,7 @@ class Workflows:
         self._schedules = schedules
         self._groups = groups
         self._environments = environments
+        self._restrictions = restrictions
         self._events = events
 
     async def publish(
@@ -173,11 +167,17 @@ class Workflows:
     async def problems(self, spec: WorkflowSpec) -> list[Problem]:
         """Return what a checked definition names that is not there: none is deleted until the end.
 
-        A calendar or a concurrency group that the project does not have, an environment that does
-        not exist or is not for the worker group of a task.
+        A calendar or a concurrency group that the project does not have, a worker group that is
+        not for the project, an environment that does not exist for it or is not for the worker
+        group of a task.
         """
         found: list[Problem] = []
-        for require in (self._groups.require, self._environments.require, self._schedules.require):
+        for require in (
+            self._groups.require,
+            self._restrictions.require,
+            self._environments.require,
+            self._schedules.require,
+        ):
             try:
                 await require(spec)
             except InvalidDefinition as error:
@@ -374,13 +374,6 @@ def _is_older(at: datetime, row_id: int) -> ColumnElement[bool]:
     """Say that a row is behind another one in the order of the latest change."""
     c = workflow.c
     return or_(c.updated_at < at, and_(c.updated_at == at, c.id < row_id))
-
-
-def place_of(found: Workflow, order: WorkflowOrder) -> Place:
-    """Return where a list of workflows continues behind one."""
-    return (
-        (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)
-    )
 
 
 def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:

@@ -9,7 +9,8 @@ from sqlalchemy import bindparam, delete, insert, select
 from shoal.core.definition.labels import MOST_OF_RUN
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound
-from shoal.sql.schema.tables import instance_label, workflow_instance
+from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.schema.tables import instance_label, project, workflow, workflow_instance
 from shoal.sql.statements.among import Among, numbers
 
 INSERT_LABEL = insert(instance_label)
@@ -26,8 +27,9 @@ _IDS_PER_QUERY = 500
 class Labels:
     """The ``instance_label`` table; new instances bring theirs with them."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, events: Events) -> None:
         self._connection = connection
+        self._events = events
 
     async def of(self, ids: Collection[int]) -> dict[int, dict[str, str]]:
         """Return the labels of instances; one without any is missing."""
@@ -37,14 +39,23 @@ class Labels:
                 found.setdefault(row.workflow_instance_id, {})[row.key] = row.value
         return {one: dict(sorted(labels.items())) for one, labels in found.items()}
 
-    async def change(self, instance_id: int, changes: Mapping[str, str | None]) -> dict[str, str]:
+    async def change(
+        self, instance_id: int, changes: Mapping[str, str | None], at: datetime
+    ) -> dict[str, str]:
         """Set labels of an instance, and remove those of which the value is None.
 
-        Return all that it has then. Raises NotFound, and InvalidValue for too many.
+        Return all that it has then, which an event tells if anything has changed. Raises NotFound,
+        and InvalidValue for too many.
         """
         c = workflow_instance.c
         # Locked: what two callers add at once must not be too many together.
-        query = select(c.project_id, c.created_at).where(c.id == instance_id).with_for_update()
+        query = (
+            select(c.project_id, c.created_at, project.c.name.label("project"), workflow.c.name)
+            .join_from(workflow_instance, project, c.project_id == project.c.id)
+            .join(workflow, c.workflow_id == workflow.c.id)
+            .where(c.id == instance_id)
+            .with_for_update(of=workflow_instance)
+        )
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("workflow instance", instance_id)
@@ -63,7 +74,12 @@ class Labels:
                 (INSERT_LABEL, label_values(instance_id, row.project_id, row.created_at, added)),
             ]
         )
-        return dict(sorted(wanted.items()))
+        found = dict(sorted(wanted.items()))
+        if changed.keys() & {*labels, *added}:
+            data = {"workflow": row.name, "labels": found}
+            event = NewEvent(at, "instance.labels", row.project, data, instance_id)
+            await self._events.add([event])
+        return found
 
 
 def label_values(

@@ -18,6 +18,7 @@ from sqlalchemy import (
     update,
 )
 
+from shoal.core.runs.retention import Counts, NewPurge, Purge
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import IS_OPEN_PART, project, purge, purge_part, workflow
@@ -26,42 +27,6 @@ from shoal.sql.statements.reading import leave_out, readable
 
 _p = purge_part.c
 _PurgeList = list["Purge"]
-
-
-@dataclass(frozen=True)
-class NewPurge:
-    """A purge about to be asked for."""
-
-    is_rehearsal: bool = False  # count, delete nothing
-    before: datetime | None = None  # None: what the masters' rules say
-    project: str | None = None
-    workflow_id: int | None = None
-    requested_by: str = ""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many rows have gone, or would go."""
-
-    instances: int = 0
-    attempts: int = 0
-    events: int = 0
-    commands: int = 0
-    backfills: int = 0
-
-
-@dataclass(frozen=True)
-class Purge:
-    """A purge as it stands."""
-
-    id: int
-    asked: NewPurge
-    created_at: datetime
-    partitions: int
-    partitions_done: int
-    counts: Counts
-    oldest: datetime | None  # end of the oldest instance that goes
-    finished_at: datetime | None
 
 
 @dataclass

@@ -246,7 +246,8 @@ def create_backfill(
 
     Stores the request durably; a master plans and starts the backfill a moment later.
 
-    The plan is made twice: here, to see what is wrong with it, and by the master, which counts.
+    The plan is made twice: here, to see what is wrong with it, and by the master, which counts. The
+    master refuses it if the caller may not run all that it reaches then.
     """
     return Call(
         "POST",
@@ -536,12 +537,20 @@ def delete_group_member(name: str, member: str) -> Call[None]:
     return Call("DELETE", f"/groups/{part(str(name))}/members/{part(str(member))}")
 
 
-def delete_identity(name: str) -> Call[None]:
+def delete_identity(
+    name: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[None]:
     """Let a user not sign in elsewhere any more.
 
     Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
+
+    `If-Match` takes the ETag of the user.
     """
-    return Call("DELETE", f"/users/{part(str(name))}/identity")
+    return Call(
+        "DELETE",
+        f"/users/{part(str(name))}/identity",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
 
 
 def delete_member(
@@ -577,15 +586,54 @@ def delete_parameter(
     )
 
 
-def delete_resource(project: str, path: str) -> Call[types.DeletedOut]:
+def delete_resource(
+    project: str, path: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[types.DeletedOut]:
     """Delete a resource.
 
     Deletes a file; with a slash at the end of the path, all files below the folder.
 
+    A folder has no ETag: `If-Match: *` says that there is one.
     Runs that have started go on with it. Its versions can be downloaded by their numbers until
     masters remove them.
     """
-    return Call("DELETE", f"/projects/{part(str(project))}/resources/{part(str(path))}")
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/resources/{part(str(path))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
+def delete_resource_grant(
+    project: str, taker: str, *, if_match: str | None = None, if_none_match: str | None = None
+) -> Call[None]:
+    """Share nothing with another project any more.
+
+    Tasks that start from now on get none of the files; those that run go on.
+    """
+    return Call(
+        "DELETE",
+        f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
+
+
+def delete_restriction(
+    what: types.Restricted,
+    name: str,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[None]:
+    """Open a worker group or an environment to all projects.
+
+    Every project may use it then.
+    """
+    return Call(
+        "DELETE",
+        f"/restrictions/{part(str(what))}/{part(str(name))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+    )
 
 
 def delete_secret(
@@ -728,7 +776,7 @@ def follow_events(
     What happens, as it is committed.
 
     `reset` says that some events are not kept any more: read the present state anew. Events are
-    `instance.state`, `instance.overdue`, `task.state`, `task.overdue`,
+    `instance.state`, `instance.overdue`, `instance.labels`, `task.state`, `task.overdue`,
     `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
     `workflow.deleted`.
@@ -873,7 +921,7 @@ def get_head() -> Call[types.AuditHeadOut]:
 def get_health() -> Call[types.Health]:
     """State of the cluster.
 
-    Says what works; the HTTP status is 200 in any case.
+    Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why.
     """
     return Call("GET", "/health")
 
@@ -991,13 +1039,29 @@ def get_readiness() -> Call[types.Health]:
 def get_resource(project: str, path: str, *, version: int | None = None) -> Call[types.ResourceOut]:
     """Show a resource.
 
-    A version of a file, without its content.
+    A version of a file, without its content; its ETag is that of the content.
     """
     return Call(
         "GET",
         f"/projects/{part(str(project))}/resources/{part(str(path))}",
         query={"version": version},
     )
+
+
+def get_resource_grant(project: str, taker: str) -> Call[types.ResourceGrantOut]:
+    """Show shared files.
+
+    Which files of this project the tasks of one other project may use.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}")
+
+
+def get_restriction(what: types.Restricted, name: str) -> Call[types.RestrictionOut]:
+    """Show a restriction.
+
+    Which projects may use it; 404: all may.
+    """
+    return Call("GET", f"/restrictions/{part(str(what))}/{part(str(name))}")
 
 
 def get_secret(project: str, name: str) -> Call[types.SecretOut]:
@@ -1227,7 +1291,7 @@ def list_environments(
 ) -> Call[types.EnvironmentPage]:
     """List environments.
 
-    All environments by name.
+    Environments by name: those that a project which the caller may read may use.
     """
     return Call("GET", "/environments", query={"limit": limit, "cursor": cursor})
 
@@ -1428,6 +1492,20 @@ def list_purges(*, limit: int | None = None, cursor: str | None = None) -> Call[
     return Call("GET", "/purges", query={"limit": limit, "cursor": cursor})
 
 
+def list_resource_grants(
+    project: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.ResourceGrantPage]:
+    """List shared files.
+
+    Which files of this project the tasks of other projects may use.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/resource-grants",
+        query={"limit": limit, "cursor": cursor},
+    )
+
+
 def list_resource_versions(
     project: str, path: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.ResourcePage]:
@@ -1454,6 +1532,16 @@ def list_resources(
         f"/projects/{part(str(project))}/resources",
         query={"folder": folder, "limit": limit, "cursor": cursor},
     )
+
+
+def list_restrictions(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[types.RestrictionPage]:
+    """List restrictions.
+
+    Worker groups and environments that some projects alone may use.
+    """
+    return Call("GET", "/restrictions", query={"limit": limit, "cursor": cursor})
 
 
 def list_schedules(
@@ -1989,12 +2077,25 @@ def put_group_member(name: str, member: str) -> Call[types.GroupOut]:
     return Call("PUT", f"/groups/{part(str(name))}/members/{part(str(member))}")
 
 
-def put_identity(name: str, body: types.IdentityIn) -> Call[types.AccountOut]:
+def put_identity(
+    name: str,
+    body: types.IdentityIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.AccountOut]:
     """Let a user sign in elsewhere.
 
     Who is ``subject`` for ``issuer`` is this user. A password that was never used goes.
+
+    `If-Match` takes the ETag of the user.
     """
-    return Call("PUT", f"/users/{part(str(name))}/identity", body=body)
+    return Call(
+        "PUT",
+        f"/users/{part(str(name))}/identity",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
 
 
 def put_member(
@@ -2052,6 +2153,48 @@ def put_project(
     return Call(
         "PUT",
         f"/projects/{part(str(project))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def put_resource_grant(
+    project: str,
+    taker: str,
+    body: types.ResourceGrantIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.ResourceGrantOut]:
+    """Share files with another project.
+
+    Replaces what is shared. Tasks of that project name a file as PROJECT:PATH.
+    """
+    return Call(
+        "PUT",
+        f"/projects/{part(str(project))}/resource-grants/{part(str(taker))}",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def put_restriction(
+    what: types.Restricted,
+    name: str,
+    body: types.RestrictionIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.RestrictionOut]:
+    """Keep a worker group or an environment for some projects.
+
+    Replaces the projects that may use it; an empty list: none may.
+
+    What runs goes on. Tasks of other projects that start later than a second from now fail.
+    """
+    return Call(
+        "PUT",
+        f"/restrictions/{part(str(what))}/{part(str(name))}",
         headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
     )
@@ -2306,19 +2449,26 @@ def unarchive_workflow(
 
 
 def upload_resource(
-    project: str, path: str, content: bytes, *, expected_version: int | None = None
+    project: str,
+    path: str,
+    content: bytes,
+    *,
+    expected_version: int | None = None,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
 ) -> Call[types.ResourceOut]:
     """Upload a resource.
 
     The body is the file, byte for byte.
 
-    The same content as that of the newest version makes no new one. Runs that start from now on
-    use it; those that have started go on with what they began with.
+    The same content as that of the newest version makes no new one, whatever the condition. Runs
+    that start from now on use it; those that have started go on with what they began with.
     """
     return Call(
         "PUT",
         f"/projects/{part(str(project))}/resource-contents/{part(str(path))}",
         query={"expected_version": expected_version},
+        headers={"if-match": if_match, "if-none-match": if_none_match},
         content=content,
     )
 

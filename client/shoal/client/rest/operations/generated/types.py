@@ -679,6 +679,7 @@ Permission: TypeAlias = Literal[
     "project.create",
     "history.purge",
     "environment.edit",
+    "restriction.edit",
     "user.manage",
     "audit.read",
     "secrets.rotate",
@@ -875,6 +876,25 @@ class RenderedOut(TypedDict):
 Reprocess: TypeAlias = Literal["none", "failed", "all"]
 
 
+class ResourceGrantIn(TypedDict):
+    """
+    Which files another project may use.
+    """
+
+    paths: list[str]
+
+
+class ResourceGrantOut(TypedDict):
+    """
+    Which files of a project the tasks of another one may use.
+    """
+
+    project: str
+    paths: list[str]
+    created_at: str
+    updated_at: str
+
+
 class ResourceOut(TypedDict):
     """
     A version of a file.
@@ -888,6 +908,32 @@ class ResourceOut(TypedDict):
     created_at: str
     ended_at: str | None
     instance_id: int | None
+
+
+Restricted: TypeAlias = Literal["worker-group", "environment"]
+
+
+Project: TypeAlias = str
+
+
+class RestrictionIn(TypedDict):
+    """
+    Which projects may use a worker group or an environment.
+    """
+
+    projects: list[Project]
+
+
+class RestrictionOut(TypedDict):
+    """
+    A worker group or an environment that some projects alone may use.
+    """
+
+    kind: Restricted
+    name: str
+    projects: list[str]
+    created_at: str
+    updated_at: str
 
 
 Role: TypeAlias = Literal["reader", "runner", "writer", "owner"]
@@ -1616,8 +1662,18 @@ class PurgePage(TypedDict):
     next: NotRequired[str | None]
 
 
+class ResourceGrantPage(TypedDict):
+    items: list[ResourceGrantOut]
+    next: NotRequired[str | None]
+
+
 class ResourcePage(TypedDict):
     items: list[ResourceOut]
+    next: NotRequired[str | None]
+
+
+class RestrictionPage(TypedDict):
+    items: list[RestrictionOut]
     next: NotRequired[str | None]
 
 
