@@ -23,8 +23,9 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.data_sources import StoredPassword
-from tests.integration.master.engine_harness import Harness, utc_now
+from tests.integration.master.engine_harness import Harness
 from tests.support import source_task
+from tests.support.clock import utc_now
 from tests.support.databases import migrated_url
 from tests.support.vault_server import ROOT_TOKEN, VaultServer, serving
 from tests.support.waiting import DEADLINE_S
@@ -32,7 +33,11 @@ from tests.unit.core.driving import spec
 
 NO_CONTEXT: Any = None
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
-SECRETS = {"db": "vault:shoal/default/db#password", "file": "files:default/word", "own": None}
+SECRETS: dict[str, str | None] = {
+    "db": "vault:shoal/default/db#password",
+    "file": "files:default/word",
+    "own": None,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +82,7 @@ class Site:
         self.database, self.vault = database, vault
         self.resolver = Resolver(stores)
 
-    async def put(self, project: str = "default", **references: str | None) -> None:
+    async def put(self, project: str = "default", /, **references: str | None) -> None:
         async with self.database.unit_of_work() as uow:
             await uow.projects.ensure(project, NOW)
             for name, reference in references.items():
