@@ -35,7 +35,7 @@ def test_path_of_a_file_within_a_project(path: str) -> None:
         ("a\nb", "character"),
         ("a\x00b", "character"),
         ("a\u202eb", "character"),
-        ("a:b", "character"),
+        ("a:b:c", "character"),
         ("$x", "character"),
         ("e\u0301", "NFC"),
         ("-rf", "begins with a dash"),
