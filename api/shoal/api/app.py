@@ -51,6 +51,7 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
+from shoal.api.routes.views import grid
 from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
@@ -84,6 +85,7 @@ _ROUTERS = (
     lifecycle.router,
     drafts.router,
     exchange.router,
+    grid.router,
     schedules.router,
     calendars.router,
     concurrency.router,

@@ -94,6 +94,8 @@ EXPECTED = {
     ("post", "/projects/{project}/workflows/{name}/copy"),
     ("post", "/projects/{project}/workflows/{name}/archive"),
     ("post", "/projects/{project}/workflows/{name}/unarchive"),
+    ("get", "/projects/{project}/workflows/{name}/grid"),
+    ("get", "/projects/{project}/workflows/{name}/days"),
     ("get", "/projects/{project}/drafts"),
     ("get", "/projects/{project}/workflows/{name}/draft"),
     ("put", "/projects/{project}/workflows/{name}/draft"),

@@ -1,6 +1,7 @@
 """The queries that run all the time find their rows by index, on a database with a history."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -161,6 +162,18 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
     "instances.task_counts": (
         lambda uow: uow.instance_counts.tasks([5, 6]),
         "uq_task_instance_workflow_instance_id_position_attempt",
+    ),
+    "grid.cells": (
+        lambda uow: uow.grid.cells([5, 6], ["t1"]),
+        "uq_task_instance_workflow_instance_id_position_attempt",
+    ),
+    "grid.newest": (
+        lambda uow: uow.grid.newest(1, NOW, NOW + timedelta(days=1), 10),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "grid.kept_since": (
+        lambda uow: uow.grid.kept_since(1),
+        "ix_workflow_instance_workflow_id_state_created_at_id",
     ),
     "schedules.due": (
         lambda uow: uow.schedules.due(range(4), NOW, 10),

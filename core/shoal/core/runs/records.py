@@ -200,6 +200,7 @@ class Schedule:
     missed: Missed = Missed.LAST
     missed_window: float | None = None  # seconds
     paused_at: datetime | None = None  # by request; it does not fire
+    expected_since: datetime | None = None  # from when on it has had to fire at these times
 
 
 @dataclass(frozen=True)

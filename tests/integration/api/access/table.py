@@ -122,6 +122,8 @@ project.edit     POST   /projects/{project}/workflows/{name}/rename
 project.edit     POST   /projects/{project}/workflows/{name}/copy
 project.edit     POST   /projects/{project}/workflows/{name}/archive
 project.edit     POST   /projects/{project}/workflows/{name}/unarchive
+project.read     GET    /projects/{project}/workflows/{name}/grid
+project.read     GET    /projects/{project}/workflows/{name}/days
 project.edit     GET    /projects/{project}/drafts
 project.edit     GET    /projects/{project}/workflows/{name}/draft
 project.edit     PUT    /projects/{project}/workflows/{name}/draft

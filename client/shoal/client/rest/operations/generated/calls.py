@@ -1059,6 +1059,29 @@ def get_workflow(project: str, name: str) -> Call[types.WorkflowDetail]:
     return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}")
 
 
+def get_workflow_grid(
+    project: str,
+    name: str,
+    *,
+    sort: Literal["-logical_time", "-created_at"] | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.GridOut]:
+    """Show the runs of a workflow with the states of their tasks.
+
+    Runs by tasks: one character for the newest attempt of each task, which `legend` explains.
+
+    `tasks` are those of the newest version and then those that only the runs of this page have, so
+    the place of a column belongs to its page. A page has 200,000 cells at most: of workflows with
+    more than 2,000 tasks it has fewer runs. `next` leads to the runs before.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/grid",
+        query={"sort": sort, "limit": limit, "cursor": cursor},
+    )
+
+
 def import_project(
     project: str, body: types.ImportIn, *, dry_run: bool | None = None
 ) -> Call[types.ImportOut]:
@@ -1673,6 +1696,29 @@ def list_workers(
         "GET",
         "/workers",
         query={"group": group, "paused": paused, "limit": limit, "cursor": cursor},
+    )
+
+
+def list_workflow_days(
+    project: str,
+    name: str,
+    *,
+    first: str | None = None,
+    limit: int | None = None,
+    timezone: str | None = None,
+    cursor: str | None = None,
+) -> Call[types.DayPage]:
+    """List the days of a workflow's calendar.
+
+    Day by day: how the newest run for each logical time went, and how many fires have no run.
+
+    `limit` days from `first` on. One answer looks at 20,000 runs and 10,000 fire times at most;
+    `next` leads to the days that are left of these.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/days",
+        query={"first": first, "limit": limit, "timezone": timezone, "cursor": cursor},
     )
 
 

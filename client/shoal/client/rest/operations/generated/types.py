@@ -210,6 +210,17 @@ class DatabaseOut(TypedDict):
     kind: str
 
 
+class DayOut(TypedDict):
+    """
+    One day of a calendar.
+    """
+
+    date: str
+    states: dict[str, int]
+    missing: int
+    is_more: bool
+
+
 class DefinitionIn(TypedDict):
     """
     A definition that is not published: its text, or its value.
@@ -367,6 +378,16 @@ class GrantOut(TypedDict):
     project: str
     what: Grant
     created_at: str
+
+
+class GridTask(TypedDict):
+    """
+    A column of cells.
+    """
+
+    name: str
+    type: str | None
+    is_current: bool
 
 
 class GroupChange(TypedDict):
@@ -1559,6 +1580,11 @@ class ConcurrencyGroupPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class DayPage(TypedDict):
+    items: list[DayOut]
+    next: NotRequired[str | None]
+
+
 class DraftPage(TypedDict):
     items: list[DraftOut]
     next: NotRequired[str | None]
@@ -1962,6 +1988,33 @@ class FindingOut(TypedDict):
     waits: bool
     instance_id: int | None
     task_instance_id: int | None
+
+
+class GridLegend(TypedDict):
+    """
+    What a character means. They never change; new ones may come.
+    """
+
+    cell: str
+    state: TaskState | None
+    means: str
+
+
+class GridRun(TypedDict):
+    """
+    A run with the states of its tasks.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    run_number: int
+    backfill_id: int | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cells: str
 
 
 class HangingOut(TypedDict):
@@ -2505,6 +2558,19 @@ class DiffOut(TypedDict):
     name: str
     base: int
     version: int
+
+
+class GridOut(TypedDict):
+    """
+    Runs by tasks.
+    """
+
+    project: str
+    workflow: str
+    tasks: list[GridTask]
+    runs: list[GridRun]
+    legend: list[GridLegend]
+    next: str | None
 
 
 class InstanceDetail(TypedDict):
