@@ -51,7 +51,7 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
-from shoal.api.routes.views import grid
+from shoal.api.routes.views import grid, today
 from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
@@ -86,6 +86,7 @@ _ROUTERS = (
     drafts.router,
     exchange.router,
     grid.router,
+    today.router,
     schedules.router,
     calendars.router,
     concurrency.router,

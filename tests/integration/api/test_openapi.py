@@ -141,6 +141,7 @@ EXPECTED = {
     ("get", "/instances/{instance_id}/comparison/{other_instance_id}"),
     ("get", "/instances/{instance_id}/log-search"),
     ("get", "/instance-counts"),
+    ("get", "/today"),
     ("get", "/task-instance-counts"),
     ("get", "/task-instances/{task_instance_id}/rendered"),
     ("get", "/task-instances/{task_instance_id}/log/search"),

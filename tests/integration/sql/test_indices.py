@@ -179,6 +179,10 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.schedules.due(range(4), NOW, 10),
         "ix_schedule_next_fire_at_partition",
     ),
+    "schedules.firing": (
+        lambda uow: uow.schedules.firing(NOW + timedelta(days=1), 10),
+        "ix_schedule_next_fire_at_partition",
+    ),
     "schedules.next_due": (
         lambda uow: uow.schedules.next_due(range(4)),
         "ix_schedule_next_fire_at_partition",

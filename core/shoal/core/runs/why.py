@@ -1,7 +1,7 @@
 """Why a task or an instance is where it is: what each layer says, in the order of the layers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -32,6 +32,35 @@ class Layer(StrEnum):
     QUEUE = "queue"  # its place among what waits for the worker group
     WORKERS = "workers"  # the worker group
     RESULT = "result"  # it has ended
+
+
+class Code(StrEnum):
+    """What is said, for programs: clients may say it in another language.
+
+    A code keeps its meaning and its arguments. ``docs/codes.md`` has them all.
+    """
+
+    RUN_OVERLAP = "run.overlap"
+    RUN_STARTING = "run.starting"
+    RUN_PAUSED = "run.paused"
+    RUN_STOPPING = "run.stopping"
+    RUN_OVERDUE = "run.overdue"
+    TASKS_BLOCKED = "tasks.blocked"
+    TASKS_QUEUED = "tasks.queued"
+    TASKS_DELAYED = "tasks.delayed"
+    FIRE_LATE = "fire.late"
+
+
+Argument = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence, and the code with arguments that it is made of."""
+
+    code: Code
+    text: str
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

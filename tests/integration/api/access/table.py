@@ -158,6 +158,7 @@ run.operate      POST   /backfills/{backfill_id}/{request}
 project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
 project.read     GET    /instance-counts
+project.read     GET    /today
 run.operate      PATCH  /instances/{instance_id}/labels
 project.read     POST   /start-previews
 project.read     GET    /task-instances/{task_instance_id}/rendered
@@ -195,6 +196,7 @@ HOLDS: Mapping[str, frozenset[str]] = {
 }
 # Lists of what all projects have: who asks sees those of its own.
 LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+LISTS += ("/today",)
 # Of them alone are counted, or asked for something, by filters.
 FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")

@@ -283,6 +283,24 @@ class Schedules:
             lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
         )
 
+    async def firing(
+        self,
+        until: datetime,
+        limit: int,
+        project: str | None = None,
+        visible: Visible = None,
+    ) -> _ScheduleList:
+        """Return what fires before ``until`` or should have by now, the next one first."""
+        c = schedule.c
+        query = _schedules().where(c.next_fire_at < until).order_by(c.next_fire_at, c.partition)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
+        )
+
     async def get(self, schedule_id: int) -> Schedule:
         """Return one schedule. Raises NotFound."""
         found = await self._of(schedule.c.id == schedule_id)

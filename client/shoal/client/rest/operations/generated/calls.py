@@ -1024,6 +1024,35 @@ def get_task_instance(task_instance_id: int) -> Call[types.TaskDetail]:
     return Call("GET", f"/task-instances/{part(str(task_instance_id))}")
 
 
+def get_today(
+    *,
+    project: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.TodayOut]:
+    """Show what happens around now.
+
+    Runs that began in the window or are open, by workflow, with what fires until its end.
+
+    Workflows with something late come first, then those whose newest run has failed, then those
+    that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
+    timeout. Between two pages a workflow may move to another place.
+    """
+    return Call(
+        "GET",
+        "/today",
+        query={
+            "project": project,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
+
+
 def get_user(name: str) -> Call[types.AccountOut]:
     """Show a user.
 

@@ -348,6 +348,15 @@ class ExportOut(TypedDict):
     environments: list[str]
 
 
+class FireOut(TypedDict):
+    """
+    A fire time to come.
+    """
+
+    schedule_id: int
+    at: str
+
+
 class FireTimeOut(TypedDict):
     """
     One fire time, or a day that is left out.
@@ -943,6 +952,16 @@ class RotationOut(TypedDict):
     without_key: list[str]
     unreadable: list[str]
     retired: list[str]
+
+
+class SaidOut(TypedDict):
+    """
+    A sentence, and what a program needs to say it in another language.
+    """
+
+    code: str
+    arguments: dict[str, str | int | float | None]
+    text: str
 
 
 class ScheduleOut(TypedDict):
@@ -2120,6 +2139,17 @@ class InstanceTask(TypedDict):
     detail: dict[str, Any]
 
 
+class LateOut(TypedDict):
+    """
+    Something that should have happened by now.
+    """
+
+    said: SaidOut
+    since: str
+    instance_id: int | None
+    schedule_id: int | None
+
+
 class MeOut(TypedDict):
     """
     The caller, and what it may do.
@@ -2353,6 +2383,22 @@ class Timeline(TypedDict):
     critical_path: list[str]
     critical_s: float
     bars: list[Bar]
+
+
+class TodayRun(TypedDict):
+    """
+    A run in a lane.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    reason: str | None
+    logical_time: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    waits_for: SaidOut | None
 
 
 class WhyOut(TypedDict):
@@ -2602,6 +2648,20 @@ class InstanceDetail(TypedDict):
     tasks: list[InstanceTask]
 
 
+class LaneOut(TypedDict):
+    """
+    A workflow around now.
+    """
+
+    project: str
+    workflow: str
+    rank: str
+    runs: list[TodayRun]
+    is_more: bool
+    late: list[LateOut]
+    next_fires: list[FireOut]
+
+
 class TaskChange(TypedDict):
     """
     A task in both runs; null: one has no such task.
@@ -2612,6 +2672,20 @@ class TaskChange(TypedDict):
     other: TaskSide | None
     differs: bool
     slower_s: float | None
+
+
+class TodayOut(TypedDict):
+    """
+    The window, how many workflows stand for what, and a page of them.
+    """
+
+    items: list[LaneOut]
+    next: NotRequired[str | None]
+    since: str
+    until: str
+    now: str
+    ranks: dict[str, int]
+    is_more: bool
 
 
 class WorkflowPlanOut(TypedDict):
