@@ -11,6 +11,7 @@ from shoal.core.definition.model import Overlap
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
+from shoal.sql.repositories.definitions.workflows import WorkflowOrder
 from shoal.sql.schema.types import UtcDateTime
 from tests.integration.sql.given import NOW, definition, published
 
@@ -169,6 +170,15 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
     ),
     "grid.newest": (
         lambda uow: uow.grid.newest(1, NOW, NOW + timedelta(days=1), 10),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "recent.runs": (
+        lambda uow: uow.recent.runs([1, 2], 14),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "recent.next_fires": (lambda uow: uow.recent.next_fires([1]), "ix_schedule_workflow_id"),
+    "workflows.ranked": (
+        lambda uow: uow.workflows.ranked(WorkflowOrder.FAILING, None, 10),
         "ix_workflow_instance_workflow_id_logical_time",
     ),
     "grid.kept_since": (

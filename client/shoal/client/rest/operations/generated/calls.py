@@ -1771,13 +1771,17 @@ def list_workflows(
     search: str | None = None,
     label: Sequence[str] | None = None,
     archived: Literal["false", "true", "any"] | None = None,
+    state: Sequence[types.WorkflowState] | None = None,
+    runs: int | None = None,
     sort: types.WorkflowOrder | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[types.WorkflowPage]:
     """List workflows.
 
-    Workflows, each with its newest version.
+    Workflows, each with its newest version, its last runs if asked for, and its next fire time.
+
+    The last run is that for the latest logical time.
     """
     return Call(
         "GET",
@@ -1787,6 +1791,8 @@ def list_workflows(
             "search": search,
             "label": label,
             "archived": archived,
+            "state": state,
+            "runs": runs,
             "sort": sort,
             "limit": limit,
             "cursor": cursor,

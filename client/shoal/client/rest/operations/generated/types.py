@@ -1336,24 +1336,7 @@ class WorkflowDetail(TypedDict):
     definition: dict[str, Any]
 
 
-WorkflowOrder: TypeAlias = Literal["name", "-updated_at"]
-
-
-class WorkflowOut(TypedDict):
-    """
-    A workflow and its newest version.
-    """
-
-    project: str
-    name: str
-    description: str
-    labels: dict[str, str]
-    version: int
-    digest: str
-    tasks: int
-    created_at: str
-    updated_at: str
-    archived_at: str | None
+WorkflowOrder: TypeAlias = Literal["name", "-updated_at", "-last_run", "next_fire", "failing"]
 
 
 WorkflowState: TypeAlias = Literal[
@@ -1701,11 +1684,6 @@ class WorkerGroupPage(TypedDict):
 
 class WorkerPage(TypedDict):
     items: list[WorkerOut]
-    next: NotRequired[str | None]
-
-
-class WorkflowPage(TypedDict):
-    items: list[WorkflowOut]
     next: NotRequired[str | None]
 
 
@@ -2139,6 +2117,19 @@ class InstanceTask(TypedDict):
     detail: dict[str, Any]
 
 
+class LastRunOut(TypedDict):
+    """
+    A run as lists of workflows show it.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    started_at: str | None
+    finished_at: str | None
+
+
 class LateOut(TypedDict):
     """
     Something that should have happened by now.
@@ -2415,6 +2406,25 @@ class WhyOut(TypedDict):
     findings: list[FindingOut]
 
 
+class WorkflowOut(TypedDict):
+    """
+    A workflow and its newest version; in lists with what it did last and does next.
+    """
+
+    project: str
+    name: str
+    description: str
+    labels: dict[str, str]
+    version: int
+    digest: str
+    tasks: int
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+    next_fire_at: NotRequired[str | None]
+    last_runs: NotRequired[list[LastRunOut] | None]
+
+
 class ParameterSpec(TypedDict):
     """
     One parameter of a workflow. Without a default it must be given at every launch.
@@ -2521,6 +2531,11 @@ class MemberPage(TypedDict):
 
 class TaskPage(TypedDict):
     items: list[TaskOut]
+    next: NotRequired[str | None]
+
+
+class WorkflowPage(TypedDict):
+    items: list[WorkflowOut]
     next: NotRequired[str | None]
 
 
