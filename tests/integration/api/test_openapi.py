@@ -142,6 +142,7 @@ EXPECTED = {
     ("get", "/instances/{instance_id}/log-search"),
     ("get", "/instance-counts"),
     ("get", "/today"),
+    ("get", "/history"),
     ("get", "/task-instance-counts"),
     ("get", "/task-instances/{task_instance_id}/rendered"),
     ("get", "/task-instances/{task_instance_id}/log/search"),

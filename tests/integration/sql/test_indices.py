@@ -176,7 +176,6 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.recent.runs([1, 2], 14),
         "ix_workflow_instance_workflow_id_logical_time",
     ),
-    "recent.next_fires": (lambda uow: uow.recent.next_fires([1]), "ix_schedule_workflow_id"),
     "workflows.ranked": (
         lambda uow: uow.workflows.ranked(WorkflowOrder.FAILING, None, 10),
         "ix_workflow_instance_workflow_id_logical_time",

@@ -82,6 +82,33 @@ class TaskFilter:
     text: str | None = None  # in the task's name or the reason, whatever the case of letters
 
 
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    INSTANCE_STATE = "instance.state"
+    INSTANCE_OVERDUE = "instance.overdue"
+    TASK_STATE = "task.state"
+    TASK_OVERDUE = "task.overdue"
+    TASK_DETAIL = "task.detail"  # something about an attempt but its state
+    BACKFILL_STATE = "backfill.state"
+    WORKFLOW_PUBLISHED = "workflow.published"
+    WORKFLOW_RENAMED = "workflow.renamed"
+    WORKFLOW_ARCHIVED = "workflow.archived"
+    WORKFLOW_UNARCHIVED = "workflow.unarchived"
+    WORKFLOW_DELETED = "workflow.deleted"
+
+
+#: What the history has besides events.
+HistoryKind = StrEnum(  # type: ignore[misc]
+    "HistoryKind",
+    {
+        **{one.name: one.value for one in EventKind},
+        "COMMAND": "command",
+        "PARTITION_TAKEOVER": "partition.takeover",
+    },
+)
+
+
 class SortKey(StrEnum):
     """What a list is in the order of; of equal ones the ids decide."""
 

@@ -159,6 +159,7 @@ project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
 project.read     GET    /instance-counts
 project.read     GET    /today
+project.read     GET    /history
 run.operate      PATCH  /instances/{instance_id}/labels
 project.read     POST   /start-previews
 project.read     GET    /task-instances/{task_instance_id}/rendered
@@ -196,7 +197,7 @@ HOLDS: Mapping[str, frozenset[str]] = {
 }
 # Lists of what all projects have: who asks sees those of its own.
 LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
-LISTS += ("/today",)
+LISTS += ("/today", "/history")
 # Of them alone are counted, or asked for something, by filters.
 FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")

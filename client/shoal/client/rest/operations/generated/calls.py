@@ -1304,6 +1304,42 @@ def list_groups(*, limit: int | None = None, cursor: str | None = None) -> Call[
     return Call("GET", "/groups", query={"limit": limit, "cursor": cursor})
 
 
+def list_history(
+    *,
+    kind: Sequence[types.HistoryKind] | None = None,
+    project: str | None = None,
+    workflow: str | None = None,
+    instance_id: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.HappenedPage]:
+    """List what has happened.
+
+    Events, commands and takeovers, the latest first.
+
+    A page looks through 5,000 of each, so it may be short or empty although more follow: the list
+    is over when `next` is null. Takeovers of all partitions are for who may see the cluster. Events
+    are kept for `keep_events_days`, commands for `keep_commands_days` and as long as their run, of
+    takeovers the newest 10,000.
+    """
+    return Call(
+        "GET",
+        "/history",
+        query={
+            "kind": kind,
+            "project": project,
+            "workflow": workflow,
+            "instance_id": instance_id,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
+
+
 def list_instances(
     *,
     sort: Literal[

@@ -427,6 +427,21 @@ class GroupOut(TypedDict):
     created_at: str
 
 
+class HappenedOut(TypedDict):
+    """
+    An event as the live stream has it, a command, or a takeover of a partition.
+    """
+
+    at: str
+    kind: str
+    id: int
+    project: str | None
+    instance_id: int | None
+    task_instance_id: int | None
+    by: str | None
+    data: dict[str, Any]
+
+
 class Health(TypedDict):
     """
     Whether the cluster can do its work.
@@ -439,6 +454,23 @@ class Health(TypedDict):
     version: str
     master_troubles: NotRequired[list[str]]
     clock_differences: NotRequired[list[ClockDifference]]
+
+
+HistoryKind: TypeAlias = Literal[
+    "instance.state",
+    "instance.overdue",
+    "task.state",
+    "task.overdue",
+    "task.detail",
+    "backfill.state",
+    "workflow.published",
+    "workflow.renamed",
+    "workflow.archived",
+    "workflow.unarchived",
+    "workflow.deleted",
+    "command",
+    "partition.takeover",
+]
 
 
 class HitOut(TypedDict):
@@ -1604,6 +1636,11 @@ class GrantPage(TypedDict):
 
 class GroupPage(TypedDict):
     items: list[GroupOut]
+    next: NotRequired[str | None]
+
+
+class HappenedPage(TypedDict):
+    items: list[HappenedOut]
     next: NotRequired[str | None]
 
 
