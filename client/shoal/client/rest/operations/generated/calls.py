@@ -721,7 +721,13 @@ def export_project(project: str, *, name: Sequence[str] | None = None) -> Call[t
 
 
 def follow_events(
-    *, project: str | None = None, instance_id: int | None = None, last_event_id: str | None = None
+    *,
+    project: str | None = None,
+    instance_id: int | None = None,
+    kind: Sequence[types.EventKind] | None = None,
+    about: Sequence[str] | None = None,
+    coalesce: bool | None = None,
+    last_event_id: str | None = None,
 ) -> StreamCall:
     """Follow what happens.
 
@@ -734,11 +740,18 @@ def follow_events(
     `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
-    and comes back with Last-Event-ID, as browsers do by themselves.
+    and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
+    things (`about`), some kinds of events (`kind`), and leave out what is outdated (`coalesce`).
     """
     return StreamCall(
         "/events",
-        query={"project": project, "instance_id": instance_id},
+        query={
+            "project": project,
+            "instance_id": instance_id,
+            "kind": kind,
+            "about": about,
+            "coalesce": coalesce,
+        },
         all_headers={"last-event-id": last_event_id},
     )
 

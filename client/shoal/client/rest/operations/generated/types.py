@@ -338,6 +338,21 @@ class EnvironmentOut(TypedDict):
     updated_at: str
 
 
+EventKind: TypeAlias = Literal[
+    "instance.state",
+    "instance.overdue",
+    "task.state",
+    "task.overdue",
+    "task.detail",
+    "backfill.state",
+    "workflow.published",
+    "workflow.renamed",
+    "workflow.archived",
+    "workflow.unarchived",
+    "workflow.deleted",
+]
+
+
 class ExportOut(TypedDict):
     """
     Workflows of a project with what they name, by names. No secrets, no runs.
