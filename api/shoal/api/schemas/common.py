@@ -7,6 +7,8 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from shoal.core.runs.why import Code
+
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"
 # No control characters: neither terminals nor lists of one line each can show them.
@@ -72,7 +74,7 @@ class SaidOut(BaseModel):
         }
     )
 
-    code: str = Field(description="What is said. Codes and their arguments keep their meaning.")
+    code: Code = Field(description="What is said. Codes and their arguments keep their meaning.")
     arguments: dict[str, str | int | float | None]
     text: str = Field(description="In English.")
 

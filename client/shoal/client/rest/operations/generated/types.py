@@ -117,6 +117,56 @@ class ClockDifference(TypedDict):
     ahead_s: float
 
 
+Code: TypeAlias = Literal[
+    "child.instance",
+    "child.items",
+    "child.more",
+    "child.starting",
+    "delay.look",
+    "delay.retry",
+    "delay.start",
+    "dependency.looking",
+    "dependency.no_workflow",
+    "dependency.run",
+    "instance.more_tasks",
+    "instance.quarantined",
+    "look.waits",
+    "overlap.admits",
+    "overlap.instance",
+    "overlap.lineup",
+    "partition.owner",
+    "partition.unowned",
+    "partition.works",
+    "queue.arriving",
+    "queue.place",
+    "result.instance",
+    "result.newer_attempt",
+    "result.task",
+    "slots.holder",
+    "slots.no_group",
+    "slots.taken",
+    "task.held",
+    "upstream.more",
+    "upstream.rule",
+    "upstream.task",
+    "upstream.waiting",
+    "workers.none",
+    "workers.paused",
+    "workers.runs",
+    "workers.slots",
+    "workers.starting",
+    "run.overlap",
+    "run.starting",
+    "run.paused",
+    "run.stopping",
+    "run.overdue",
+    "tasks.blocked",
+    "tasks.queued",
+    "tasks.delayed",
+    "fire.late",
+]
+
+
 class CodeIn(TypedDict):
     """
     What a command line has got from the browser.
@@ -1006,7 +1056,7 @@ class SaidOut(TypedDict):
     A sentence, and what a program needs to say it in another language.
     """
 
-    code: str
+    code: Code
     arguments: dict[str, str | int | float | None]
     text: str
 
@@ -2034,6 +2084,8 @@ class FindingOut(TypedDict):
 
     layer: Layer
     text: str
+    code: Code
+    arguments: dict[str, str | int | float | None]
     waits: bool
     instance_id: int | None
     task_instance_id: int | None
