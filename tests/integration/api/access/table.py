@@ -196,7 +196,14 @@ HOLDS: Mapping[str, frozenset[str]] = {
     ),
 }
 # Lists of what all projects have: who asks sees those of its own.
-LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+LISTS: tuple[str, ...] = (
+    "/projects",
+    "/workflows",
+    "/schedules",
+    "/instances",
+    "/task-instances",
+    "/backfills",
+)
 LISTS += ("/today", "/history")
 # Of them alone are counted, or asked for something, by filters.
 FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")

@@ -258,6 +258,7 @@ class DatabaseOut(TypedDict):
     """
 
     kind: str
+    latency_s: NotRequired[float | None]
 
 
 class DayOut(TypedDict):
@@ -1455,6 +1456,7 @@ class ZooKeeperOut(TypedDict):
 
     state: str
     session_timeout_s: float
+    latency_s: NotRequired[float | None]
 
 
 class Problem(TypedDict):
