@@ -21,6 +21,7 @@ import httpx
 from bench.support.cluster import Size, running
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
+from shoal.api.access import authentication
 from shoal.api.access.callers import Caller
 from shoal.api.app import create_app
 from shoal.api.main import open_services
@@ -99,7 +100,7 @@ async def _authorisation(folder: Path, zookeeper: str, requests: int) -> list[st
         token = await _reader(client)
         headers = {"Authorization": f"Bearer {token}"}
         with (
-            mock.patch.object(route, "authenticate", watch.around(route.authenticate)),
+            mock.patch.object(route, "authenticate", watch.around(authentication.authenticate)),
             mock.patch.object(Caller, "require", watch.around(Caller.require)),
         ):
             spent, whole = [], []

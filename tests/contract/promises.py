@@ -35,7 +35,14 @@ def _owner(line: str) -> str:
     return line.split()[0].partition(".")[0]
 
 
+def _codes(description: dict[str, Any]) -> Iterator[str]:
+    """What is said with codes goes on being said with them: clients have words for each."""
+    for value in description["components"]["schemas"].get("Code", {}).get("enum", ()):
+        yield f"Code says {value}"
+
+
 def _lines(description: dict[str, Any]) -> Iterator[str]:
+    yield from _codes(description)
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             yield from _of_operation(description, path, method.upper(), operation)

@@ -53,6 +53,7 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
+from shoal.api.routes.views import grid, history, today
 from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
@@ -88,6 +89,9 @@ _ROUTERS = (
     lifecycle.router,
     drafts.router,
     exchange.router,
+    grid.router,
+    today.router,
+    history.router,
     schedules.router,
     calendars.router,
     concurrency.router,

@@ -32,6 +32,9 @@ from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.sealing import Sealing
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
+from shoal.sql.repositories.overview.grid import Grid
+from shoal.sql.repositories.overview.history import History
+from shoal.sql.repositories.overview.recent import Recent
 from shoal.sql.repositories.runs.admission import Admission
 from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.repositories.runs.dependencies import Dependencies
@@ -108,6 +111,18 @@ class UnitOfWork:
     @cached_property
     def commands(self) -> Commands:
         return Commands(self.connection)
+
+    @cached_property
+    def grid(self) -> Grid:
+        return Grid(self.connection)
+
+    @cached_property
+    def recent(self) -> Recent:
+        return Recent(self.connection, self.instances)
+
+    @cached_property
+    def history(self) -> History:
+        return History(self.connection)
 
     @cached_property
     def labels(self) -> Labels:

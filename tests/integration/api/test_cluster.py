@@ -134,7 +134,9 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
     assert found["backlog"] == {**nothing, "queued": 2, "claimed": 0, "running": 0}
     assert found["queues"] == [{"group": "g", "depth": 2}]
     assert found["zookeeper"]["state"] == "CONNECTED"
-    assert found["database"] == {"kind": "sqlite"}
+    assert found["database"]["kind"] == "sqlite"
+    assert 0 < found["zookeeper"]["latency_s"] < DEADLINE_S
+    assert 0 < found["database"]["latency_s"] < DEADLINE_S
 
 
 async def test_takeovers_are_listed_newest_first(api: Api) -> None:

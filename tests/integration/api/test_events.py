@@ -83,6 +83,57 @@ async def test_filters(live: Api) -> None:
         assert await names(of_instance, 2) == ["b", "c"]
 
 
+async def test_one_stream_is_about_several_things_and_some_kinds(live: Api) -> None:
+    about = "about=instance:7&about=workflow:q/daily&about=project:r"
+    async with (
+        stream(live.client, f"{EVENTS}?{about}") as of_things,
+        stream(live.client, f"{EVENTS}?kind=instance.state&kind=task.state") as of_kinds,
+    ):
+        await add(live.services, "a", instance=7)
+        await add(live.services, "b", instance=8)
+        for project, workflow, name in (("q", "daily", "c"), ("p", "daily", "d"), ("r", "x", "e")):
+            data = {"workflow": workflow, "name": name}
+            async with live.services.database.unit_of_work() as uow:
+                now = datetime.now(UTC)
+                await uow.events.add([NewEvent(now, "workflow.published", project, data)])
+                await uow.commit()
+        await add(live.services, "f", instance=7)
+        assert await names(of_things, 4) == ["a", "c", "e", "f"]
+        assert await names(of_kinds, 3) == ["a", "b", "f"]
+
+
+async def test_what_was_missed_is_coalesced_if_asked_for(live: Api) -> None:
+    await add(live.services, "first", instance=None)
+    for number in range(3):
+        await add(live.services, f"old {number}", instance=7)
+        await add(live.services, f"other {number}", instance=8)
+    async with stream(live.client, f"{EVENTS}?coalesce=true", **{"Last-Event-ID": "1"}) as reader:
+        assert await names(reader, 2) == ["old 2", "other 2"]
+        await add(live.services, "new", instance=7)
+        assert await names(reader, 1) == ["new"]
+
+
+async def test_a_slow_reader_that_coalesces_keeps_the_newest_and_the_order() -> None:
+    def event(number: int, instance: int) -> ChangeEvent:
+        return ChangeEvent(number, datetime.now(UTC), "task.state", "p", instance, 1, {})
+
+    plain = Subscription(lambda _: True, 2)
+    plain.offer([event(1, 1), event(2, 2), event(3, 1)])
+    assert plain.too_slow
+    few = Subscription(lambda _: True, 2, lambda one: one.workflow_instance_id)
+    few.offer([event(1, 1), event(2, 2), event(3, 1), event(4, 2), event(5, 1)])
+    assert not few.too_slow
+    few.end()
+    assert [one.id async for one in few] == [4, 5]
+
+
+async def test_about_what_there_is_not(live: Api) -> None:
+    for wrong in ("about=task:7", "about=instance:x", "about=workflow:daily", "kind=task.lost"):
+        answer = await live.client.get(f"{EVENTS}?{wrong}")
+        field = wrong.partition("=")[0] + "[0]"
+        assert field in fields_of(problem_of(answer, 422, "invalid-request"))
+
+
 async def test_a_client_that_comes_back_misses_nothing(live: Api) -> None:
     async with stream(live.client, EVENTS) as reader:
         await add(live.services, "a")

@@ -10,9 +10,9 @@ from shoal.api.access.auditor import Auditor
 from shoal.api.operations.probing import usable
 from shoal.api.settings import ApiSettings
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredPassword
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
-from shoal.sql.repositories.definitions.data_sources import StoredPassword
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
 from tests.support.vault_server import ROOT_TOKEN, VaultServer, serving
 

@@ -65,6 +65,11 @@ async def test_task_that_waits_names_what_is_before_it(api: Api) -> None:
     assert _texts(why, "upstream")[0] == "upstream task fetch is QUEUED"
     [first, *_] = [f for f in why["findings"] if f["layer"] == "upstream"]
     assert first["task_instance_id"] == _id(run, "fetch")
+    assert first["code"] == "upstream.task"
+    assert first["arguments"] == {"upstream": "fetch", "state": "QUEUED"}
+    of_run = await _why(api, f"/instances/{run.id}")
+    [queue, *_] = [f for f in of_run["findings"] if f["layer"] == "queue"]
+    assert queue["arguments"]["task"] == "fetch"
 
 
 async def test_what_runs_what_failed_and_what_is_paused_say_so(api: Api) -> None:

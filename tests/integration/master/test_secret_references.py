@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources.spec import DataSourceSpec
+from shoal.core.data_sources.stored import StoredPassword
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.making import PayloadMaker, SecretUnreadable
@@ -22,7 +23,6 @@ from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
-from shoal.sql.repositories.definitions.data_sources import StoredPassword
 from tests.integration.master.engine_harness import Harness
 from tests.support import source_task
 from tests.support.clock import utc_now

@@ -1,6 +1,7 @@
 """The queries that run all the time find their rows by index, on a database with a history."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, bindparam, event, text
 
 from shoal.core.definition.model import Overlap
 from shoal.core.runs.overlap import Policy
+from shoal.core.runs.records import WorkflowOrder
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.schema.types import UtcDateTime
@@ -162,8 +164,32 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         lambda uow: uow.instance_counts.tasks([5, 6]),
         "uq_task_instance_workflow_instance_id_position_attempt",
     ),
+    "grid.cells": (
+        lambda uow: uow.grid.cells([5, 6], ["t1"]),
+        "uq_task_instance_workflow_instance_id_position_attempt",
+    ),
+    "grid.newest": (
+        lambda uow: uow.grid.newest(1, NOW, NOW + timedelta(days=1), 10),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "recent.runs": (
+        lambda uow: uow.recent.runs([1, 2], 14),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "workflows.ranked": (
+        lambda uow: uow.workflows.ranked(WorkflowOrder.FAILING, None, 10),
+        "ix_workflow_instance_workflow_id_logical_time",
+    ),
+    "grid.kept_since": (
+        lambda uow: uow.grid.kept_since(1),
+        "ix_workflow_instance_workflow_id_state_created_at_id",
+    ),
     "schedules.due": (
         lambda uow: uow.schedules.due(range(4), NOW, 10),
+        "ix_schedule_next_fire_at_partition",
+    ),
+    "schedules.firing": (
+        lambda uow: uow.schedules.firing(NOW + timedelta(days=1), 10),
         "ix_schedule_next_fire_at_partition",
     ),
     "schedules.next_due": (

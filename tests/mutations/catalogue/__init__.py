@@ -43,6 +43,7 @@ from tests.mutations.catalogue import (
     sql_tasks,
     ssh,
     text,
+    views,
     worker,
     worker_groups,
 )
@@ -70,6 +71,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *slots.MUTATIONS,
     *keys.MUTATIONS,
     *text.MUTATIONS,
+    *views.MUTATIONS,
     *retention.MUTATIONS,
     *worker.MUTATIONS,
     *worker_groups.MUTATIONS,

@@ -37,6 +37,7 @@ def _blind(name: str, module: str, change: tuple[str, str], path: str) -> Mutati
 
 _SEEN = ("limit, caller.visible)", "limit, None)")
 _VISIBLE = ("visible=caller.visible", "visible=None")
+_VISIBLE_FILTER = ('"visible": caller.visible', '"visible": None')
 
 MUTATIONS: tuple[Mutation, ...] = (
     _lost(
@@ -154,7 +155,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BACKFILL,
     ),
     _blind("projects", "projects", _VISIBLE, "/projects"),
-    _blind("workflows", "workflows/published", _VISIBLE, "/workflows"),
+    _blind("workflows", "workflows/published", _VISIBLE_FILTER, "/workflows"),
     _blind("schedules", "schedules", _VISIBLE, "/schedules"),
     _blind("instances", "runs/instances", _SEEN, "/instances"),
     _blind("task instances", "runs/tasks", _SEEN, "/task-instances"),

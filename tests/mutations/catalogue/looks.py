@@ -61,7 +61,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "a worker that says never is believed",
         Promise.PROGRESS,
-        "core/shoal/core/runs/looks.py",
+        "core/shoal/core/timing/looks.py",
         ("return min(max(again_s, SHORTEST_S), LONGEST_S)", "return again_s"),
         (f"{_OF_DECIDE}::test_what_a_worker_says_is_kept_within_bounds",),
     ),

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from shoal.core.decide import MAX_LOSSES
-from shoal.core.runs import looks
 from shoal.core.runs.events import (
     ForceRequested,
     KillRequested,
@@ -16,6 +15,7 @@ from shoal.core.runs.events import (
 )
 from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal
+from shoal.core.timing import looks
 from tests.unit.core.driving import START, Driver, spec
 
 AGAIN = TaskSignal.RESCHEDULE

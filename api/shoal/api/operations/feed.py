@@ -5,8 +5,9 @@ slowly is disconnected and comes back with the id of the last event it saw.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from contextlib import asynccontextmanager
+from operator import attrgetter
 
 import structlog
 
@@ -23,11 +24,20 @@ PAUSE_AFTER_ERROR_S = 1.0  # listeners keep their position meanwhile
 
 
 class Subscription:
-    """The events of one listener from ``position`` on, in order of their ids, each once."""
+    """The events of one listener from ``position`` on, in order of their ids, each once.
 
-    def __init__(self, wants: Callable[[ChangeEvent], bool], size: int) -> None:
-        self._wants = wants
-        self._queue: asyncio.Queue[ChangeEvent | None] = asyncio.Queue(size)
+    ``key``: of unread events with the same key only the newest is kept, in its own place.
+    """
+
+    def __init__(
+        self,
+        wants: Callable[[ChangeEvent], bool],
+        size: int,
+        key: Callable[[ChangeEvent], Hashable] = attrgetter("id"),
+    ) -> None:
+        self._wants, self._size, self._key = wants, size, key
+        self._unread: dict[Hashable, ChangeEvent] = {}
+        self._awake = asyncio.Event()
         self.position = 0  # events up to this id are not delivered here: read them yourself
         self.too_slow = False  # events were lost: the listener has to come back
         self._ended = False
@@ -37,23 +47,28 @@ class Subscription:
         for event in events:
             if self.too_slow or not self._wants(event):
                 continue
-            try:
-                self._queue.put_nowait(event)
-            except asyncio.QueueFull:
+            key = self._key(event)
+            self._unread.pop(key, None)
+            if len(self._unread) < self._size:
+                self._unread[key] = event
+            else:
                 self.too_slow = True
+            self._awake.set()
 
     def end(self) -> None:
         """Let the listener finish what it has, and nothing more."""
         self._ended = True
-        with suppress(asyncio.QueueFull):  # then the listener has something to wake up for
-            self._queue.put_nowait(None)
+        self._awake.set()
 
     async def __aiter__(self) -> AsyncIterator[ChangeEvent]:
         """Yield events until too many are unread or the feed has ended."""
-        while not (self._queue.empty() and (self.too_slow or self._ended)):
-            event = await self._queue.get()
-            if event is not None:
-                yield event
+        while True:
+            while self._unread:
+                yield self._unread.pop(next(iter(self._unread)))
+            if self.too_slow or self._ended:
+                return
+            self._awake.clear()
+            await self._awake.wait()
 
 
 class Feed:
@@ -74,9 +89,16 @@ class Feed:
         return len(self._subscriptions)
 
     @asynccontextmanager
-    async def subscribe(self, wants: Callable[[ChangeEvent], bool]) -> AsyncIterator[Subscription]:
-        """Listen for the length of the block. Raises DatabaseUnavailable."""
-        subscription = Subscription(wants, self._unread_events)
+    async def subscribe(
+        self,
+        wants: Callable[[ChangeEvent], bool],
+        key: Callable[[ChangeEvent], Hashable] = attrgetter("id"),
+    ) -> AsyncIterator[Subscription]:
+        """Listen for the length of the block; ``key`` as in Subscription.
+
+        Raises DatabaseUnavailable.
+        """
+        subscription = Subscription(wants, self._unread_events, key)
         async with self._starting:
             tail = await self._running_tail()
             # Nothing awaits from here to the end: the position and the set belong together.

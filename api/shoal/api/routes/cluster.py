@@ -1,8 +1,9 @@
 """The cluster: members, partitions, queues; installed task types."""
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -50,6 +51,9 @@ log = structlog.get_logger()
 @needs(Permission.CLUSTER_READ)
 async def get_cluster(shoal: Shoal) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
+    # Alone, before all that is asked at once: it is to be their time, not that of the crowd.
+    zookeeper_s = await _latency_s(shoal.queue.groups())
+    database_s = await _latency_s(shoal.database.ping())
     owners, queues, group, work, damaged = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
         queues_of(shoal),
@@ -75,14 +79,27 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
         set_aside=[SetAsideOut(**vars(one)) for one in work.set_aside] if work else [],
         queues=queues,
         zookeeper=ZooKeeperOut(
-            state=shoal.session.state.value, session_timeout_s=shoal.session.timeout_s
+            state=shoal.session.state.value,
+            session_timeout_s=shoal.session.timeout_s,
+            latency_s=zookeeper_s,
         ),
-        database=DatabaseOut(kind=shoal.database.kind),
+        database=DatabaseOut(kind=shoal.database.kind, latency_s=database_s),
         damaged_znodes=[
             DamagedZnodeOut(path=each.path, reason=each.reason, size=each.size, at=each.at)
             for each in damaged
         ],
     )
+
+
+async def _latency_s(question: Awaitable[object]) -> float | None:
+    """Return how long an answer takes; None: it does not come."""
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            await question
+    except (ShoalError, TimeoutError):
+        return None
+    return time.monotonic() - begun
 
 
 async def group_of(shoal: Services) -> GroupMetadata:

@@ -1,13 +1,15 @@
 """The live event stream."""
 
 import json
-from collections.abc import AsyncGenerator, Set
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator, Set
 from contextlib import aclosing
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
+from pydantic import StringConstraints
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
@@ -17,11 +19,19 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.route import strict_router
 from shoal.api.web.sse import EventStream, comment, encode
 from shoal.core.access.permissions import Permission
+from shoal.core.runs.filters import EventKind
 from shoal.core.runs.records import ChangeEvent
 
 router = strict_router("events")
 
 REPLAY_AT_ONCE = 500  # events read with one query
+MOST_ABOUT = 100  # things that one stream is about
+About = Annotated[
+    str,
+    StringConstraints(
+        max_length=220, pattern=r"^(project:[^/]+|workflow:[^/]+/[^/]+|instance:[1-9][0-9]{0,18})$"
+    ),
+]
 SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a project
 
 
@@ -52,6 +62,26 @@ async def follow_events(
     instance_id: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="Only those of this instance.")
     ] = None,
+    kind: Annotated[
+        list[EventKind] | None,
+        Query(description="Only of one of these; repeatable.", examples=[["instance.state"]]),
+    ] = None,
+    about: Annotated[
+        list[About] | None,
+        Query(
+            max_length=MOST_ABOUT,
+            description="Only of one of these things: `project:NAME`, `workflow:PROJECT/NAME`, "
+            "`instance:ID`; repeatable.",
+            examples=[["instance:17", "workflow:flights/daily"]],
+        ),
+    ] = None,
+    coalesce: Annotated[
+        bool,
+        Query(
+            description="Of what a reader has not kept up with, only the newest event of each kind "
+            "about an attempt or an instance: less to read, and nothing of the present state lost."
+        ),
+    ] = False,
     last_event_id: Annotated[
         str | None, Header(description="Resume behind this event.", examples=["204"])
     ] = None,
@@ -65,11 +95,13 @@ async def follow_events(
     `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
-    and comes back with Last-Event-ID, as browsers do by themselves.
+    and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
+    things (`about`), some kinds of events (`kind`), and leave out what is outdated (`coalesce`).
     """
     after = None if last_event_id is None else _event_id(last_event_id)
-    wants = _Wants(project, instance_id, await _visible_names(shoal, caller))
-    stream = _events(shoal, wants, after)
+    visible = await _visible_names(shoal, caller)
+    wants = _Wants(project, instance_id, visible, frozenset(kind or ()), frozenset(about or ()))
+    stream = _events(shoal, wants, after, _subject if coalesce else attrgetter("id"))
     await anext(stream)  # subscribed: nothing that happens from now on is missed
     rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
     return EventStream(stream, shoal.stopping, shoal.settings.heartbeat_s, rights)
@@ -96,24 +128,46 @@ class _Wants:
     project: str | None
     instance_id: int | None
     visible: Set[str] | None
+    kinds: Set[str] = frozenset()  # empty: all
+    about: Set[str] = frozenset()  # empty: anything
 
     def __call__(self, event: ChangeEvent) -> bool:
         return (
             (self.project is None or event.project == self.project)
             and (self.instance_id is None or event.workflow_instance_id == self.instance_id)
             and (self.visible is None or event.project in self.visible)
+            and (not self.kinds or event.kind in self.kinds)
+            and (not self.about or not self.about.isdisjoint(_things(event)))
         )
 
 
-async def _events(shoal: Services, wants: _Wants, after: int | None) -> AsyncGenerator[bytes, None]:
+def _things(event: ChangeEvent) -> Iterator[str]:
+    """Yield what ``about`` may call the things of an event."""
+    yield f"project:{event.project}"
+    if "workflow" in event.data:
+        yield f"workflow:{event.project}/{event.data['workflow']}"
+    if event.workflow_instance_id is not None:
+        yield f"instance:{event.workflow_instance_id}"
+
+
+def _subject(event: ChangeEvent) -> Hashable:
+    """Return what a newer event has to have in common to make this one outdated."""
+    if event.workflow_instance_id is None:
+        return event.id
+    return event.kind, event.workflow_instance_id, event.task_instance_id
+
+
+async def _events(
+    shoal: Services, wants: _Wants, after: int | None, key: Callable[[ChangeEvent], Hashable]
+) -> AsyncGenerator[bytes, None]:
     """Yield nothing once, when subscribed; then what was missed, then what happens."""
-    async with shoal.feed.subscribe(wants) as subscription:
+    async with shoal.feed.subscribe(wants, key) as subscription:
         yield b""
         if after is not None:
             if (start := await _history_gone(shoal, after, subscription.position)) is not None:
                 yield _encoded(_reset(shoal, start))
                 after = start
-            async with aclosing(_missed(shoal, wants, after, subscription.position)) as missed:
+            async with aclosing(_missed(shoal, wants, after, subscription.position, key)) as missed:
                 async for event in missed:
                     yield _encoded(event)
         async for event in subscription:
@@ -141,7 +195,11 @@ def _reset(shoal: Services, start: int) -> ChangeEvent:
 
 
 async def _missed(
-    shoal: Services, wants: _Wants, after: int, until: int
+    shoal: Services,
+    wants: _Wants,
+    after: int,
+    until: int,
+    key: Callable[[ChangeEvent], Hashable],
 ) -> AsyncGenerator[ChangeEvent, None]:
     """Yield the events behind ``after`` up to ``until``, some at a time.
 
@@ -154,8 +212,9 @@ async def _missed(
         end = min(after + part, until)
         async with shoal.database.unit_of_work(read_only=True) as uow:
             some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, end)
+        newest = {key(event): event.id for event in some}
         for event in some:
-            if wants(event):
+            if newest[key(event)] == event.id and wants(event):
                 yield event
         after = some[-1].id if len(some) == REPLAY_AT_ONCE else end
 

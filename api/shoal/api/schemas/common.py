@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+
+from shoal.core.runs.why import Code
 
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"
@@ -59,3 +61,24 @@ class Strict(BaseModel):
     """Base of request bodies: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class SaidOut(BaseModel):
+    """A sentence, and what a program needs to say it in another language."""
+
+    model_config = example(
+        {
+            "code": "tasks.queued",
+            "arguments": {"tasks": 3},
+            "text": "tasks that wait for a worker: 3",
+        }
+    )
+
+    code: Code = Field(description="What is said. Codes and their arguments keep their meaning.")
+    arguments: dict[str, str | int | float | None]
+    text: str = Field(description="In English.")
+
+    @classmethod
+    def of(cls, said: Any) -> Self | None:
+        """Return what is shown of it; None: nothing is said."""
+        return None if said is None else cls.model_validate(said)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shoal.api.operations.authoring.diff import Op
 from shoal.api.schemas.common import TIME, Strict, example
+from shoal.core.runs.states import WorkflowState
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
@@ -66,10 +67,8 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-class WorkflowOut(BaseModel):
-    """A workflow and its newest version."""
-
-    model_config = example(_WORKFLOW)
+class _Workflow(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
 
     project: str
     name: str
@@ -83,7 +82,44 @@ class WorkflowOut(BaseModel):
     archived_at: datetime | None = Field(description="Since when nothing starts; null: it is used.")
 
 
-class WorkflowDetail(WorkflowOut):
+_LAST_RUN = {
+    "id": 17,
+    "version": 4,
+    "state": "SUCCEEDED",
+    "logical_time": TIME,
+    "started_at": TIME,
+    "finished_at": TIME,
+}
+
+
+class LastRunOut(BaseModel):
+    """A run as lists of workflows show it."""
+
+    model_config = example(_LAST_RUN)
+
+    id: int
+    version: int
+    state: WorkflowState
+    logical_time: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class WorkflowOut(_Workflow):
+    """A workflow and its newest version; in lists with what it did last and does next."""
+
+    model_config = example({**_WORKFLOW, "next_fire_at": TIME, "last_runs": [_LAST_RUN]})
+
+    next_fire_at: datetime | None = Field(
+        default=None, description="In lists; null there: no schedule of it fires."
+    )
+    last_runs: list[LastRunOut] | None = Field(
+        default=None,
+        description="In lists: as many as `runs` says, the latest logical time first.",
+    )
+
+
+class WorkflowDetail(_Workflow):
     """A workflow with its newest definition."""
 
     model_config = example({**_WORKFLOW, "definition": DEFINITION})

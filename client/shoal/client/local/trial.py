@@ -27,11 +27,11 @@ from shoal.core.definition.parameters import RESERVED_PATTERN, launch
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import escape
-from shoal.core.runs import looks
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
+from shoal.core.timing import looks
 from shoal.master.dispatch.environments import wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
 from shoal.master.dispatch.publications import publications

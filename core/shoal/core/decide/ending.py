@@ -9,11 +9,11 @@ from shoal.core.decide.children import Children
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
-from shoal.core.runs import looks
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
+from shoal.core.timing import looks
 from shoal.core.timing.durations import format_duration
 
 # A task that takes its worker down with it must not do so for ever.

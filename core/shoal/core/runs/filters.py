@@ -4,7 +4,7 @@ None, or nothing in a set, means that any will do. What is given is combined wit
 values of one field with *or*, but labels, all of which a run has to have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -80,6 +80,48 @@ class TaskFilter:
     finished: Between = ANY_TIME
     lasting: Lasting = ANY_DURATION
     text: str | None = None  # in the task's name or the reason, whatever the case of letters
+
+
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    INSTANCE_STATE = "instance.state"
+    INSTANCE_OVERDUE = "instance.overdue"
+    TASK_STATE = "task.state"
+    TASK_OVERDUE = "task.overdue"
+    TASK_DETAIL = "task.detail"  # something about an attempt but its state
+    BACKFILL_STATE = "backfill.state"
+    WORKFLOW_PUBLISHED = "workflow.published"
+    WORKFLOW_RENAMED = "workflow.renamed"
+    WORKFLOW_ARCHIVED = "workflow.archived"
+    WORKFLOW_UNARCHIVED = "workflow.unarchived"
+    WORKFLOW_DELETED = "workflow.deleted"
+
+
+#: What the history has besides events.
+HistoryKind = StrEnum(  # type: ignore[misc]
+    "HistoryKind",
+    {
+        **{one.name: one.value for one in EventKind},
+        "COMMAND": "command",
+        "PARTITION_TAKEOVER": "partition.takeover",
+    },
+)
+
+
+@dataclass(frozen=True)
+class HistoryFilter:
+    """What of the history is looked for. No ``kinds``: all. ``partition``: that of the instance.
+
+    ``with_takeovers``: of all partitions, where no instance is named.
+    """
+
+    kinds: Set[str] = frozenset()
+    project: str | None = None
+    workflow: str | None = None
+    instance_id: int | None = None
+    at: Between = ANY_TIME
+    with_takeovers: bool = False
 
 
 class SortKey(StrEnum):

@@ -205,6 +205,7 @@ class Schedule:
     missed: Missed = Missed.LAST
     missed_window: float | None = None  # seconds
     paused_at: datetime | None = None  # by request; it does not fire
+    expected_since: datetime | None = None  # from when on it has had to fire at these times
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,15 @@ class WorkflowOrder(StrEnum):
 
     NAME = "name"  # by project and name
     CHANGED = "-updated_at"  # the one that was changed last first
+    # What no index has the order of: see ``MOST_RANKED``.
+    LAST_RUN = "-last_run"  # the latest logical time of a run first
+    NEXT_FIRE = "next_fire"  # the one that fires next first
+    FAILING = "failing"  # those whose last run has failed first
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether all that the filters leave has to be read to find the first."""
+        return self not in (WorkflowOrder.NAME, WorkflowOrder.CHANGED)
 
 
 Place = tuple[str, str] | tuple[datetime, int]

@@ -1,7 +1,7 @@
 """Why a task or an instance is where it is: what each layer says, in the order of the layers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -34,6 +34,72 @@ class Layer(StrEnum):
     RESULT = "result"  # it has ended
 
 
+class Code(StrEnum):
+    """What is said, for programs: clients may say it in another language.
+
+    A code keeps its meaning and its arguments. ``docs/codes.md`` has them all.
+    """
+
+    CHILD_INSTANCE = "child.instance"
+    CHILD_ITEMS = "child.items"
+    CHILD_MORE = "child.more"
+    CHILD_STARTING = "child.starting"
+    DELAY_LOOK = "delay.look"
+    DELAY_RETRY = "delay.retry"
+    DELAY_START = "delay.start"
+    DEPENDENCY_LOOKING = "dependency.looking"
+    DEPENDENCY_NO_WORKFLOW = "dependency.no_workflow"
+    DEPENDENCY_RUN = "dependency.run"
+    INSTANCE_MORE_TASKS = "instance.more_tasks"
+    INSTANCE_QUARANTINED = "instance.quarantined"
+    LOOK_WAITS = "look.waits"
+    OVERLAP_ADMITS = "overlap.admits"
+    OVERLAP_INSTANCE = "overlap.instance"
+    OVERLAP_LINEUP = "overlap.lineup"
+    PARTITION_OWNER = "partition.owner"
+    PARTITION_UNOWNED = "partition.unowned"
+    PARTITION_WORKS = "partition.works"
+    QUEUE_ARRIVING = "queue.arriving"
+    QUEUE_PLACE = "queue.place"
+    RESULT_INSTANCE = "result.instance"
+    RESULT_NEWER_ATTEMPT = "result.newer_attempt"
+    RESULT_TASK = "result.task"
+    SLOTS_HOLDER = "slots.holder"
+    SLOTS_NO_GROUP = "slots.no_group"
+    SLOTS_TAKEN = "slots.taken"
+    TASK_HELD = "task.held"
+    UPSTREAM_MORE = "upstream.more"
+    UPSTREAM_RULE = "upstream.rule"
+    UPSTREAM_TASK = "upstream.task"
+    UPSTREAM_WAITING = "upstream.waiting"
+    WORKERS_NONE = "workers.none"
+    WORKERS_PAUSED = "workers.paused"
+    WORKERS_RUNS = "workers.runs"
+    WORKERS_SLOTS = "workers.slots"
+    WORKERS_STARTING = "workers.starting"
+    RUN_OVERLAP = "run.overlap"
+    RUN_STARTING = "run.starting"
+    RUN_PAUSED = "run.paused"
+    RUN_STOPPING = "run.stopping"
+    RUN_OVERDUE = "run.overdue"
+    TASKS_BLOCKED = "tasks.blocked"
+    TASKS_QUEUED = "tasks.queued"
+    TASKS_DELAYED = "tasks.delayed"
+    FIRE_LATE = "fire.late"
+
+
+Argument = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence, and the code with arguments that it is made of."""
+
+    code: Code
+    text: str
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one layer says. ``waits``: this is something that it waits for now."""
@@ -43,6 +109,8 @@ class Finding:
     waits: bool = True
     instance_id: int | None = None  # another instance that the text speaks of
     task_instance_id: int | None = None  # another attempt that the text speaks of
+    code: Code = field(kw_only=True)  # what the text says, for programs
+    arguments: Mapping[str, Argument] = field(default_factory=dict, kw_only=True)
 
 
 def of_quarantine(aside: QuarantinedItem) -> Finding:
@@ -51,7 +119,12 @@ def of_quarantine(aside: QuarantinedItem) -> Finding:
         f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "
         f"{aside.since.isoformat()}); `shoal recover {aside.item}` tries again"
     )
-    return Finding(Layer.PARTITION, text)
+    arguments: dict[str, Argument] = {
+        "reason": aside.reason,
+        "tries": aside.tries,
+        "since": aside.since.isoformat(),
+    }
+    return Finding(Layer.PARTITION, text, code=Code.INSTANCE_QUARANTINED, arguments=arguments)
 
 
 def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Iterator[Finding]:
@@ -63,13 +136,27 @@ def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Ite
     for name in open_[:_MOST_NAMES]:
         attempt = tasks[name]
         text = f"upstream task {name} is {attempt.state}"
-        yield Finding(Layer.UPSTREAM, text, task_instance_id=attempt.id)
+        yield Finding(
+            Layer.UPSTREAM,
+            text,
+            task_instance_id=attempt.id,
+            code=Code.UPSTREAM_TASK,
+            arguments={"upstream": name, "state": attempt.state.value},
+        )
     if len(open_) > _MOST_NAMES:
-        yield Finding(Layer.UPSTREAM, f"… and {len(open_) - _MOST_NAMES} more upstream tasks")
+        more = len(open_) - _MOST_NAMES
+        text = f"… and {more} more upstream tasks"
+        yield Finding(Layer.UPSTREAM, text, code=Code.UPSTREAM_MORE, arguments={"tasks": more})
     yield Finding(
         Layer.UPSTREAM,
         f"run_when is {rule}: {len(open_)} of {len(plan.upstream[task])} upstream tasks are open",
         waits=False,
+        code=Code.UPSTREAM_RULE,
+        arguments={
+            "rule": rule.value,
+            "open": len(open_),
+            "tasks": len(plan.upstream[task]),
+        },
     )
 
 
@@ -79,12 +166,16 @@ def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[Finding]:
         return
     left_s = (attempt.due_at - now).total_seconds()
     when = f"in {format_duration(round(left_s, 1))}" if left_s > 0 else "and is due"
+    code = Code.DELAY_LOOK
     if attempt.looks:
         text = f"its next look is at {attempt.due_at.isoformat()} ({when})"
     else:
-        what = "its start delay" if attempt.state is _T.DELAYED else "its retry delay"
+        is_start = attempt.state is _T.DELAYED
+        what = "its start delay" if is_start else "its retry delay"
+        code = Code.DELAY_START if is_start else Code.DELAY_RETRY
         text = f"waits for {what}, which ends at {attempt.due_at.isoformat()} ({when})"
-    yield Finding(Layer.DELAY, text)
+    arguments: dict[str, Argument] = {"at": attempt.due_at.isoformat()}
+    yield Finding(Layer.DELAY, text, code=code, arguments=arguments)
 
 
 def of_looks(attempt: TaskInstance) -> Iterator[Finding]:
@@ -94,7 +185,16 @@ def of_looks(attempt: TaskInstance) -> Iterator[Finding]:
     since = f" since {attempt.waiting_since.isoformat()}" if attempt.waiting_since else ""
     times = "once" if attempt.looks == 1 else f"{attempt.looks:,} times"
     answer = f"; the last answer: {attempt.reason}" if attempt.reason else ""
-    yield Finding(Layer.LOOK, f"it waits{since} and has looked {times}{answer}")
+    yield Finding(
+        Layer.LOOK,
+        f"it waits{since} and has looked {times}{answer}",
+        code=Code.LOOK_WAITS,
+        arguments={
+            "since": attempt.waiting_since.isoformat() if attempt.waiting_since else None,
+            "looks": attempt.looks,
+            "answer": attempt.reason,
+        },
+    )
 
 
 def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
@@ -104,16 +204,31 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
     done = sum(child["state"] == "SUCCEEDED" for child in children.values())
     if len(items) > 1:
         text = f"{done} of {len(items)} items have succeeded, {len(children)} were started"
-        yield Finding(Layer.CHILD, text, waits=False)
+        yield Finding(
+            Layer.CHILD,
+            text,
+            waits=False,
+            code=Code.CHILD_ITEMS,
+            arguments={"succeeded": done, "items": len(items), "started": len(children)},
+        )
     going = [c for c in children.values() if c["state"] not in ("SUCCEEDED", "FAILED", "REFUSED")]
     for child in going[:_MOST_NAMES]:
         instance_id = child.get("instance")
-        text = "an instance is being started"
-        if instance_id is not None:
-            text = f"instance {instance_id} is {child['state']}"
-        yield Finding(Layer.CHILD, text, instance_id=instance_id)
+        if instance_id is None:
+            text = "an instance is being started"
+            yield Finding(Layer.CHILD, text, code=Code.CHILD_STARTING)
+            continue
+        yield Finding(
+            Layer.CHILD,
+            f"instance {instance_id} is {child['state']}",
+            instance_id=instance_id,
+            code=Code.CHILD_INSTANCE,
+            arguments={"instance": instance_id, "state": child["state"]},
+        )
     if len(going) > _MOST_NAMES:
-        yield Finding(Layer.CHILD, f"… and {len(going) - _MOST_NAMES} more instances")
+        more = len(going) - _MOST_NAMES
+        text = f"… and {more} more instances"
+        yield Finding(Layer.CHILD, text, code=Code.CHILD_MORE, arguments={"instances": more})
 
 
 def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
@@ -122,7 +237,12 @@ def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
         name = f"{item['project']}/{item['workflow']}"
         what = f"task {item['task']} of {name}" if item["task"] else name
         if not item["exists"]:
-            yield Finding(Layer.DEPENDENCY, f"there is no workflow {name}")
+            yield Finding(
+                Layer.DEPENDENCY,
+                f"there is no workflow {name}",
+                code=Code.DEPENDENCY_NO_WORKFLOW,
+                arguments={"project": item["project"], "workflow": item["workflow"]},
+            )
             continue
         for interval in item["intervals"]:
             runs = interval["runs"]
@@ -132,6 +252,16 @@ def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
                 f"{what} from {interval['from']} ({item['date']}): {best}",
                 waits=interval["verdict"] != "SUCCESS",
                 instance_id=runs[0]["instance"] if runs else None,
+                code=Code.DEPENDENCY_RUN,
+                arguments={
+                    "project": item["project"],
+                    "workflow": item["workflow"],
+                    "upstream": item["task"],
+                    "from": interval["from"],
+                    "date": item["date"],
+                    "instance": runs[0]["instance"] if runs else None,
+                    "state": runs[0]["state"] if runs else None,
+                },
             )
 
 
@@ -139,16 +269,27 @@ def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) ->
     """What the workers of a group do: (worker, slots, running, why it takes nothing) each."""
     if not slots:
         text = f"no worker of group {group!r} is there; start one: shoal worker --group {group}"
-        yield Finding(Layer.WORKERS, text)
+        yield Finding(Layer.WORKERS, text, code=Code.WORKERS_NONE, arguments={"group": group})
         return
     free = sum(max(0, s - r) for _, s, r, paused in slots if paused is None)
     for worker, _, _, paused in slots:
         if paused is not None:
-            yield Finding(Layer.WORKERS, f"worker {worker} takes nothing: {paused}")
+            yield Finding(
+                Layer.WORKERS,
+                f"worker {worker} takes nothing: {paused}",
+                code=Code.WORKERS_PAUSED,
+                arguments={"worker": worker, "reason": paused},
+            )
     text = f"{len(slots)} workers in group {group!r} have {free} free slots"
     if len(slots) == 1:
         text = f"the one worker in group {group!r} has {free} free slots"
-    yield Finding(Layer.WORKERS, text, waits=free == 0)
+    yield Finding(
+        Layer.WORKERS,
+        text,
+        waits=free == 0,
+        code=Code.WORKERS_SLOTS,
+        arguments={"group": group, "workers": len(slots), "free": free},
+    )
 
 
 def of_result(attempt: TaskInstance) -> Finding:
@@ -165,4 +306,14 @@ def of_result(attempt: TaskInstance) -> Finding:
         text += f" ({causes[attempt.skip_cause]})"
     if attempt.reason:
         text += f": {attempt.reason}"
-    return Finding(Layer.RESULT, text, waits=False)
+    return Finding(
+        Layer.RESULT,
+        text,
+        waits=False,
+        code=Code.RESULT_TASK,
+        arguments={
+            "state": attempt.state.value,
+            "cause": attempt.skip_cause.value if attempt.skip_cause else None,
+            "reason": attempt.reason,
+        },
+    )

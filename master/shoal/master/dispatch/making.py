@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from shoal.core.errors import ShoalError
 from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels
 from shoal.master.dispatch.environments import environment_of, wanted_environment

@@ -84,6 +84,16 @@ Index(
     postgresql_where=IS_PENDING_REQUEST,
 )
 
+# What has been asked of an instance, for its history.
+IS_OF_INSTANCE = command.c.instance_id.is_not(None)
+Index(
+    "ix_command_of_instance",
+    command.c.instance_id,
+    command.c.id,
+    sqlite_where=IS_OF_INSTANCE,
+    postgresql_where=IS_OF_INSTANCE,
+)
+
 # What lets an instance go on: from then on its tasks use the resources of that moment.
 IS_RESTART = command.c.type.in_(
     literals(frozenset({CommandType.RESUME, CommandType.RECOVER, CommandType.RERUN_TASKS}))

@@ -154,6 +154,7 @@ draft = Table(
 
 # ``next_fire_at`` is NULL while disabled, paused or archived, so one index serves everything that
 # is due. ``paused_at``: by request, beside the definition; publishing leaves it as it is.
+# ``expected_since``: from when on it has had to fire at the times that it has now.
 schedule = Table(
     "schedule",
     metadata,
@@ -175,6 +176,7 @@ schedule = Table(
     Column("missed_window", Float),  # seconds
     Column("next_fire_at", UtcDateTime),
     Column("paused_at", UtcDateTime),
+    Column("expected_since", UtcDateTime),
     sqlite_autoincrement=True,
 )
 Index(None, schedule.c.next_fire_at, schedule.c.partition)

@@ -131,6 +131,8 @@ project.edit     POST   /projects/{project}/workflows/{name}/rename
 project.edit     POST   /projects/{project}/workflows/{name}/copy
 project.edit     POST   /projects/{project}/workflows/{name}/archive
 project.edit     POST   /projects/{project}/workflows/{name}/unarchive
+project.read     GET    /projects/{project}/workflows/{name}/grid
+project.read     GET    /projects/{project}/workflows/{name}/days
 project.edit     GET    /projects/{project}/drafts
 project.edit     GET    /projects/{project}/workflows/{name}/draft
 project.edit     PUT    /projects/{project}/workflows/{name}/draft
@@ -165,6 +167,8 @@ run.operate      POST   /backfills/{backfill_id}/{request}
 project.read     GET    /instances
 project.read     GET    /instances/{instance_id}
 project.read     GET    /instance-counts
+project.read     GET    /today
+project.read     GET    /history
 run.operate      PATCH  /instances/{instance_id}/labels
 project.read     POST   /start-previews
 project.read     GET    /task-instances/{task_instance_id}/rendered
@@ -201,7 +205,15 @@ HOLDS: Mapping[str, frozenset[str]] = {
     ),
 }
 # Lists of what all projects have: who asks sees those of its own.
-LISTS = ("/projects", "/workflows", "/schedules", "/instances", "/task-instances", "/backfills")
+LISTS: tuple[str, ...] = (
+    "/projects",
+    "/workflows",
+    "/schedules",
+    "/instances",
+    "/task-instances",
+    "/backfills",
+)
+LISTS += ("/today", "/history")
 # Of them alone are counted, or asked for something, by filters.
 FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")

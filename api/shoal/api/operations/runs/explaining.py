@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from shoal.api.services import Services
 from shoal.coordination import Entry
@@ -14,7 +15,7 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Plan
 from shoal.core.runs.states import FINISHED_TASK, FINISHED_WORKFLOW, TaskState, WorkflowState
-from shoal.core.runs.why import Finding, Layer
+from shoal.core.runs.why import Argument, Code, Finding, Layer
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
@@ -50,8 +51,9 @@ async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Fi
     for task in shown:
         async for finding in _of_task(shoal, facts, task):
             text = f"{task.task}: {finding.text}"
+            arguments = {"task": task.task, **finding.arguments}
             findings.append(
-                Finding(finding.layer, text, finding.waits, finding.instance_id, task.id)
+                replace(finding, text=text, task_instance_id=task.id, arguments=arguments)
             )
     waiting = sum(t.state is _T.WAITING for t in open_)
     if waiting:
@@ -60,10 +62,20 @@ async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Fi
             if waiting > 1
             else ("1 task waits for those before it")
         )
-        findings.append(Finding(Layer.UPSTREAM, text))
+        findings.append(
+            Finding(Layer.UPSTREAM, text, code=Code.UPSTREAM_WAITING, arguments={"tasks": waiting})
+        )
     if len(open_) - waiting > len(shown):
         more = len(open_) - waiting - len(shown)
-        findings.append(Finding(Layer.INSTANCE, f"… and {more} more tasks", waits=False))
+        findings.append(
+            Finding(
+                Layer.INSTANCE,
+                f"… and {more} more tasks",
+                waits=False,
+                code=Code.INSTANCE_MORE_TASKS,
+                arguments={"tasks": more},
+            )
+        )
     return facts, findings
 
 
@@ -80,7 +92,16 @@ async def of_task(
     newest = facts.tasks[attempt.task]
     if newest.id != attempt.id:
         text = f"attempt {newest.attempt} has followed it and is {newest.state}"
-        findings.append(Finding(Layer.RESULT, text, False, task_instance_id=newest.id))
+        findings.append(
+            Finding(
+                Layer.RESULT,
+                text,
+                False,
+                task_instance_id=newest.id,
+                code=Code.RESULT_NEWER_ATTEMPT,
+                arguments={"attempt": newest.attempt, "state": newest.state.value},
+            )
+        )
     if attempt.state not in FINISHED_TASK:
         findings += await _of_partition(shoal, facts.instance.partition)
     findings += [one async for one in _of_task(shoal, facts, attempt)]
@@ -104,15 +125,24 @@ async def _of_instance(uow: UnitOfWork, facts: Facts) -> AsyncIterator[Finding]:
             async for finding in _of_overlap(uow, instance):
                 yield finding
         case _W.QUEUED:
-            yield Finding(Layer.INSTANCE, "its master is about to start it")
+            text = "its master is about to start it"
+            yield Finding(Layer.INSTANCE, text, code=Code.RUN_STARTING)
         case _W.PAUSED | _W.PAUSING:
             text = f"it is {instance.state}; `shoal resume {instance.id}` goes on"
-            yield Finding(Layer.INSTANCE, text)
+            arguments: dict[str, Argument] = {"state": instance.state.value}
+            yield Finding(Layer.INSTANCE, text, code=Code.RUN_PAUSED, arguments=arguments)
         case _W.STOPPING:
-            yield Finding(Layer.INSTANCE, "it is being stopped: what runs is being killed")
+            text = "it is being stopped: what runs is being killed"
+            yield Finding(Layer.INSTANCE, text, code=Code.RUN_STOPPING)
         case state if state in FINISHED_WORKFLOW:
             text = f"it is {state}" + (f": {instance.reason}" if instance.reason else "")
-            yield Finding(Layer.RESULT, text, waits=False)
+            yield Finding(
+                Layer.RESULT,
+                text,
+                waits=False,
+                code=Code.RESULT_INSTANCE,
+                arguments={"state": state.value, "reason": instance.reason},
+            )
         case _:
             pass
 
@@ -122,13 +152,21 @@ async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Find
     newest = await uow.workflows.version(instance.workflow_id, None)
     policy = Policy.of(newest.spec)
     if policy.overlap is Overlap.ALLOW:
-        yield Finding(Layer.OVERLAP, "it may start: the next look of a master admits it")
+        text = "it may start: the next look of a master admits it"
+        yield Finding(Layer.OVERLAP, text, code=Code.OVERLAP_ADMITS)
         return
     lineup = await uow.admission.lineup(instance.workflow_id, policy)
     yield Finding(
         Layer.OVERLAP,
         f"overlap is {policy.overlap}: {lineup.active} of at most {policy.max_active} runs of "
         f"{instance.project}/{instance.workflow} are active, {lineup.waiting_count} wait",
+        code=Code.OVERLAP_LINEUP,
+        arguments={
+            "overlap": policy.overlap.value,
+            "active": lineup.active,
+            "max_active": policy.max_active,
+            "waiting": lineup.waiting_count,
+        },
     )
     active = await uow.instances.list(
         project=instance.project,
@@ -138,16 +176,39 @@ async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Find
     )
     for other in active:
         text = f"instance {other.id} of {other.logical_time.isoformat()} is {other.state}"
-        yield Finding(Layer.OVERLAP, text, instance_id=other.id)
+        yield Finding(
+            Layer.OVERLAP,
+            text,
+            instance_id=other.id,
+            code=Code.OVERLAP_INSTANCE,
+            arguments={
+                "instance": other.id,
+                "logical_time": other.logical_time.isoformat(),
+                "state": other.state.value,
+            },
+        )
 
 
 async def _of_partition(shoal: Services, partition: int) -> list[Finding]:
     owner = await shoal.owners.owner_of(partition)
     if owner is None:
         text = f"no master owns partition {partition} now; is one running? see `shoal status`"
-        return [Finding(Layer.PARTITION, text)]
+        unowned: dict[str, Argument] = {"partition": partition}
+        return [Finding(Layer.PARTITION, text, code=Code.PARTITION_UNOWNED, arguments=unowned)]
     text = f"master {owner.owner_id} owns partition {partition} (epoch {owner.epoch})"
-    return [Finding(Layer.PARTITION, text, waits=False)]
+    return [
+        Finding(
+            Layer.PARTITION,
+            text,
+            waits=False,
+            code=Code.PARTITION_OWNER,
+            arguments={
+                "master": owner.owner_id,
+                "partition": partition,
+                "epoch": owner.epoch,
+            },
+        )
+    ]
 
 
 async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
@@ -162,7 +223,8 @@ async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> Asyn
             for finding in why.of_delay(attempt, shoal.clock()):
                 yield finding
         case _T.PAUSED:
-            yield Finding(Layer.INSTANCE, "it is ready, but the instance is being paused")
+            text = "it is ready, but the instance is being paused"
+            yield Finding(Layer.INSTANCE, text, code=Code.TASK_HELD)
         case _T.BLOCKED:
             async for finding in _of_slots(shoal, facts, attempt):
                 yield finding
@@ -171,7 +233,12 @@ async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> Asyn
                 yield finding
         case _T.CLAIMED:
             text = f"worker {attempt.worker} has taken it and starts its process"
-            yield Finding(Layer.WORKERS, text)
+            yield Finding(
+                Layer.WORKERS,
+                text,
+                code=Code.WORKERS_STARTING,
+                arguments={"worker": attempt.worker},
+            )
         case _T.RUNNING:
             for finding in _of_running(attempt):
                 yield finding
@@ -183,16 +250,33 @@ def _of_running(attempt: TaskInstance) -> Iterator[Finding]:
     since = attempt.started_at.isoformat() if attempt.started_at else "a moment ago"
     if not is_logic(attempt.type):
         text = f"it runs on worker {attempt.worker} since {since}"
-        yield Finding(Layer.WORKERS, text, waits=False)
+        yield Finding(
+            Layer.WORKERS,
+            text,
+            waits=False,
+            code=Code.WORKERS_RUNS,
+            arguments={"worker": attempt.worker, "since": _iso(attempt.started_at)},
+        )
         return
     if attempt.type in LASTING:
-        yield Finding(Layer.PARTITION, f"its master works on it since {since}", waits=False)
+        yield Finding(
+            Layer.PARTITION,
+            f"its master works on it since {since}",
+            waits=False,
+            code=Code.PARTITION_WORKS,
+            arguments={"since": _iso(attempt.started_at)},
+        )
     if attempt.type in WITH_CHILDREN:
         yield from why.of_children(attempt.detail)
     elif attempt.detail:
         yield from why.of_dependencies(attempt.detail)
     else:
-        yield Finding(Layer.DEPENDENCY, "its master is about to look for the runs")
+        text = "its master is about to look for the runs"
+        yield Finding(Layer.DEPENDENCY, text, code=Code.DEPENDENCY_LOOKING)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
 
 
 async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> list[Finding]:
@@ -210,11 +294,28 @@ async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> lis
     )
     if ahead is None:
         text = "it is on its way into the queue, or a worker is just taking it"
+        place = Finding(
+            Layer.QUEUE,
+            text,
+            code=Code.QUEUE_ARRIVING,
+            arguments={"group": attempt.worker_group},
+        )
     else:
         more = "at least " if ahead >= _MOST_AHEAD else ""
         text = (
             f"it is number {ahead + 1 if not more else f'{more}{ahead}'} of {depth} in the queue "
             f"of worker group {attempt.worker_group!r}"
+        )
+        place = Finding(
+            Layer.QUEUE,
+            text,
+            code=Code.QUEUE_PLACE,
+            arguments={
+                "group": attempt.worker_group,
+                "place": ahead + 1,
+                "depth": depth,
+                "is_at_least": int(bool(more)),
+            },
         )
     workers = [
         (
@@ -226,7 +327,7 @@ async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> lis
         for member in shoal.workers.current().values()
         if member.data.get("group") == attempt.worker_group
     ]
-    return [Finding(Layer.QUEUE, text), *why.of_workers(attempt.worker_group, sorted(workers))]
+    return [place, *why.of_workers(attempt.worker_group, sorted(workers))]
 
 
 def _number(value: object) -> int:
@@ -247,7 +348,12 @@ async def _of_slots(shoal: Services, facts: Facts, attempt: TaskInstance) -> Asy
             f"there is no concurrency group {name!r} in project {home}; make it with "
             f"`shoal concurrency set {home}/{name} SLOTS`"
         )
-        yield Finding(Layer.CONCURRENCY, text)
+        yield Finding(
+            Layer.CONCURRENCY,
+            text,
+            code=Code.SLOTS_NO_GROUP,
+            arguments={"project": home, "group": name},
+        )
         return
     place = [user.task_instance_id for user in waiters]
     where = (
@@ -256,11 +362,28 @@ async def _of_slots(shoal: Services, facts: Facts, attempt: TaskInstance) -> Asy
         else f"{group.waiting} wait"
     )
     text = f"{group.taken} of {group.slots} slots of concurrency group {name!r} are taken, {where}"
-    yield Finding(Layer.CONCURRENCY, text)
+    yield Finding(
+        Layer.CONCURRENCY,
+        text,
+        code=Code.SLOTS_TAKEN,
+        arguments={
+            "group": name,
+            "taken": group.taken,
+            "slots": group.slots,
+            "place": place.index(attempt.id) + 1 if attempt.id in place else None,
+            "waiting": group.waiting,
+        },
+    )
     for user in holders:
         yield Finding(
             Layer.CONCURRENCY,
             f"task {user.task} of {user.workflow}, instance {user.workflow_instance_id}, has one",
             instance_id=user.workflow_instance_id,
             task_instance_id=user.task_instance_id,
+            code=Code.SLOTS_HOLDER,
+            arguments={
+                "holder": user.task,
+                "workflow": user.workflow,
+                "instance": user.workflow_instance_id,
+            },
         )

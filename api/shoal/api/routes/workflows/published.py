@@ -1,7 +1,7 @@
 """What is published: the newest definition of each workflow."""
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, Path, Query, Response
@@ -18,7 +18,13 @@ from shoal.api.operations.authoring.publishing import (
 )
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.definitions import DEFINITION, PublishOut, WorkflowDetail, WorkflowOut
+from shoal.api.schemas.definitions import (
+    DEFINITION,
+    LastRunOut,
+    PublishOut,
+    WorkflowDetail,
+    WorkflowOut,
+)
 from shoal.api.services import Shoal
 from shoal.api.web.answers import MOST_AT_ONCE, answer
 from shoal.api.web.errors import FieldError, InvalidRequest
@@ -39,9 +45,11 @@ from shoal.core.access.permissions import Permission
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
+from shoal.core.runs.states import WorkflowState
 from shoal.runtime.definitions import check_definition
 
 router = strict_router("workflows")
+MOST_LAST_RUNS = 30
 
 WorkflowName = Annotated[str, Path(max_length=100, examples=["daily"])]
 Definition = Annotated[
@@ -73,30 +81,77 @@ async def list_workflows(
     archived: Annotated[
         Literal["false", "true", "any"], Query(description="Whether those that are archived.")
     ] = "false",
+    state: Annotated[
+        list[WorkflowState],
+        Query(description="Whose last run is in one of these; repeatable.", examples=[["FAILED"]]),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    runs: Annotated[
+        int,
+        Query(ge=0, le=MOST_LAST_RUNS, description="How many last runs of each.", examples=[14]),
+    ] = 0,
     sort: Annotated[
-        WorkflowOrder, Query(description="By project and name, or the latest change first.")
+        WorkflowOrder,
+        Query(
+            description="By project and name; or first what was changed last, what has run last, "
+            "what fires next, what has failed last. The latter three order 5,000 at most."
+        ),
     ] = WorkflowOrder.NAME,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[WorkflowOut]:
-    """Workflows, each with its newest version."""
-    kind = filtered("workflows", project, search, sorted(label), archived, sort)
+    """Workflows, each with its newest version, its last runs if asked for, and its next fire time.
+
+    The last run is that for the latest logical time.
+    """
+    kind = filtered("workflows", project, search, sorted(label), archived, sorted(state), sort)
+    filters: dict[str, Any] = {
+        "visible": caller.visible,
+        "labels": _labels(label),
+        "archived": {"false": False, "true": True}.get(archived),
+        "states": state,
+    }
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        found = await uow.workflows.list(
-            project,
-            search,
-            _place(kind, cursor, sort),
-            limit + 1,
-            visible=caller.visible,
-            labels=_labels(label),
-            archived={"false": False, "true": True}.get(archived),
-            order=sort,
-        )
-    items, more = page(found, limit)
+        if sort.is_ranked:
+            items, position = await uow.workflows.ranked(
+                sort, _position(kind, cursor, sort), limit, project, search, **filters
+            )
+            next_ = None if position is None else _ranked_cursor(kind, position)
+        else:
+            found = await uow.workflows.list(
+                project, search, _place(kind, cursor, sort), limit + 1, order=sort, **filters
+            )
+            items, more = page(found, limit)
+            next_ = _cursor(kind, items[-1], sort) if more else None
+        ids = [one.id for one in items]
+        last, fires = await uow.recent.runs(ids, runs), await uow.recent.next_fires(ids)
     return Page(
-        items=shown("workflow", items, WorkflowOut.model_validate, by_name),
-        next=_cursor(kind, items[-1], sort) if more else None,
+        items=shown(
+            "workflow",
+            items,
+            lambda one: WorkflowOut.model_validate(
+                {
+                    **vars(one),
+                    "next_fire_at": fires.get(one.id),
+                    "last_runs": [LastRunOut.model_validate(run) for run in last.get(one.id, ())],
+                }
+            ),
+            by_name,
+        ),
+        next=next_,
     )
+
+
+def _ranked_cursor(kind: str, position: tuple[Any, int]) -> str:
+    value, row_id = position
+    text = value.isoformat() if isinstance(value, datetime) else value or ""
+    return encode_cursor(kind, text, row_id)
+
+
+def _position(kind: str, cursor: str | None, sort: WorkflowOrder) -> tuple[Any, int] | None:
+    after = decode_cursor(kind, cursor, str, int)
+    if after is None or sort is WorkflowOrder.FAILING:
+        return after
+    return (_moment(after[0]) if after[0] else None), after[1]
 
 
 def _labels(given: list[str]) -> list[tuple[str, str | None]]:
@@ -120,13 +175,16 @@ def _place(kind: str, cursor: str | None, sort: WorkflowOrder) -> Place | None:
     after = decode_cursor(kind, cursor, str, int)
     if after is None:
         return None
+    return _moment(after[0]), after[1]
+
+
+def _moment(text: str) -> datetime:
+    """Return the instant in a cursor. Raises InvalidRequest."""
     try:
-        moment = datetime.fromisoformat(after[0])
-    except ValueError:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise bad_cursor() from None
-    if moment.tzinfo is None:
-        raise bad_cursor()
-    return moment, after[1]
+    return moment
 
 
 @router.put(

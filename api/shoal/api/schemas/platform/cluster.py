@@ -145,6 +145,9 @@ class ZooKeeperOut(BaseModel):
 
     state: str
     session_timeout_s: float
+    latency_s: float | None = Field(
+        default=None, description="How long it took to answer the API once, just now."
+    )
 
 
 class DamagedZnodeOut(BaseModel):
@@ -160,6 +163,10 @@ class DatabaseOut(BaseModel):
     """Where the history is kept."""
 
     kind: str
+    latency_s: float | None = Field(
+        default=None,
+        description="How long it took to answer the API once, just now; null: it did not.",
+    )
 
 
 class ClusterOut(BaseModel):

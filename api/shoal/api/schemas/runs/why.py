@@ -3,11 +3,13 @@
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import example
-from shoal.core.runs.why import Layer
+from shoal.core.runs.why import Code, Layer
 
 _FINDING = {
     "layer": "queue",
     "text": "it is number 3 of 12 in the queue of worker group 'default'",
+    "code": "queue.place",
+    "arguments": {"group": "default", "place": 3, "depth": 12, "is_at_least": 0},
     "waits": True,
     "instance_id": None,
     "task_instance_id": None,
@@ -20,7 +22,11 @@ class FindingOut(BaseModel):
     model_config = example(_FINDING)
 
     layer: Layer
-    text: str
+    text: str = Field(description="In English.")
+    code: Code = Field(description="What is said, for programs: docs/codes.md has them all.")
+    arguments: dict[str, str | int | float | None] = Field(
+        description="What the text says it of; of findings about a task of an instance its `task`."
+    )
     waits: bool = Field(description="Whether it waits for this now; false: for information.")
     instance_id: int | None = Field(description="Another instance that the text speaks of.")
     task_instance_id: int | None = Field(description="Another attempt that the text speaks of.")

@@ -22,7 +22,7 @@ from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow
-from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.reading import OnUnreadable, enough, leave_out, readable, refuse
 from shoal.sql.statements.shapes import check_texts
 
 _ScheduleList = list[Schedule]
@@ -86,7 +86,15 @@ class Schedules:
             where = {"workflow_id": workflow_id, "partition": await self._partition_of(workflow_id)}
             await self._connection.execute(
                 insert(schedule),
-                [{**one.values, **where, "next_fire_at": one.first_fire(at)} for one in added],
+                [
+                    {
+                        **one.values,
+                        **where,
+                        "next_fire_at": one.first_fire(at),
+                        "expected_since": at,
+                    }
+                    for one in added
+                ],
             )
 
     async def require(self, spec: WorkflowSpec) -> None:
@@ -166,7 +174,8 @@ class Schedules:
                 update(schedule)
                 .where(schedule.c.id == one.id)
                 .values(
-                    next_fire_at=timetable.next(at) if one.enabled and not one.paused_at else None
+                    next_fire_at=timetable.next(at) if one.enabled and not one.paused_at else None,
+                    expected_since=at,
                 )
             )
 
@@ -252,6 +261,11 @@ class Schedules:
         """Return the schedules of a workflow, oldest first."""
         return await self._of(tables.project.c.name == project, workflow.c.name == name)
 
+    async def of_id(self, workflow_id: int) -> _ScheduleList:
+        """Return the schedules of a workflow, oldest first; unreadable ones are left out."""
+        query = _schedules().where(schedule.c.workflow_id == workflow_id).order_by(schedule.c.id)
+        return readable(await self._connection.rows(query), _schedule, "schedule", leave_out)
+
     async def list(
         self,
         project: str | None = None,
@@ -261,6 +275,24 @@ class Schedules:
     ) -> _ScheduleList:
         """Return schedules by id, starting behind ``after_id``."""
         query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id)
+        if project is not None:
+            query = query.where(tables.project.c.name == project)
+        if visible is not None:
+            query = query.where(workflow.c.project_id.in_(sorted(visible)))
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
+        )
+
+    async def firing(
+        self,
+        until: datetime,
+        limit: int,
+        project: str | None = None,
+        visible: Visible = None,
+    ) -> _ScheduleList:
+        """Return what fires before ``until`` or should have by now, the next one first."""
+        c = schedule.c
+        query = _schedules().where(c.next_fire_at < until).order_by(c.next_fire_at, c.partition)
         if project is not None:
             query = query.where(tables.project.c.name == project)
         if visible is not None:
@@ -327,6 +359,7 @@ class _New:
             planned = stored.next_fire_at
             is_due = planned is not None and at - GRACE <= planned <= at
             changed["next_fire_at"] = self.first_fire(at)
+            changed["expected_since"] = at
             if is_due and self.values["enabled"]:
                 changed["next_fire_at"] = planned
         return changed
@@ -388,4 +421,5 @@ def _schedule(row: Row[Any]) -> Schedule:
         missed=Missed(row.missed),
         missed_window=row.missed_window,
         paused_at=row.paused_at,
+        expected_since=row.expected_since,
     )

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     func,
     insert,
     or_,
@@ -27,19 +28,23 @@ from shoal.core.access.judging import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
+from shoal.core.runs.filters import MOST_RANKED
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, WorkflowVersion
+from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import Archived, NotFound
+from shoal.sql.errors import Archived, NotFound, TooManyToSort
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
+from shoal.sql.repositories.overview.recent import last_logical_time, last_state, next_fire
 from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.search.ranking import Position, page_of_ranked
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
-from shoal.sql.schema.types import JsonText
+from shoal.sql.schema.types import JsonText, Unreadable
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 
@@ -316,30 +321,16 @@ class Workflows:
         *,
         labels: Iterable[tuple[str, str | None]] = (),
         archived: bool | None = None,
+        states: Collection[WorkflowState] = (),
         order: WorkflowOrder = WorkflowOrder.NAME,
     ) -> _WorkflowList:
         """Return workflows in an order, starting behind ``after``, as ``place_of`` returns it.
 
         ``search``: text that the name or the description must contain, in any case. ``labels``:
         each a key with a value, None for any. ``archived`` None: whether or not they are.
+        ``states``: of the last run.
         """
-        query = _workflows()
-        if project is not None:
-            query = query.where(tables.project.c.name == project)
-        if visible is not None:
-            query = query.where(workflow.c.project_id.in_(sorted(visible)))
-        if search:
-            wanted = search.lower()
-            query = query.where(
-                or_(
-                    func.lower(workflow.c.name).contains(wanted, autoescape=True),
-                    func.lower(workflow.c.description).contains(wanted, autoescape=True),
-                )
-            )
-        query = query.where(*(_has_label(key, value) for key, value in labels))
-        if archived is not None:
-            is_archived = workflow.c.archived_at.is_not(None)
-            query = query.where(is_archived if archived else ~is_archived)
+        query = _filtered(_workflows(), project, search, visible, labels, archived, states)
         if order is WorkflowOrder.NAME:
             query = query.order_by(tables.project.c.name, workflow.c.name)
             place = tuple_(tables.project.c.name, workflow.c.name)
@@ -354,6 +345,82 @@ class Workflows:
             limit,
             key="name",
         )
+
+    async def ranked(
+        self,
+        order: WorkflowOrder,
+        after: Position | None,
+        limit: int,
+        project: str | None = None,
+        search: str | None = None,
+        visible: Visible = None,
+        *,
+        labels: Iterable[tuple[str, str | None]] = (),
+        archived: bool | None = None,
+        states: Collection[WorkflowState] = (),
+    ) -> tuple[_WorkflowList, Position | None]:
+        """Return workflows in an order that no index has, and where to go on; None: nowhere.
+
+        The filters are those of ``list``. Raises TooManyToSort.
+        """
+        home, name = tables.project.c.name, workflow.c.name
+        rank: ColumnElement[Any]
+        match order:
+            case WorkflowOrder.LAST_RUN:
+                rank = last_logical_time()
+            case WorkflowOrder.NEXT_FIRE:
+                rank = next_fire()
+            case _:
+                has_failed = func.coalesce(last_state() == WorkflowState.FAILED, False)
+                rank = case((has_failed, "0 "), else_="1 ") + home + "/" + name
+        query = (
+            select(workflow.c.id, rank.label("rank"))
+            .join_from(workflow, tables.project)
+            .where(workflow.c.deleted_at.is_(None))
+        )
+        query = _filtered(query, project, search, visible, labels, archived, states)
+        rows = await self._connection.rows(query.limit(MOST_RANKED + 1))
+        if len(rows) > MOST_RANKED:
+            raise TooManyToSort(order, MOST_RANKED)
+        ranks = [(None if isinstance(row.rank, Unreadable) else row.rank, row.id) for row in rows]
+        found = page_of_ranked(ranks, order is not WorkflowOrder.LAST_RUN, after, limit)
+        with_ids = _workflows().where(workflow.c.id.in_(found.ids))
+        known = readable(
+            await self._connection.rows(with_ids), _workflow, "workflow", leave_out, key="name"
+        )
+        by_id = {one.id: one for one in known}
+        return [by_id[one] for one in found.ids if one in by_id], found.next
+
+
+def _filtered(
+    query: Select[Any],
+    project: str | None,
+    search: str | None,
+    visible: Visible,
+    labels: Iterable[tuple[str, str | None]],
+    archived: bool | None,
+    states: Collection[WorkflowState],
+) -> Select[Any]:
+    """Limit a query of workflows and their projects; see ``Workflows.list``."""
+    if project is not None:
+        query = query.where(tables.project.c.name == project)
+    if visible is not None:
+        query = query.where(workflow.c.project_id.in_(sorted(visible)))
+    if search:
+        wanted = search.lower()
+        query = query.where(
+            or_(
+                func.lower(workflow.c.name).contains(wanted, autoescape=True),
+                func.lower(workflow.c.description).contains(wanted, autoescape=True),
+            )
+        )
+    query = query.where(*(_has_label(key, value) for key, value in labels))
+    if archived is not None:
+        is_archived = workflow.c.archived_at.is_not(None)
+        query = query.where(is_archived if archived else ~is_archived)
+    if states:
+        query = query.where(last_state().in_(sorted(states)))
+    return query
 
 
 def _has_label(key: str, value: str | None) -> ColumnElement[bool]:

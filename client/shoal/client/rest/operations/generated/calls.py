@@ -769,7 +769,13 @@ def export_project(project: str, *, name: Sequence[str] | None = None) -> Call[t
 
 
 def follow_events(
-    *, project: str | None = None, instance_id: int | None = None, last_event_id: str | None = None
+    *,
+    project: str | None = None,
+    instance_id: int | None = None,
+    kind: Sequence[types.EventKind] | None = None,
+    about: Sequence[str] | None = None,
+    coalesce: bool | None = None,
+    last_event_id: str | None = None,
 ) -> StreamCall:
     """Follow what happens.
 
@@ -782,11 +788,18 @@ def follow_events(
     `workflow.deleted`.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
-    and comes back with Last-Event-ID, as browsers do by themselves.
+    and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
+    things (`about`), some kinds of events (`kind`), and leave out what is outdated (`coalesce`).
     """
     return StreamCall(
         "/events",
-        query={"project": project, "instance_id": instance_id},
+        query={
+            "project": project,
+            "instance_id": instance_id,
+            "kind": kind,
+            "about": about,
+            "coalesce": coalesce,
+        },
         all_headers={"last-event-id": last_event_id},
     )
 
@@ -1088,6 +1101,35 @@ def get_task_instance(task_instance_id: int) -> Call[types.TaskDetail]:
     return Call("GET", f"/task-instances/{part(str(task_instance_id))}")
 
 
+def get_today(
+    *,
+    project: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.TodayOut]:
+    """Show what happens around now.
+
+    Runs that began in the window or are open, by workflow, with what fires until its end.
+
+    Workflows with something late come first, then those whose newest run has failed, then those
+    that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
+    timeout. Between two pages a workflow may move to another place.
+    """
+    return Call(
+        "GET",
+        "/today",
+        query={
+            "project": project,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
+
+
 def get_user(name: str) -> Call[types.AccountOut]:
     """Show a user.
 
@@ -1121,6 +1163,29 @@ def get_workflow(project: str, name: str) -> Call[types.WorkflowDetail]:
     A workflow with its newest definition.
     """
     return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}")
+
+
+def get_workflow_grid(
+    project: str,
+    name: str,
+    *,
+    sort: Literal["-logical_time", "-created_at"] | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.GridOut]:
+    """Show the runs of a workflow with the states of their tasks.
+
+    Runs by tasks: one character for the newest attempt of each task, which `legend` explains.
+
+    `tasks` are those of the newest version and then those that only the runs of this page have, so
+    the place of a column belongs to its page. A page has 200,000 cells at most: of workflows with
+    more than 2,000 tasks it has fewer runs. `next` leads to the runs before.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/grid",
+        query={"sort": sort, "limit": limit, "cursor": cursor},
+    )
 
 
 def import_project(
@@ -1314,6 +1379,42 @@ def list_groups(*, limit: int | None = None, cursor: str | None = None) -> Call[
     Groups by name, with their members.
     """
     return Call("GET", "/groups", query={"limit": limit, "cursor": cursor})
+
+
+def list_history(
+    *,
+    kind: Sequence[types.HistoryKind] | None = None,
+    project: str | None = None,
+    workflow: str | None = None,
+    instance_id: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.HappenedPage]:
+    """List what has happened.
+
+    Events, commands and takeovers, the latest first.
+
+    A page looks through 5,000 of each, so it may be short or empty although more follow: the list
+    is over when `next` is null. Takeovers of all partitions are for who may see the cluster. Events
+    are kept for `keep_events_days`, commands for `keep_commands_days` and as long as their run, of
+    takeovers the newest 10,000.
+    """
+    return Call(
+        "GET",
+        "/history",
+        query={
+            "kind": kind,
+            "project": project,
+            "workflow": workflow,
+            "instance_id": instance_id,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
 
 
 def list_instances(
@@ -1764,6 +1865,29 @@ def list_workers(
     )
 
 
+def list_workflow_days(
+    project: str,
+    name: str,
+    *,
+    first: str | None = None,
+    limit: int | None = None,
+    timezone: str | None = None,
+    cursor: str | None = None,
+) -> Call[types.DayPage]:
+    """List the days of a workflow's calendar.
+
+    Day by day: how the newest run for each logical time went, and how many fires have no run.
+
+    `limit` days from `first` on. One answer looks at 20,000 runs and 10,000 fire times at most;
+    `next` leads to the days that are left of these.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/days",
+        query={"first": first, "limit": limit, "timezone": timezone, "cursor": cursor},
+    )
+
+
 def list_workflow_schedules(
     project: str, name: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.SchedulePage]:
@@ -1784,13 +1908,17 @@ def list_workflows(
     search: str | None = None,
     label: Sequence[str] | None = None,
     archived: Literal["false", "true", "any"] | None = None,
+    state: Sequence[types.WorkflowState] | None = None,
+    runs: int | None = None,
     sort: types.WorkflowOrder | None = None,
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[types.WorkflowPage]:
     """List workflows.
 
-    Workflows, each with its newest version.
+    Workflows, each with its newest version, its last runs if asked for, and its next fire time.
+
+    The last run is that for the latest logical time.
     """
     return Call(
         "GET",
@@ -1800,6 +1928,8 @@ def list_workflows(
             "search": search,
             "label": label,
             "archived": archived,
+            "state": state,
+            "runs": runs,
             "sort": sort,
             "limit": limit,
             "cursor": cursor,

@@ -117,6 +117,56 @@ class ClockDifference(TypedDict):
     ahead_s: float
 
 
+Code: TypeAlias = Literal[
+    "child.instance",
+    "child.items",
+    "child.more",
+    "child.starting",
+    "delay.look",
+    "delay.retry",
+    "delay.start",
+    "dependency.looking",
+    "dependency.no_workflow",
+    "dependency.run",
+    "instance.more_tasks",
+    "instance.quarantined",
+    "look.waits",
+    "overlap.admits",
+    "overlap.instance",
+    "overlap.lineup",
+    "partition.owner",
+    "partition.unowned",
+    "partition.works",
+    "queue.arriving",
+    "queue.place",
+    "result.instance",
+    "result.newer_attempt",
+    "result.task",
+    "slots.holder",
+    "slots.no_group",
+    "slots.taken",
+    "task.held",
+    "upstream.more",
+    "upstream.rule",
+    "upstream.task",
+    "upstream.waiting",
+    "workers.none",
+    "workers.paused",
+    "workers.runs",
+    "workers.slots",
+    "workers.starting",
+    "run.overlap",
+    "run.starting",
+    "run.paused",
+    "run.stopping",
+    "run.overdue",
+    "tasks.blocked",
+    "tasks.queued",
+    "tasks.delayed",
+    "fire.late",
+]
+
+
 class CodeIn(TypedDict):
     """
     What a command line has got from the browser.
@@ -208,6 +258,18 @@ class DatabaseOut(TypedDict):
     """
 
     kind: str
+    latency_s: NotRequired[float | None]
+
+
+class DayOut(TypedDict):
+    """
+    One day of a calendar.
+    """
+
+    date: str
+    states: dict[str, int]
+    missing: int
+    is_more: bool
 
 
 class DefinitionIn(TypedDict):
@@ -327,6 +389,21 @@ class EnvironmentOut(TypedDict):
     updated_at: str
 
 
+EventKind: TypeAlias = Literal[
+    "instance.state",
+    "instance.overdue",
+    "task.state",
+    "task.overdue",
+    "task.detail",
+    "backfill.state",
+    "workflow.published",
+    "workflow.renamed",
+    "workflow.archived",
+    "workflow.unarchived",
+    "workflow.deleted",
+]
+
+
 class ExportOut(TypedDict):
     """
     Workflows of a project with what they name, by names. No secrets, no runs.
@@ -335,6 +412,15 @@ class ExportOut(TypedDict):
     project: str
     text: str
     environments: list[str]
+
+
+class FireOut(TypedDict):
+    """
+    A fire time to come.
+    """
+
+    schedule_id: int
+    at: str
 
 
 class FireTimeOut(TypedDict):
@@ -369,6 +455,16 @@ class GrantOut(TypedDict):
     created_at: str
 
 
+class GridTask(TypedDict):
+    """
+    A column of cells.
+    """
+
+    name: str
+    type: str | None
+    is_current: bool
+
+
 class GroupChange(TypedDict):
     """
     What a group is for.
@@ -397,6 +493,21 @@ class GroupOut(TypedDict):
     created_at: str
 
 
+class HappenedOut(TypedDict):
+    """
+    An event as the live stream has it, a command, or a takeover of a partition.
+    """
+
+    at: str
+    kind: str
+    id: int
+    project: str | None
+    instance_id: int | None
+    task_instance_id: int | None
+    by: str | None
+    data: dict[str, Any]
+
+
 class Health(TypedDict):
     """
     Whether the cluster can do its work.
@@ -409,6 +520,23 @@ class Health(TypedDict):
     version: str
     master_troubles: NotRequired[list[str]]
     clock_differences: NotRequired[list[ClockDifference]]
+
+
+HistoryKind: TypeAlias = Literal[
+    "instance.state",
+    "instance.overdue",
+    "task.state",
+    "task.overdue",
+    "task.detail",
+    "backfill.state",
+    "workflow.published",
+    "workflow.renamed",
+    "workflow.archived",
+    "workflow.unarchived",
+    "workflow.deleted",
+    "command",
+    "partition.takeover",
+]
 
 
 class HitOut(TypedDict):
@@ -970,6 +1098,16 @@ class RotationOut(TypedDict):
     retired: list[str]
 
 
+class SaidOut(TypedDict):
+    """
+    A sentence, and what a program needs to say it in another language.
+    """
+
+    code: Code
+    arguments: dict[str, str | int | float | None]
+    text: str
+
+
 class ScheduleOut(TypedDict):
     """
     One timetable of a workflow.
@@ -1354,24 +1492,7 @@ class WorkflowDetail(TypedDict):
     definition: dict[str, Any]
 
 
-WorkflowOrder: TypeAlias = Literal["name", "-updated_at"]
-
-
-class WorkflowOut(TypedDict):
-    """
-    A workflow and its newest version.
-    """
-
-    project: str
-    name: str
-    description: str
-    labels: dict[str, str]
-    version: int
-    digest: str
-    tasks: int
-    created_at: str
-    updated_at: str
-    archived_at: str | None
+WorkflowOrder: TypeAlias = Literal["name", "-updated_at", "-last_run", "next_fire", "failing"]
 
 
 WorkflowState: TypeAlias = Literal[
@@ -1393,6 +1514,7 @@ class ZooKeeperOut(TypedDict):
 
     state: str
     session_timeout_s: float
+    latency_s: NotRequired[float | None]
 
 
 class Problem(TypedDict):
@@ -1617,6 +1739,11 @@ class ConcurrencyGroupPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class DayPage(TypedDict):
+    items: list[DayOut]
+    next: NotRequired[str | None]
+
+
 class DraftPage(TypedDict):
     items: list[DraftOut]
     next: NotRequired[str | None]
@@ -1634,6 +1761,11 @@ class GrantPage(TypedDict):
 
 class GroupPage(TypedDict):
     items: list[GroupOut]
+    next: NotRequired[str | None]
+
+
+class HappenedPage(TypedDict):
+    items: list[HappenedOut]
     next: NotRequired[str | None]
 
 
@@ -1724,11 +1856,6 @@ class WorkerGroupPage(TypedDict):
 
 class WorkerPage(TypedDict):
     items: list[WorkerOut]
-    next: NotRequired[str | None]
-
-
-class WorkflowPage(TypedDict):
-    items: list[WorkflowOut]
     next: NotRequired[str | None]
 
 
@@ -2027,9 +2154,38 @@ class FindingOut(TypedDict):
 
     layer: Layer
     text: str
+    code: Code
+    arguments: dict[str, str | int | float | None]
     waits: bool
     instance_id: int | None
     task_instance_id: int | None
+
+
+class GridLegend(TypedDict):
+    """
+    What a character means. They never change; new ones may come.
+    """
+
+    cell: str
+    state: TaskState | None
+    means: str
+
+
+class GridRun(TypedDict):
+    """
+    A run with the states of its tasks.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    run_number: int
+    backfill_id: int | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cells: str
 
 
 class HangingOut(TypedDict):
@@ -2133,6 +2289,30 @@ class InstanceTask(TypedDict):
     environment: str | None
     depends_on: list[str]
     detail: dict[str, Any]
+
+
+class LastRunOut(TypedDict):
+    """
+    A run as lists of workflows show it.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    logical_time: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class LateOut(TypedDict):
+    """
+    Something that should have happened by now.
+    """
+
+    said: SaidOut
+    since: str
+    instance_id: int | None
+    schedule_id: int | None
 
 
 class MeOut(TypedDict):
@@ -2370,6 +2550,22 @@ class Timeline(TypedDict):
     bars: list[Bar]
 
 
+class TodayRun(TypedDict):
+    """
+    A run in a lane.
+    """
+
+    id: int
+    version: int
+    state: WorkflowState
+    reason: str | None
+    logical_time: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    waits_for: SaidOut | None
+
+
 class WhyOut(TypedDict):
     """
     What an instance or an attempt waits for, from the outermost layer to the innermost.
@@ -2382,6 +2578,25 @@ class WhyOut(TypedDict):
     workflow: str
     state: str
     findings: list[FindingOut]
+
+
+class WorkflowOut(TypedDict):
+    """
+    A workflow and its newest version; in lists with what it did last and does next.
+    """
+
+    project: str
+    name: str
+    description: str
+    labels: dict[str, str]
+    version: int
+    digest: str
+    tasks: int
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+    next_fire_at: NotRequired[str | None]
+    last_runs: NotRequired[list[LastRunOut] | None]
 
 
 class ParameterSpec(TypedDict):
@@ -2493,6 +2708,11 @@ class TaskPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class WorkflowPage(TypedDict):
+    items: list[WorkflowOut]
+    next: NotRequired[str | None]
+
+
 class BackfillAccepted(TypedDict):
     """
     The answer to a request for a backfill.
@@ -2575,6 +2795,19 @@ class DiffOut(TypedDict):
     version: int
 
 
+class GridOut(TypedDict):
+    """
+    Runs by tasks.
+    """
+
+    project: str
+    workflow: str
+    tasks: list[GridTask]
+    runs: list[GridRun]
+    legend: list[GridLegend]
+    next: str | None
+
+
 class InstanceDetail(TypedDict):
     """
     A run with its tasks in the order of the definition.
@@ -2604,6 +2837,20 @@ class InstanceDetail(TypedDict):
     tasks: list[InstanceTask]
 
 
+class LaneOut(TypedDict):
+    """
+    A workflow around now.
+    """
+
+    project: str
+    workflow: str
+    rank: str
+    runs: list[TodayRun]
+    is_more: bool
+    late: list[LateOut]
+    next_fires: list[FireOut]
+
+
 class TaskChange(TypedDict):
     """
     A task in both runs; null: one has no such task.
@@ -2614,6 +2861,20 @@ class TaskChange(TypedDict):
     other: TaskSide | None
     differs: bool
     slower_s: float | None
+
+
+class TodayOut(TypedDict):
+    """
+    The window, how many workflows stand for what, and a page of them.
+    """
+
+    items: list[LaneOut]
+    next: NotRequired[str | None]
+    since: str
+    until: str
+    now: str
+    ranks: dict[str, int]
+    is_more: bool
 
 
 class WorkflowPlanOut(TypedDict):

@@ -1,0 +1,81 @@
+"""The days of a calendar: how the runs for each went, and which fire times have none."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from shoal.core.runs.states import WorkflowState
+from shoal.core.schedule.fire_times import Timetable
+from shoal.core.timing import wallclock
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A schedule that has had to fire from ``since`` on."""
+
+    timetable: Timetable
+    since: datetime
+
+
+@dataclass
+class Day:
+    """One day. ``states``: of the newest run for each logical time. ``is_more``: and perhaps more.
+
+    ``missing``: fire times of the schedules as they are now for which there is no run.
+    """
+
+    date: date
+    states: dict[WorkflowState, int] = field(default_factory=dict)
+    missing: int = 0
+    is_more: bool = False
+
+
+def start_of(day: date, zone: ZoneInfo) -> datetime:
+    """Return the first instant of a day, in UTC."""
+    midnight = datetime(day.year, day.month, day.day)
+    return wallclock.first_instant_from(midnight, zone).astimezone(UTC)
+
+
+def days(
+    first: date,
+    last: date,
+    zone: ZoneInfo,
+    newest: Mapping[datetime, WorkflowState],
+    schedules: Sequence[Expected],
+    until: datetime,
+    most_fires: int,
+) -> Iterator[Day]:
+    """Yield the days from ``first`` to ``last``, as many as ``most_fires`` fire times allow.
+
+    ``newest``: the states of the newest runs by logical time. Fire times before ``until`` count. A
+    day that has more of them than are left is not yielded, unless it is the first one.
+    """
+    by_day: dict[date, Day] = {}
+    for moment, state in newest.items():
+        day = moment.astimezone(zone).date()
+        states = by_day.setdefault(day, Day(day)).states
+        states[state] = states.get(state, 0) + 1
+    left, current = most_fires, first
+    while current <= last:
+        found = by_day.get(current, Day(current))
+        end = min(start_of(current + _DAY, zone), until)
+        fires = list(islice(_fires(schedules, start_of(current, zone), end), left + 1))
+        left -= len(fires)
+        if left < 0 and current > first:
+            return
+        found.is_more = left < 0
+        found.missing = len(set(fires) - newest.keys())
+        yield found
+        if left < 0:
+            return
+        current += _DAY
+
+
+def _fires(schedules: Iterable[Expected], start: datetime, end: datetime) -> Iterator[datetime]:
+    for one in schedules:
+        for fire in one.timetable.between(max(start, one.since), end):
+            yield fire.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""Views: one request for what a page shows of many runs, each as long as what it shows."""

@@ -1,0 +1,1 @@
+"""What pages show that are about many runs: grids, calendars, what happens today."""

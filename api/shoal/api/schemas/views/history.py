@@ -1,0 +1,48 @@
+"""What has happened."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import TIME, example
+
+_HAPPENED = {
+    "at": TIME,
+    "kind": "command",
+    "id": 12,
+    "project": "flights",
+    "instance_id": 17,
+    "task_instance_id": None,
+    "by": "ada",
+    "data": {
+        "type": "STOP",
+        "state": "DONE",
+        "reason": None,
+        "workflow": "daily",
+        "task": None,
+        "handled_at": TIME,
+    },
+}
+
+
+class HappenedOut(BaseModel):
+    """An event as the live stream has it, a command, or a takeover of a partition."""
+
+    model_config = example(_HAPPENED)
+
+    at: datetime
+    kind: str = Field(
+        description="That of the event; `command`: somebody has asked for something; "
+        "`partition.takeover`: another master works on the runs of a partition."
+    )
+    id: int = Field(description="Of the event, the command or the takeover.")
+    project: str | None
+    instance_id: int | None
+    task_instance_id: int | None
+    by: str | None = Field(description="Who has sent the command.")
+    data: dict[str, Any] = Field(
+        description="Of an event what the stream has. Of a command `type`, `state`, `reason`, "
+        "`workflow`, `task`, `handled_at`. Of a takeover `partition`, `epoch`, `owner`, "
+        "`previous_owner`."
+    )

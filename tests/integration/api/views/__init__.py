@@ -1,0 +1,1 @@
+"""Views: what pages show of many runs."""
