@@ -1,4 +1,9 @@
 /** All texts in English. A key is its place; `zh.ts` has the same keys, which a test checks. */
+import { accessEn } from './areas/access'
+import { operatingEn } from './areas/operating'
+import { projectEn } from './areas/project'
+import { reviewEn } from './areas/review'
+
 export const en = {
   'nav.today': 'Today',
   'nav.projects': 'Projects',
@@ -275,6 +280,10 @@ export const en = {
   'state.KILLED': 'Killed',
   'state.LOST': 'Lost',
   'state.SKIPPED': 'Skipped',
+  ...operatingEn,
+  ...projectEn,
+  ...accessEn,
+  ...reviewEn,
 } as const
 
 export type Key = keyof typeof en

@@ -1,4 +1,8 @@
 /** 全部中文文本。 */
+import { accessZh } from './areas/access'
+import { operatingZh } from './areas/operating'
+import { projectZh } from './areas/project'
+import { reviewZh } from './areas/review'
 import type { en } from './en'
 
 // Chinese has one form for all numbers, so the keys for "one" are not there.
@@ -277,4 +281,8 @@ export const zh: Record<Keys, string> = {
   'state.KILLED': '已终止',
   'state.LOST': '丢失',
   'state.SKIPPED': '已跳过',
+  ...operatingZh,
+  ...projectZh,
+  ...accessZh,
+  ...reviewZh,
 }
