@@ -29,7 +29,7 @@ const PAGES = {
   run: [`/runs/${run}`, '.task-node'],
   gantt: [`/runs/${run}?tab=gantt`, '.gantt-bar'],
   tasks: [`/runs/${run}?tab=tasks`, '[role=cell]'],
-  replay: [`/runs/${run}?tab=events`, '[role=slider]', replayed],
+  replay: [`/runs/${run}?tab=events`, '.replay-bar input[type=range]', replayed],
   live: [`/runs/${live}`, '[data-state=RUNNING]'],
   log: [`/runs/${live}?task=train`, '.log-line'],
   script: [`/runs/${run}?task=load_us&panel=script`, '.code'],
@@ -119,7 +119,7 @@ async function previewed(page) {
 }
 
 async function replayed(page) {
-  for (let step = 0; step < 8; step += 1) await page.locator('[role=slider]').press('ArrowLeft')
+  for (let step = 0; step < 8; step += 1) await page.locator('.replay-bar input[type=range]').press('ArrowLeft')
 }
 
 async function verified(page) {

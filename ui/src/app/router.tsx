@@ -207,7 +207,7 @@ const run = createRoute({
     tab: opt(z.enum(['graph', 'gantt', 'tasks', 'parameters', 'events'])),
     task: text,
     attempt: number,
-    panel: opt(z.enum(['log', 'why', 'outputs', 'details'])),
+    panel: opt(z.enum(['log', 'script', 'why', 'outputs', 'details', 'changes'])),
     byte: number,
   }),
   component: function Run() {

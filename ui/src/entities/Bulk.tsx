@@ -18,6 +18,8 @@ export type Target = { ids: readonly number[] } | { filter: RunFilter }
 interface Props {
   command: BulkCommand
   target: Target
+  /** Of RERUN_TASKS: which. */
+  tasks?: readonly string[]
   /** What an id is called in the tables. */
   nameOf: (id: number) => string
   /** The state that it is in, as far as that is known. */
@@ -30,7 +32,7 @@ const ON_TASKS = new Set<BulkCommand>(['KILL_TASK', 'FORCE_SUCCESS'])
 const AT_ONCE = 3 // outcomes that are waited for: browsers have six connections
 const WAIT_S = 20
 
-export function BulkDialog({ command, target, nameOf, stateOf, onClose }: Props) {
+export function BulkDialog({ command, target, tasks, nameOf, stateOf, onClose }: Props) {
   const t = useT()
   const named = useNamed()
   const width = useWidth()
@@ -50,7 +52,7 @@ export function BulkDialog({ command, target, nameOf, stateOf, onClose }: Props)
       isOpen.current = false
     }
   }, [])
-  const more = command === 'RERUN_TASKS' ? { mode } : command === 'FORCE_SUCCESS' ? { reason: reason.trim() || t('bulk.actions') } : {}
+  const more = command === 'RERUN_TASKS' ? { mode, tasks: [...(tasks ?? [])] } : command === 'FORCE_SUCCESS' ? { reason: reason.trim() || t('bulk.actions') } : {}
   const send = (isDry: boolean, digest?: string): Promise<Bulk> => {
     const byFilter = 'filter' in target
     return take(
@@ -122,7 +124,7 @@ export function BulkDialog({ command, target, nameOf, stateOf, onClose }: Props)
               {t(ON_TASKS.has(command) ? 'bulk.willTasks' : 'bulk.will', { count: willDo })} {refused ? <span className="dim">{t('bulk.refused', { count: refused })}</span> : null}
             </p>
             {preview.is_more ? <Alert type="info" title={t('bulk.isMore', { count: preview.items.length })} /> : null}
-            <Preview items={preview.items} nameOf={nameOf} stateOf={stateOf} />
+            <Preview items={ordered(preview.items)} nameOf={nameOf} stateOf={stateOf} />
           </>
         ) : null}
         {!results && !preview && !error ? <><p className="dim">{t('bulk.looking')}</p><Loading rows={4} /></> : null}
@@ -143,10 +145,16 @@ function Preview({ items, nameOf, stateOf }: { items: readonly BulkItem[]; nameO
   return <div className="bulk-table"><DataTable label={t('bulk.touched')} rows={items} columns={columns} rowKey={(item) => item.id} rowHeight={32} /></div>
 }
 
+/** What would change comes first. */
+function ordered(items: readonly BulkItem[]): BulkItem[] {
+  const isRefused = (item: BulkItem): number => Number(item.problem !== null || Boolean(item.preview?.refusal))
+  return [...items].sort((a, b) => isRefused(a) - isRefused(b))
+}
+
 function Touched({ item }: { item: BulkItem }) {
   const t = useT()
   const refusal = item.problem?.detail ?? item.preview?.refusal
-  if (refusal) return <span className="cut bad-text" title={refusal}>{refusal}</span>
+  if (refusal) return <span className="cut dim" title={refusal}>{refusal}</span>
   if (!item.preview?.tasks) return <span className="dim">{t('bulk.notLooked')}</span>
   const count = item.preview.tasks.length + item.preview.more_tasks
   const text = item.preview.tasks.map((task) => task.task).join(', ')

@@ -160,3 +160,18 @@ export const backfill = (id: number) =>
     queryKey: ['backfills', 'one', id],
     queryFn: () => take(api.GET('/api/v1/backfills/{backfill_id}', { params: { path: { backfill_id: id } } })),
   })
+
+/** What an attempt was given. */
+export const rendered = (id: number) =>
+  queryOptions({
+    queryKey: ['task', id, 'rendered'],
+    queryFn: () => take(api.GET('/api/v1/task-instances/{task_instance_id}/rendered', { params: { path: { task_instance_id: id } } })),
+  })
+
+/** What the work of running tasks says of itself. */
+export const progress = (run: number, isRunning: boolean) =>
+  queryOptions({
+    queryKey: ['instance', run, 'progress'],
+    queryFn: () => take(api.GET('/api/v1/instances/{instance_id}/progress', { params: { path: { instance_id: run } } })),
+    refetchInterval: isRunning ? 3000 : false, // no event tells of it
+  })

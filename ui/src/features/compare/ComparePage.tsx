@@ -4,15 +4,15 @@ import { Link } from '@tanstack/react-router'
 import { Alert, Switch, Tabs } from 'antd'
 import { useMemo, useState } from 'react'
 import { api, take } from '@/api/client'
-import type { Comparison } from '@/api/types'
+import type { Comparison, InstanceTask } from '@/api/types'
+import { AttemptDiff } from '@/entities/AttemptDiff'
 import { StateMark, Trouble } from '@/entities/marks'
-import { LOG_BYTES, readLog, run as runOf } from '@/entities/queries'
+import { run as runOf } from '@/entities/queries'
 import { Graph, type PictureTask } from '@/graph/Graph'
 import { useT } from '@/shared/i18n'
 import { durationText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
-import { DataTable, type Column } from '@/shared/ui/DataTable'
-import { Diff } from '@/shared/ui/Diff'
+import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
 import { Empty, Loading, PageHead, Panel } from '@/shared/ui/parts'
 
 export type CompareTab = 'tasks' | 'graph' | 'parameters'
@@ -88,13 +88,14 @@ function Slower({ by }: { by: number }) {
 function Tasks({ data, chosen, onTask }: { data: Comparison; chosen: string | undefined; onTask: (task: string) => void }) {
   const t = useT()
   const [isOnly, setOnly] = useState(false)
+  const isNarrow = useWidth() < 640
   const rows = isOnly ? data.tasks.filter((row) => row.differs) : data.tasks
   const longest = Math.max(0.1, ...data.tasks.flatMap((row) => [row.one?.seconds ?? 0, row.other?.seconds ?? 0]))
-  const side = (of: Row['one']) => (of ? <StateMark state={of.state} /> : <span className="dim">{t('compare.missing')}</span>)
+  const side = (of: Row['one']) => (of ? <StateMark state={of.state} bare={isNarrow} /> : <span className="dim">{t('compare.missing')}</span>)
   const columns: Column<Row>[] = [
     { key: 'task', title: t('common.name'), width: 'minmax(120px, 1.2fr)', render: (row) => <button type="button" className={row.differs ? 'link mono strong cut' : 'link mono cut'} onClick={() => onTask(row.task)}>{row.task}</button> },
-    { key: 'one', title: t('compare.one'), width: '128px', render: (row) => side(row.one) },
-    { key: 'other', title: t('compare.other'), width: '128px', render: (row) => side(row.other) },
+    { key: 'one', title: t('compare.one'), width: isNarrow ? '48px' : '128px', render: (row) => side(row.one) },
+    { key: 'other', title: t('compare.other'), width: isNarrow ? '48px' : '128px', render: (row) => side(row.other) },
     { key: 'bars', title: t('common.duration'), width: 'minmax(140px, 1.6fr)', hide: 'narrow', render: (row) => <Bars one={row.one?.seconds ?? 0} other={row.other?.seconds ?? 0} longest={longest} /> },
     { key: 'slower', title: t('compare.difference'), width: '130px', hide: 'narrow', render: (row) => (row.slower_s === null ? <span className="dim">–</span> : <Slower by={row.slower_s} />) },
   ]
@@ -160,40 +161,9 @@ function Values({ data }: { data: Comparison }) {
 /** What the newest attempts of a task were given, and what they wrote. */
 function Attempts({ one, other, task }: { one: number; other: number; task: string }) {
   const t = useT()
-  const a = useAttempt(one, task)
-  const b = useAttempt(other, task)
-  const error = a.error ?? b.error
-  if (error) return <Trouble error={error} />
-  if (a.isPending || b.isPending) return <Loading rows={6} />
-  return (
-    <Panel title={t('compare.attempt', { task })}>
-      <h3>{t('compare.script')}</h3>
-      <Diff before={a.data?.script ?? ''} after={b.data?.script ?? ''} same={t('compare.sameText')} />
-      <h3 className="spaced">{t('compare.log')}</h3>
-      <Diff before={a.data?.log ?? ''} after={b.data?.log ?? ''} same={t('compare.sameText')} />
-    </Panel>
-  )
-}
-
-function useAttempt(run: number, task: string) {
-  return useQuery({
-    queryKey: ['instance', run, 'text', task],
-    queryFn: async () => {
-      const { tasks } = await take(api.GET('/api/v1/instances/{instance_id}', { params: { path: { instance_id: run } } }))
-      const found = tasks.find((one) => one.task === task)
-      if (!found) return { script: '', log: '' }
-      const at = { params: { path: { task_instance_id: found.id } } }
-      const rendered = await take(api.GET('/api/v1/task-instances/{task_instance_id}/rendered', at))
-      // Of one that never began, or whose worker is gone, there is no log to compare.
-      const log = found.started_at ? await readLog(found.id, -LOG_BYTES, LOG_BYTES).catch(() => null) : null
-      return { script: textOf(rendered.params), log: log?.data ?? '' }
-    },
-  })
-}
-
-function textOf(params: Record<string, unknown>): string {
-  return Object.entries(params)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => (typeof value === 'string' && value.includes('\n') ? `${name}:\n${value}` : `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
-    .join('\n')
+  const a = useQuery(runOf(one))
+  const b = useQuery(runOf(other))
+  if (!a.data || !b.data) return <Loading rows={6} />
+  const of = (tasks: readonly InstanceTask[]) => tasks.find((found) => found.task === task) ?? null
+  return <Panel title={t('compare.attempt', { task })}><AttemptDiff one={of(a.data.tasks)} other={of(b.data.tasks)} /></Panel>
 }

@@ -39,8 +39,13 @@ export function fieldsOf(schema: Record<string, unknown>): OptionField[] {
           ? 'long'
           : 'text'
     const { minimum, maximum } = one
-    return { name, type, choices, standard: one.default == null ? null : String(one.default), minimum, maximum, description: one.description ?? '' }
+    return { name, type, choices, standard: textOf(one.default), minimum, maximum, description: one.description ?? '' }
   })
+}
+
+function textOf(value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 export type OptionValue = string | number | boolean | null | undefined

@@ -7,7 +7,6 @@ export const projectEn = {
   'projects.new': 'New project…',
   'projects.name': 'Name of the project',
   'projects.create': 'Create the project',
-  'settings.title': 'Settings',
   'settings.parameters': 'Parameters',
   'settings.parameters.text': 'Values that every workflow of the project can use as ${name}. A parameter of a workflow, a task or a start counts before it.',
   'settings.parameters.none': 'No parameter yet',
@@ -54,7 +53,6 @@ export const projectEn = {
   'settings.accounts.disable': 'Disable',
   'settings.accounts.disable.text': 'Its tokens end at once. It is not deleted: its name stays with what it did.',
   'settings.accounts.disabled': 'disabled',
-  'settings.general': 'Project',
   'settings.audit': 'Audit',
   'settings.delete.text': 'What uses it fails from then on.',
   'settings.secrets.delete.text': 'Nobody can read it before. Tasks that use it fail from then on.',
@@ -113,7 +111,6 @@ export const projectEn = {
   'resources.content': 'Content',
   'resources.diff': 'Changes',
   'resources.download': 'Download',
-  'resources.byRun': 'by run {{id}}',
   'resources.notText': 'This is no text, or too large to show ({{size}}). Download it.',
   'resources.same': 'Both versions are the same.',
   'resources.stale': 'Somebody has stored version {{version}} meanwhile. Your text is kept here; look at the changes before you store it again.',
@@ -128,7 +125,6 @@ export const projectEn = {
   'empty.text': 'Nothing is here yet. Publish the example, a workflow of four tasks, and watch it run; or apply your own from the command line.',
   'empty.run': 'Publish and run the example',
   'empty.own': 'Your own, from the command line:',
-  'empty.did': 'The example was published and started.',
 } as const
 
 export const projectZh = {
@@ -139,7 +135,6 @@ export const projectZh = {
   'projects.new': '新建项目…',
   'projects.name': '项目名称',
   'projects.create': '创建项目',
-  'settings.title': '设置',
   'settings.parameters': '参数',
   'settings.parameters.text': '项目的每个工作流都可以用 ${name} 引用的值。工作流、任务或启动时的参数优先。',
   'settings.parameters.none': '还没有参数',
@@ -185,7 +180,6 @@ export const projectZh = {
   'settings.accounts.disable': '停用',
   'settings.accounts.disable.text': '其令牌立即失效。它不会被删除：名称保留在它所做的事情上。',
   'settings.accounts.disabled': '已停用',
-  'settings.general': '项目',
   'settings.audit': '审计',
   'settings.delete.text': '使用它的内容此后将失败。',
   'settings.secrets.delete.text': '删除前无人能读取它。使用它的任务此后将失败。',
@@ -244,7 +238,6 @@ export const projectZh = {
   'resources.content': '内容',
   'resources.diff': '更改',
   'resources.download': '下载',
-  'resources.byRun': '由运行 {{id}} 产生',
   'resources.notText': '这不是文本，或太大无法显示（{{size}}）。请下载。',
   'resources.same': '两个版本相同。',
   'resources.stale': '期间有人存储了版本 {{version}}。您的文本保留在这里；再次存储前请查看更改。',
@@ -257,5 +250,4 @@ export const projectZh = {
   'empty.text': '这里还什么都没有。发布由四个任务组成的示例并观看它运行；或用命令行应用您自己的工作流。',
   'empty.run': '发布并运行示例',
   'empty.own': '用命令行应用您自己的：',
-  'empty.did': '示例已发布并启动。',
 }
