@@ -15,7 +15,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.client.rest.client import ShoalClient
 from tests.acceptance.rest import Rest
-from tests.screenshots.seed import PASSWORD, seed
+from tests.screenshots.seed import seed
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("SHOAL_CHROMIUM") or shutil.which("chromium")
@@ -40,7 +40,7 @@ def main() -> int:
                 sys.stderr.write(f"{json.dumps(found)}\n{link}\ndata: {folder}/data\n")
                 sys.stdin.readline()
                 return 0
-            return take(cluster.url, link, {**found, "password": f"{PASSWORD}!"}, options.names)
+            return take(cluster.url, link, found, options.names)
 
 
 def take(url: str, link: str, found: dict[str, object], names: list[str]) -> int:

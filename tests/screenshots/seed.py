@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import httpx
-
 from tests.acceptance.rest import Rest
+from tests.support.people import add_user
 
-PASSWORD = "swim-together-2026"
 ETL = """#!/usr/bin/env bash
 set -euo pipefail
 day=${1:?a day is needed}
@@ -49,21 +47,7 @@ def seed(rest: Rest) -> dict[str, Any]:
 def people(rest: Rest) -> None:
     """Make users, a group, members, a service account."""
     for name, full in (("ada", "Ada Lovelace"), ("rosa", "Rosa Diaz"), ("li", "李 明")):
-        body = {"name": name, "full_name": full, "is_admin": name == "ada", "password": PASSWORD}
-        _post(rest, "/users", body, 201)
-    with_password = [("ada", PASSWORD), ("rosa", PASSWORD)]
-    for name, password in with_password:
-        # A first password has to be changed, so that nobody but its owner knows it.
-        address = str(rest.http.base_url)
-        headers = {"origin": address.removesuffix("/api/v1/")}
-        with httpx.Client(base_url=address, headers=headers, trust_env=False) as browser:
-            answer = browser.post("/login", json={"name": name, "password": password})
-            assert answer.status_code == 204, answer.text
-            # Browsers take http to loopback for secure; this client does not, and keeps no cookie.
-            cookie = answer.headers["set-cookie"].partition(";")[0]
-            body = {"current": password, "new": f"{password}!", "keep_tokens": False}
-            answer = browser.put("/me/password", json=body, headers={"cookie": cookie})
-            assert answer.status_code == 204, answer.text
+        add_user(rest.http, name, full, is_admin=name == "ada")
     _post(rest, "/groups", {"name": "analysts", "description": "Who reads reports"}, 201)
     _put(rest, "/groups/analysts/members/li", None)
     _put(rest, "/projects/flights/members/user/rosa", {"role": "reader"})

@@ -55,7 +55,7 @@ const login = createRoute({
     const { to } = login.useSearch()
     // Only a path of ours: no other site is gone to.
     const next = to?.startsWith('/') && !to.startsWith('//') ? to : '/today'
-    return <LoginPage isOver={to !== undefined} onIn={() => router().history.replace(next)} />
+    return <LoginPage isOver={to !== undefined} next={next} onIn={() => router().history.replace(next)} />
   },
 })
 

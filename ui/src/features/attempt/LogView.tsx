@@ -71,6 +71,11 @@ export function LogView({ id, byte, onByte }: Props) {
     setHit(-1)
     found.search({ text: wanted, regex: isRegex, ignoreCase: !isCase })
   }
+  // Where a jump has led, the line is looked for when it has come.
+  useEffect(() => {
+    if (marked !== null) virtual.scrollToIndex(marked, { align: 'center' })
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [hit, marked === null])
   // The first line that is found is shown as soon as it is; others by n and N.
   useEffect(() => {
     if (hit < 0 && hits.length) show(0)

@@ -1,6 +1,7 @@
 /** Texts of accounts, tokens, sessions, administration and the audit. */
 export const accessEn = {
   'nav.admin': 'Admin',
+  'login.by': 'Sign in by {{name}}',
   'nav.account': 'Your account',
   'account.title': 'Your account',
   'account.profile': 'Profile',
@@ -116,6 +117,7 @@ export const accessEn = {
 
 export const accessZh = {
   'nav.admin': '管理',
+  'login.by': '通过 {{name}} 登录',
   'nav.account': '我的账号',
   'account.title': '我的账号',
   'account.profile': '资料',
