@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
         pytest.skip(NEEDED)
     program = node()
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "first": {"script": "echo hello"},
         "bad": {"script": "exit 3", "depends_on": ["first"]},
         # Its beginning is not loaded when the page shows its end.

@@ -49,7 +49,9 @@ def test_what_is_watched_survives_what_goes_away(tmp_path: Path) -> None:
         gates = [str(tmp_path / f"gate-{n}") for n in range(3)]
         runs = []
         for n, gate in enumerate(gates):
-            rest.publish(f"gated{n}", {"wait": {"script": f"until test -e '{gate}'; do sleep 0.1; done"}})
+            rest.publish(
+                f"gated{n}", {"wait": {"script": f"until test -e '{gate}'; do sleep 0.1; done"}}
+            )
             runs.append(rest.start(f"gated{n}"))
         password = add_user(rest.http, "uma", is_admin=True)
         add_user(rest.http, "rosa")
@@ -87,4 +89,5 @@ def test_what_is_watched_survives_what_goes_away(tmp_path: Path) -> None:
         "nav": 0,
         "sent": [],
     }
-    assert "owner" in chinese and "需要" in chinese
+    assert "owner" in chinese
+    assert "需要" in chinese

@@ -29,18 +29,20 @@ def main() -> int:
     options = parser.parse_args()
     if CHROMIUM is None:
         sys.exit("needs Debian's package chromium, or SHOAL_CHROMIUM=/path/to/chromium")
-    with tempfile.TemporaryDirectory(prefix="shoal-pictures-") as folder:
-        with LocalCluster(Path(folder) / "data", slots=8, api_port=free_port()) as cluster:
-            rest = Rest(cluster.url, cluster.token)
-            found = seed(rest)
-            rest.close()
-            with ShoalClient(cluster.url, cluster.token) as client:
-                link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
-            if options.hold:
-                sys.stderr.write(f"{json.dumps(found)}\n{link}\ndata: {folder}/data\n")
-                sys.stdin.readline()
-                return 0
-            return take(cluster.url, link, found, options.names)
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-pictures-") as folder,
+        LocalCluster(Path(folder) / "data", slots=8, api_port=free_port()) as cluster,
+    ):
+        rest = Rest(cluster.url, cluster.token)
+        found = seed(rest)
+        rest.close()
+        with ShoalClient(cluster.url, cluster.token) as client:
+            link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+        if options.hold:
+            sys.stderr.write(f"{json.dumps(found)}\n{link}\ndata: {folder}/data\n")
+            sys.stdin.readline()
+            return 0
+        return take(cluster.url, link, found, options.names)
 
 
 def take(url: str, link: str, found: dict[str, object], names: list[str]) -> int:

@@ -15,7 +15,9 @@ for part in eu us asia; do
 done
 """
 FLIGHTS: dict[str, dict[str, Any]] = {
-    "fetch": {"script": 'echo "INFO fetching $day"; sleep 0.4; echo "rows=27004" >> "$SHOAL_OUTPUT"'},
+    "fetch": {
+        "script": 'echo "INFO fetching $day"; sleep 0.4; echo "rows=27004" >> "$SHOAL_OUTPUT"'
+    },
     "check": {"script": 'echo "INFO rows=$rows"; sleep 0.2', "depends_on": ["fetch"]},
     "load_eu": {"script": "sleep 0.7; echo done", "depends_on": ["check"]},
     "load_us": {"script": "sleep 1.1; echo done", "depends_on": ["check"]},
@@ -98,7 +100,7 @@ def files(rest: Rest) -> None:
     changed = ETL.replace("sleep 0.2", "sleep 0.1").replace("asia", "asia africa")
     for path, contents in {
         "etl/clean.sh": [ETL, changed, changed.replace("INFO loading", "INFO reading")],
-        "etl/lib/dates.sh": ['today() { date -u +%F; }\n'],
+        "etl/lib/dates.sh": ["today() { date -u +%F; }\n"],
         "conf/airports.csv": ["code,name\nBER,Berlin\nFRA,Frankfurt\n"],
         "sql/report.sql": ["SELECT carrier, avg(delay) FROM flights GROUP BY carrier;\n"],
         "readme.md": ["# Flights\n\nWhat the nightly run needs.\n"],
@@ -116,32 +118,105 @@ def runs(rest: Rest) -> dict[str, Any]:
     """Publish workflows and run them: with success, without, and until now."""
     nightly = [{"cron": "0 0 2 * * ?", "timezone": "Europe/Berlin"}]
     parameters = {"day": {"type": "date", "default": "$[yyyy-MM-dd]", "description": "Which day"}}
-    _publish(rest, "flights", "nightly", FLIGHTS, parameters=parameters, schedules=nightly,
-             description="Fetches, checks and loads the delays of a day.", timezone="Europe/Berlin")
-    broken = {**FLIGHTS, "load_us": {"script": "echo 'ERROR: relation flights_us does not exist' >&2; exit 3", "depends_on": ["check"]}}
-    _publish(rest, "flights", "hourly", {"poll": {"script": "sleep 0.3"}, "store": {"depends_on": ["poll"]}},
-             description="Positions of the last hour.", schedules=[{"cron": "0 5 * * * ?"}])
-    _publish(rest, "sales", "orders", {"read": {"script": "sleep 0.2"}, "bill": {"depends_on": ["read"]}, "mail": {"depends_on": ["bill"]}},
-             description="Orders become invoices.", schedules=[{"cron": "0 30 6 ? * MON-FRI"}])
-    _publish(rest, "ml", "churn", {"features": {"script": "sleep 0.5"}, "train": {"script": "for i in $(seq 1 900); do echo epoch $i; sleep 1; done", "depends_on": ["features"]}, "score": {"depends_on": ["train"]}},
-             description="Who is about to leave?")
+    _publish(
+        rest,
+        "flights",
+        "nightly",
+        FLIGHTS,
+        parameters=parameters,
+        schedules=nightly,
+        description="Fetches, checks and loads the delays of a day.",
+        timezone="Europe/Berlin",
+    )
+    broken = {
+        **FLIGHTS,
+        "load_us": {
+            "script": "echo 'ERROR: relation flights_us does not exist' >&2; exit 3",
+            "depends_on": ["check"],
+        },
+    }
+    _publish(
+        rest,
+        "flights",
+        "hourly",
+        {"poll": {"script": "sleep 0.3"}, "store": {"depends_on": ["poll"]}},
+        description="Positions of the last hour.",
+        schedules=[{"cron": "0 5 * * * ?"}],
+    )
+    _publish(
+        rest,
+        "sales",
+        "orders",
+        {
+            "read": {"script": "sleep 0.2"},
+            "bill": {"depends_on": ["read"]},
+            "mail": {"depends_on": ["bill"]},
+        },
+        description="Orders become invoices.",
+        schedules=[{"cron": "0 30 6 ? * MON-FRI"}],
+    )
+    _publish(
+        rest,
+        "ml",
+        "churn",
+        {
+            "features": {"script": "sleep 0.5"},
+            "train": {
+                "script": "for i in $(seq 1 900); do echo epoch $i; sleep 1; done",
+                "depends_on": ["features"],
+            },
+            "score": {"depends_on": ["train"]},
+        },
+        description="Who is about to leave?",
+    )
     found: dict[str, Any] = {"project": "flights", "workflow": "nightly"}
     for _ in range(3):
         _start(rest, "flights", "hourly")
         _start(rest, "sales", "orders")
     found["good"] = _wait(rest, _start(rest, "flights", "nightly"))
     _wait(rest, _start(rest, "flights", "nightly"))
-    _publish(rest, "flights", "nightly", broken, parameters=parameters, schedules=nightly,
-             description="Fetches, checks and loads the delays of a day.", timezone="Europe/Berlin")
+    _publish(
+        rest,
+        "flights",
+        "nightly",
+        broken,
+        parameters=parameters,
+        schedules=nightly,
+        description="Fetches, checks and loads the delays of a day.",
+        timezone="Europe/Berlin",
+    )
     found["run"] = _wait(rest, _start(rest, "flights", "nightly"))
     found["live"] = _start(rest, "ml", "churn")
-    rest.until(lambda: rest.tasks(found["live"])["train"]["state"], lambda state: state == "RUNNING")
-    _publish(rest, "flights", "nightly", FLIGHTS, parameters=parameters, schedules=nightly,
-             description="Fetches, checks and loads the delays of a day.", timezone="Europe/Berlin")
-    body = {"project": "flights", "workflow": "hourly", "from": "2026-10-01", "to": "2026-10-03", "by": "day", "parallel": 2}
+    rest.until(
+        lambda: rest.tasks(found["live"])["train"]["state"], lambda state: state == "RUNNING"
+    )
+    _publish(
+        rest,
+        "flights",
+        "nightly",
+        FLIGHTS,
+        parameters=parameters,
+        schedules=nightly,
+        description="Fetches, checks and loads the delays of a day.",
+        timezone="Europe/Berlin",
+    )
+    body = {
+        "project": "flights",
+        "workflow": "hourly",
+        "from": "2026-10-01",
+        "to": "2026-10-03",
+        "by": "day",
+        "parallel": 2,
+    }
     sent = _post(rest, "/backfills", body, 202)
     found["backfill"] = rest.outcome(sent["command"]["id"])["backfill_id"]
-    long = {"project": "flights", "workflow": "nightly", "from": "2026-09-01", "to": "2026-09-20", "by": "day"}
+    long = {
+        "project": "flights",
+        "workflow": "nightly",
+        "from": "2026-09-01",
+        "to": "2026-09-20",
+        "by": "day",
+    }
     sent = _post(rest, "/backfills", long, 202)
     found["backfill"] = rest.outcome(sent["command"]["id"])["backfill_id"]
     rest.until(

@@ -168,25 +168,24 @@ try {
   await page.locator('.log-line.hit', { hasText: 'needle' }).waitFor()
   facts.hits = Number(await page.locator('[data-hits]').getAttribute('data-hits'))
 
-  // Where nothing is, one click runs something.
-  await page.goto(`${url}/workflows?project=nothing`)
-  found.axe.empty = await findings(page)
-
   // Nothing serious for axe on any page in light and dark; nothing wider than 360 px; no text
   // that is in no language.
-  for (const theme of ['light', 'dark']) {
-    await chosen(page, { theme })
-    await visit(page, async (name) => {
-      found.axe[`${name} ${theme}`] = await findings(page)
-    })
-  }
-  await page.setViewportSize({ width: 360, height: 740 })
+  await chosen(page, { theme: 'system' })
   await visit(page, async (name) => {
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme })
+      await page.waitForSelector(`html[data-theme=${colorScheme}]`)
+      await page.waitForTimeout(200) // colours go over into each other
+      found.axe[`${name} ${colorScheme}`] = await findings(page)
+    }
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.waitForTimeout(100)
     found.overhang[name] = await overhang(page)
+    await page.setViewportSize({ width: 1280, height: 800 })
   })
-  await page.setViewportSize({ width: 1280, height: 800 })
   found.raw = await untranslated(page)
 
+  // Where nothing is, one click runs something.
   await chosen(page, {})
   await page.goto(`${url}/workflows?project=nothing`)
   await page.getByRole('button', { name: 'Publish and run the example' }).click()

@@ -2,16 +2,15 @@
  * Takes a picture of every page: light, dark, at 360 px, and of what is empty.
  *
  * Arguments: the address, a one-time link, what is there as JSON (tests/screenshots/seed.py), the
- * folder, names of pictures (all). Pictures are WebP without loss, which Chromium makes itself;
- * with SHOAL_PICTURES=png they are as they were taken.
+ * folder, names of pictures (all).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { launched } from './browser.mjs'
+import { indexed } from './png.mjs'
 
 const [, , url, link, text, folder, ...names] = process.argv
 const { run, good, live, backfill, project, workflow } = JSON.parse(text)
-const asPng = process.env.SHOAL_PICTURES === 'png'
 const at = `/projects/${project}`
 // Name: address, what is awaited, what is done then.
 const PAGES = {
@@ -85,22 +84,21 @@ async function picture(page, paper, name, [path, awaited, act]) {
   if (act) await act(page)
   await page.waitForTimeout(450) // fonts, the fitting of graphs
   const png = await page.screenshot({ animations: 'disabled' })
-  if (asPng) writeFileSync(join(folder, `${name}.png`), png)
-  else writeFileSync(join(folder, `${name}.webp`), Buffer.from(await webp(paper, png), 'base64'))
+  const { pixels, width, height } = await unpacked(paper, png)
+  writeFileSync(join(folder, `${name}.png`), indexed(Buffer.from(pixels, 'base64'), width, height))
   process.stderr.write(`${name}\n`)
 }
 
-/** Returns a picture as WebP, in base64. */
-function webp(paper, png) {
+/** Returns the pixels of a picture, in base64. */
+function unpacked(paper, png) {
   return paper.evaluate(async (data) => {
     const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob())
-    const canvas = new OffscreenCanvas(image.width, image.height)
-    canvas.getContext('2d').drawImage(image, 0, 0)
-    const blob = await canvas.convertToBlob({ type: 'image/webp', quality: 1 })
-    const bytes = new Uint8Array(await blob.arrayBuffer())
+    const drawing = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    drawing.drawImage(image, 0, 0)
+    const bytes = drawing.getImageData(0, 0, image.width, image.height).data
     let chars = ''
-    for (const byte of bytes) chars += String.fromCharCode(byte)
-    return btoa(chars)
+    for (let at = 0; at < bytes.length; at += 30_000) chars += String.fromCharCode(...bytes.subarray(at, at + 30_000))
+    return { pixels: btoa(chars), width: image.width, height: image.height }
   }, png.toString('base64'))
 }
 

@@ -42,7 +42,7 @@ export function AccountPage({ tab, onTab }: { tab: AccountTab | undefined; onTab
                   <Facts
                     items={[
                       [t('common.name'), who.name],
-                      [t('account.kind'), <>{named('kind', who.kind)} {who.is_admin ? <Tag key="a" color="warning">{t('shell.admin')}</Tag> : null}</>],
+                      [t('account.kind'), <>{named('kind', who.kind)} {who.is_admin ? <Tag key="a">{t('shell.admin')}</Tag> : null}</>],
                       ...(isUser ? [[t('account.password'), who.has_password ? <Link key="p" to="/password">{t('shell.changePassword')}</Link> : who.issuer ? t('account.isElsewhere', { issuer: who.issuer }) : '–'] as [string, ReactNode]] : []),
                     ]}
                   />

@@ -57,7 +57,7 @@ export function Users() {
     if (way === 'reset') ask({ title: `${t('admin.users.reset')}: ${name}`, text: t('admin.users.reset.text'), ok: t('admin.users.reset'), act: () => act(async () => show(await take(api.POST('/api/v1/users/{name}/password-reset', { params: at(name) }))), t('common.saved', { name }), [KEY]) })
   }
   const columns: Column<Account>[] = [
-    { key: 'name', title: t('common.name'), width: 'minmax(110px, 1fr)', render: (row) => <span className="row"><strong>{row.name}</strong>{row.is_admin ? <Tag color="warning">{t('shell.admin')}</Tag> : null}</span> },
+    { key: 'name', title: t('common.name'), width: 'minmax(110px, 1fr)', render: (row) => <span className="row"><strong>{row.name}</strong>{row.is_admin ? <Tag>{t('shell.admin')}</Tag> : null}</span> },
     { key: 'full', title: t('admin.users.fullName'), width: 'minmax(110px, 1.2fr)', hide: 'narrow', render: (row) => <span className="cut">{row.full_name}</span> },
     { key: 'state', title: t('common.state'), width: '110px', render: (row) => (row.disabled_at ? <Tag>{t('admin.users.disabled')}</Tag> : <Tag color="success">{t('admin.users.active')}</Tag>) },
     { key: 'signs', title: t('admin.users.signsIn'), width: 'minmax(110px, 1.2fr)', hide: 'medium', render: (row) => <span className="dim cut">{row.issuer ?? (row.must_change_password ? t('admin.users.mustChange') : row.has_password ? t('admin.users.byPassword') : '–')}</span> },

@@ -139,7 +139,7 @@ function Schedules({ project, name }: { project: string; name: string }) {
 function SchedulePanel({ schedule }: { schedule: Schedule }) {
   const t = useT()
   const { data } = useQuery(previewOf(schedule.id))
-  const mark = schedule.paused_at ? <Tag color="warning">{t('schedule.paused')}</Tag> : <Tag color={schedule.enabled ? 'success' : 'default'}>{schedule.enabled ? t('workflow.enabled') : t('workflow.disabled')}</Tag>
+  const mark = schedule.paused_at ? <Tag>{t('schedule.paused')}</Tag> : <Tag color={schedule.enabled ? 'success' : 'default'}>{schedule.enabled ? t('workflow.enabled') : t('workflow.disabled')}</Tag>
   return (
     <Panel title={<code>{schedule.cron}</code>} aside={<span className="row">{mark}<PauseSchedule schedule={schedule} /></span>}>
       <div className="columns">
