@@ -227,16 +227,20 @@ async function untranslated(page) {
         const text = node.textContent.trim()
         if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(text)
       }
-      for (const element of document.querySelectorAll('[aria-label],[placeholder],[title]')) {
+      for (const element of document.querySelectorAll('[aria-label],[placeholder]')) {
+        // The component library speaks the two languages by itself.
+        if (element.matches('.anticon, .ant-drawer-close, .ant-modal-close, .ant-tabs-nav-more')) continue
         for (const name of ['aria-label', 'placeholder']) {
           const text = element.getAttribute(name) ?? ''
+          // These the library has in English alone.
+          if (['Clear', 'Increase Value', 'Decrease Value'].includes(text)) continue
           if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(`${name}: ${text}`)
         }
       }
       return found
     })
     const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
-    const own = [...new Set(texts)].filter((one) => !known(one.replace(/^(aria-label|placeholder): /, '')) && !one.split(/[\s/:@#·,+…]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word)))
+    const own = [...new Set(texts)].filter((one) => !known(one.replace(/^(aria-label|placeholder): /, '')) && !one.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word)))
     if (own.length) raw[name] = own
   })
   return raw
