@@ -175,7 +175,7 @@ function External({ detail }: { detail: Record<string, unknown> }) {
 
 function Value({ value }: { value: unknown }) {
   if (typeof value === 'string' && /^https?:\/\//.test(value)) return <a href={value} target="_blank" rel="noreferrer noopener" className="wrap-any">{value}</a>
-  if (typeof value === 'object') return <Code text={JSON.stringify(value, null, 2)} />
+  if (typeof value === 'object' && value !== null) return <Code text={JSON.stringify(value, null, 2)} />
   return <code className="wrap-any">{String(value)}</code>
 }
 

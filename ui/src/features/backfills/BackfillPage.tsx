@@ -128,7 +128,7 @@ function Dates({ id, state, onRun }: { id: number; state: BackfillRunState | und
   const columns: Column<BackfillRun>[] = [
     { key: 'position', title: t('backfill.position'), width: '56px', hide: 'narrow', render: (one) => <span className="num dim">{one.position}</span> },
     { key: 'state', title: t('common.state'), width: '128px', render: (one) => <StateMark state={one.state} /> },
-    { key: 'time', title: t('time.logical'), width: 'minmax(190px, 1fr)', render: (one) => <Time at={one.logical_time} /> },
+    { key: 'time', title: t('time.logical'), width: 'minmax(216px, 1fr)', render: (one) => <Time at={one.logical_time} /> },
     { key: 'workflow', title: t('common.workflow'), width: 'minmax(110px, 1fr)', hide: 'medium', render: (one) => <span className="cut">{one.workflow}</span> },
     { key: 'run', title: t('backfill.run'), width: '76px', render: (one) => (one.instance_id === null ? <span className="dim">–</span> : <Link className="num" to="/runs/$id" params={{ id: String(one.instance_id) }}>#{one.instance_id}</Link>) },
     { key: 'tries', title: t('backfill.tries'), width: '64px', hide: 'narrow', render: (one) => <span className="num">{one.tries}</span> },
