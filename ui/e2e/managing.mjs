@@ -240,7 +240,10 @@ async function untranslated(page) {
       return found
     })
     const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
-    const own = [...new Set(texts)].filter((one) => !known(one.replace(/^(aria-label|placeholder): /, '')) && !one.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word)))
+    const own = [...new Set(texts)].filter((one) => {
+      const plain = one.replace(/^(aria-label|placeholder): /, '')
+      return !known(plain) && !plain.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word))
+    })
     if (own.length) raw[name] = own
   })
   return raw
