@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: contract conformance help demo ui wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -36,6 +36,9 @@ help:  ## print this list
 
 ui: .venv/node  ## build the web UI that the API serves (a minute the first time, then only what changed)
 	$(BIN)/python ui/build.py
+
+screenshots: .venv/dev ui  ## take pictures of every page of the web UI, into docs/images/ (some minutes; needs Debian's chromium)
+	$(BIN)/python -m tests.screenshots
 
 wheel: .venv/node  ## build the wheel, with the web UI in it, into dist/
 	$(BIN)/python ui/build.py

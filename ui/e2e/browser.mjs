@@ -36,3 +36,17 @@ export async function findings(page) {
 export async function overhang(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
 }
+
+/** Signs in with a name and a password. */
+export async function signedIn(page, url, name, password) {
+  await page.goto(`${url}/login`)
+  await page.getByLabel('User name').fill(name)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('**/today')
+}
+
+/** Sets what a person has chosen for this browser. */
+export async function chosen(page, settings) {
+  await page.evaluate((text) => localStorage.setItem('shoal.settings', text), JSON.stringify({ language: 'en', theme: 'light', zone: 'browser', ...settings }))
+}

@@ -34,6 +34,27 @@ export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
   throw new ApiProblem(response.status, isProblem(error) ? error : {})
 }
 
+/** Something that can be changed, with the mark of its state (ETag) that a change has to bring. */
+export interface Tagged<T> {
+  value: T
+  etag: string
+}
+
+/** Returns the content of an answer and its ETag. Throws ApiProblem. */
+export async function takeTagged<T>(asked: Promise<Answer<T>>): Promise<Tagged<T>> {
+  let etag = ''
+  const value = await take(asked.then((answer) => {
+    etag = answer.response.headers.get('etag') ?? ''
+    return answer
+  }))
+  return { value, etag }
+}
+
+/** Returns the header of a change: of the state with this mark, or (none) of what is not there yet. */
+export function onlyIf(etag: string | undefined): { 'if-match': string } | { 'if-none-match': string } {
+  return etag ? { 'if-match': etag } : { 'if-none-match': '*' }
+}
+
 async function answered<T>(asked: Promise<Answer<T>>): Promise<Answer<T>> {
   try {
     return await asked

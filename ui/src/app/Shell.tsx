@@ -1,7 +1,7 @@
 /** What stands around every page: navigation, project, settings, whether it is live. */
 import {
-  ApartmentOutlined, BarsOutlined, BgColorsOutlined, CalendarOutlined, ClusterOutlined, FolderOutlined,
-  MenuOutlined, QuestionCircleOutlined, SearchOutlined, UserOutlined,
+  ApartmentOutlined, BarsOutlined, BgColorsOutlined, CalendarOutlined, ClusterOutlined, DatabaseOutlined, FileTextOutlined, FolderOutlined,
+  MenuOutlined, QuestionCircleOutlined, SearchOutlined, SettingOutlined, TeamOutlined, UserOutlined,
 } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
@@ -30,6 +30,14 @@ const PAGES = [
   { to: '/cluster', text: 'nav.cluster', icon: <ClusterOutlined />, key: 'c' },
 ] as const
 
+const ADMIN = { to: '/admin', text: 'nav.admin', icon: <TeamOutlined />, key: 'a' } as const
+
+const IN_PROJECT = [
+  { to: '/projects/$project/resources', end: '/resources', text: 'nav.resources', icon: <FileTextOutlined /> },
+  { to: '/projects/$project/data-sources', end: '/data-sources', text: 'nav.sources', icon: <DatabaseOutlined /> },
+  { to: '/projects/$project/settings', end: '/settings', text: 'nav.settings', icon: <SettingOutlined /> },
+] as const
+
 export function Shell({ children }: { children: ReactNode }) {
   const t = useT()
   const navigate = useNavigate()
@@ -51,6 +59,7 @@ export function Shell({ children }: { children: ReactNode }) {
     return () => removeEventListener('keydown', press)
   }, [])
   const project = useProject()
+  const { data: who } = useQuery(meOf)
   useKeys(
     useMemo(
       () => ({
@@ -70,6 +79,23 @@ export function Shell({ children }: { children: ReactNode }) {
           <span className="nav-text">{t(page.text)}</span>
         </Link>
       ))}
+      {who?.is_admin ? (
+        <Link to={ADMIN.to} className={isUnder(pathname, ADMIN.to) ? 'nav-item here' : 'nav-item'} aria-current={isUnder(pathname, ADMIN.to) ? 'page' : undefined}>
+          <span className="nav-icon" aria-hidden>{ADMIN.icon}</span>
+          <span className="nav-text">{t(ADMIN.text)}</span>
+        </Link>
+      ) : null}
+      {project ? (
+        <div className="nav-group" role="group" aria-label={t('nav.project', { name: project })}>
+          <span className="nav-title nav-text cut">{project}</span>
+          {IN_PROJECT.map((page) => (
+            <Link key={page.to} to={page.to} params={{ project }} className={pathname.endsWith(page.end) ? 'nav-item here' : 'nav-item'} aria-current={pathname.endsWith(page.end) ? 'page' : undefined} title={t(page.text)}>
+              <span className="nav-icon" aria-hidden>{page.icon}</span>
+              <span className="nav-text">{t(page.text)}</span>
+            </Link>
+          ))}
+        </div>
+      ) : null}
     </nav>
   )
   return (
@@ -102,7 +128,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </main>
       </div>
       {isNarrow ? <Drawer open={isMenu} placement="left" size={240} onClose={() => setMenu(false)} title="Shoal">{navigation}</Drawer> : null}
-      {isPalette ? <Palette pages={PAGES} onClose={() => setPalette(false)} /> : null}
+      {isPalette ? <Palette pages={who?.is_admin ? [...PAGES, ADMIN] : PAGES} onClose={() => setPalette(false)} /> : null}
       {isHelp ? <Help onClose={() => setHelp(false)} /> : null}
     </div>
   )
@@ -116,8 +142,9 @@ function isUnder(path: string, page: string): boolean {
 
 /** Returns the project that the address chooses. */
 function useProject(): string | undefined {
-  const { search } = useLocation()
-  return (search as { project?: string }).project
+  const { search, pathname } = useLocation()
+  const inPath = /^\/projects\/([^/]+)\/(?:settings|resources|data-sources)$/.exec(pathname)?.[1]
+  return inPath ? decodeURIComponent(inPath) : (search as { project?: string }).project
 }
 
 function ProjectSwitch() {
@@ -183,11 +210,12 @@ function AccountMenu() {
   const isUser = who?.kind === 'USER'
   const items: MenuProps['items'] = [
     { key: 'who', disabled: true, label: <span className="who"><strong>{who?.name}</strong><br />{who?.is_admin ? t('shell.admin') : who?.roles.map((one) => `${one.project}: ${one.role}`).join(', ')}</span> },
+    { key: 'account', label: t('nav.account') },
     ...(isUser ? [{ key: 'password', label: t('shell.changePassword') }] : []),
     { key: 'out', label: t('shell.signOut') },
   ]
   return (
-    <Dropdown trigger={['click']} menu={{ items, onClick: ({ key }) => (key === 'out' ? void signOut() : void navigate({ to: '/password' })) }}>
+    <Dropdown trigger={['click']} menu={{ items, onClick: ({ key }) => (key === 'out' ? void signOut() : void navigate({ to: key === 'account' ? '/account' : '/password' })) }}>
       <Button type="text" icon={<UserOutlined />} aria-label={t('shell.account')} />
     </Dropdown>
   )

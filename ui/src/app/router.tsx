@@ -6,13 +6,17 @@ import {
 import { lazy, Suspense } from 'react'
 import { z } from 'zod'
 import { ApiProblem } from '@/api/client'
+import { Act, useRefusal } from '@/entities/marks'
 import { me } from '@/entities/queries'
 import { RUN_STATES } from '@/entities/states'
 import { CodePage, LoginPage, PasswordPage } from '@/features/account/pages'
+import { BackfillList, BackfillsPage } from '@/features/backfills/BackfillList'
 import { ProjectsPage } from '@/features/projects/ProjectsPage'
 import { RunsPage } from '@/features/runs/RunsPage'
 import { TodayPage } from '@/features/today/TodayPage'
 import { WorkflowsPage } from '@/features/workflows/WorkflowsPage'
+import { DATE_STATES } from '@/features/backfills/Counts'
+import { useT } from '@/shared/i18n'
 import { Loading } from '@/shared/ui/parts'
 import { Failed, Missing } from './failures'
 import { Shell } from './Shell'
@@ -22,6 +26,14 @@ const RunPage = lazy(async () => ({ default: (await import('@/features/run/RunPa
 const Attempt = lazy(async () => ({ default: (await import('@/features/attempt/Attempt')).Attempt }))
 const WorkflowPage = lazy(async () => ({ default: (await import('@/features/workflow/WorkflowPage')).WorkflowPage }))
 const StartDrawer = lazy(async () => ({ default: (await import('@/features/start/StartDrawer')).StartDrawer }))
+const PlanDrawer = lazy(async () => ({ default: (await import('@/features/backfills/PlanDrawer')).PlanDrawer }))
+const BackfillPage = lazy(async () => ({ default: (await import('@/features/backfills/BackfillPage')).BackfillPage }))
+const SettingsPage = lazy(async () => ({ default: (await import('@/features/settings/SettingsPage')).SettingsPage }))
+const SourcesPage = lazy(async () => ({ default: (await import('@/features/sources/SourcesPage')).SourcesPage }))
+const ResourcesPage = lazy(async () => ({ default: (await import('@/features/resources/ResourcesPage')).ResourcesPage }))
+const AdminPage = lazy(async () => ({ default: (await import('@/features/admin/AdminPage')).AdminPage }))
+const AccountPage = lazy(async () => ({ default: (await import('@/features/account/AccountPage')).AccountPage }))
+const ComparePage = lazy(async () => ({ default: (await import('@/features/compare/ComparePage')).ComparePage }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
@@ -43,7 +55,7 @@ const login = createRoute({
     const { to } = login.useSearch()
     // Only a path of ours: no other site is gone to.
     const next = to?.startsWith('/') && !to.startsWith('//') ? to : '/today'
-    return <LoginPage isOver={to !== undefined} onIn={() => router().history.replace(next)} />
+    return <LoginPage isOver={to !== undefined} next={next} onIn={() => router().history.replace(next)} />
   },
 })
 
@@ -134,16 +146,21 @@ const workflow = createRoute({
   getParentRoute: () => inside,
   path: '/projects/$project/workflows/$name',
   validateSearch: z.object({
-    tab: opt(z.enum(['graph', 'definition', 'runs', 'schedules', 'versions'])),
+    tab: opt(z.enum(['graph', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
     version: number,
     sel: text,
     start: opt(z.literal(1)),
+    plan: opt(z.literal(1)), // the form of a backfill is open
   }),
   component: function Workflow() {
     const { project, name } = workflow.useParams()
-    const { tab, version, sel, start } = workflow.useSearch()
+    const { tab, version, sel, start, plan } = workflow.useSearch()
+    const t = useT()
+    const refusal = useRefusal('run.operate', project)
     const navigate = workflow.useNavigate()
     const open = (id: number): void => void navigate({ to: '/runs/$id', params: { id: String(id) } })
+    const openBackfill = (id: number): void => void navigate({ to: '/backfills/$id', params: { id: String(id) } })
+    const planning = <Act refusal={refusal} onClick={() => void navigate({ search: (old) => ({ ...old, plan: 1 as const }) })}>{t('backfill.new')}</Act>
     return (
       <>
         <WorkflowPage
@@ -156,7 +173,9 @@ const workflow = createRoute({
           onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
           onStart={() => void navigate({ search: (old) => ({ ...old, start: 1 as const }) })}
           onRun={open}
+          backfills={<div className="stack"><div className="row">{planning}</div><BackfillList project={project} workflow={name} onOpen={openBackfill} /></div>}
         />
+        {plan ? <PlanDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, plan: undefined }) })} onStarted={openBackfill} /> : null}
         {start ? <StartDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })} onStarted={open} /> : null}
       </>
     )
@@ -166,7 +185,7 @@ const workflow = createRoute({
 const runs = createRoute({
   getParentRoute: () => inside,
   path: '/runs',
-  validateSearch: z.object({ ...inProject, workflow: text, state: opt(z.array(z.enum(RUN_STATES))) }),
+  validateSearch: z.object({ ...inProject, workflow: text, state: opt(z.array(z.enum(RUN_STATES))), text, label: text, since: opt(z.enum(['hour', 'day', 'week'])), backfill: number }),
   component: function Runs() {
     const search = runs.useSearch()
     const navigate = runs.useNavigate()
@@ -188,7 +207,7 @@ const run = createRoute({
     tab: opt(z.enum(['graph', 'gantt', 'tasks', 'parameters', 'events'])),
     task: text,
     attempt: number,
-    panel: opt(z.enum(['log', 'why', 'outputs', 'details'])),
+    panel: opt(z.enum(['log', 'script', 'why', 'outputs', 'details', 'changes'])),
     byte: number,
   }),
   component: function Run() {
@@ -226,11 +245,130 @@ const run = createRoute({
   },
 })
 
+const backfills = createRoute({
+  getParentRoute: () => inside,
+  path: '/backfills',
+  validateSearch: z.object(inProject),
+  component: function Backfills() {
+    const navigate = backfills.useNavigate()
+    return <BackfillsPage project={backfills.useSearch().project} onOpen={(id) => void navigate({ to: '/backfills/$id', params: { id: String(id) } })} />
+  },
+})
+
+const backfill = createRoute({
+  getParentRoute: () => inside,
+  path: '/backfills/$id',
+  validateSearch: z.object({ state: opt(z.enum(DATE_STATES)) }),
+  component: function Backfill() {
+    const id = Number(backfill.useParams().id)
+    const { state } = backfill.useSearch()
+    const navigate = backfill.useNavigate()
+    if (!Number.isSafeInteger(id) || id < 1) return <Missing />
+    return (
+      <BackfillPage
+        key={id}
+        id={id}
+        state={state}
+        onState={(to) => void navigate({ search: { state: to }, replace: true })}
+        onRun={(run_) => void navigate({ to: '/runs/$id', params: { id: String(run_) } })}
+      />
+    )
+  },
+})
+
+const auditOf = { principal: text, action: text, outcome: opt(z.enum(['done', 'refused'])) }
+
+const projectSettings = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/settings',
+  validateSearch: z.object({ tab: opt(z.enum(['parameters', 'secrets', 'calendars', 'groups', 'members', 'grants', 'accounts', 'audit'])), ...auditOf }),
+  component: function ProjectSettings() {
+    const { project } = projectSettings.useParams()
+    const { tab, ...audit } = projectSettings.useSearch()
+    const navigate = projectSettings.useNavigate()
+    return (
+      <SettingsPage
+        key={project}
+        project={project}
+        tab={tab}
+        onTab={(to) => void navigate({ search: { tab: to }, replace: true })}
+        audit={audit}
+        onAudit={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+      />
+    )
+  },
+})
+
+const dataSources = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/data-sources',
+  validateSearch: z.object({ open: text }),
+  component: function DataSources() {
+    const { project } = dataSources.useParams()
+    const { open } = dataSources.useSearch()
+    const navigate = dataSources.useNavigate()
+    return <SourcesPage key={project} project={project} open={open} onOpen={(to) => void navigate({ search: { open: to } })} />
+  },
+})
+
+const resources = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/resources',
+  validateSearch: z.object({ folder: text, file: text, version: number, panel: opt(z.enum(['content', 'versions', 'diff'])) }),
+  component: function Resources() {
+    const { project } = resources.useParams()
+    const search = resources.useSearch()
+    const navigate = resources.useNavigate()
+    return <ResourcesPage key={project} project={project} search={search} onSearch={(to) => void navigate({ search: () => to })} />
+  },
+})
+
+const admin = createRoute({
+  getParentRoute: () => inside,
+  path: '/admin',
+  validateSearch: z.object({ tab: opt(z.enum(['users', 'groups', 'environments', 'audit'])), ...auditOf }),
+  component: function Admin() {
+    const { tab, ...audit } = admin.useSearch()
+    const navigate = admin.useNavigate()
+    return (
+      <AdminPage
+        tab={tab}
+        onTab={(to) => void navigate({ search: { tab: to }, replace: true })}
+        audit={audit}
+        onAudit={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+      />
+    )
+  },
+})
+
+const account = createRoute({
+  getParentRoute: () => inside,
+  path: '/account',
+  validateSearch: z.object({ tab: opt(z.enum(['profile', 'sessions', 'tokens'])) }),
+  component: function Account() {
+    const { tab } = account.useSearch()
+    const navigate = account.useNavigate()
+    return <AccountPage tab={tab} onTab={(to) => void navigate({ search: { tab: to }, replace: true })} />
+  },
+})
+
+const compare = createRoute({
+  getParentRoute: () => inside,
+  path: '/compare',
+  validateSearch: z.object({ a: number, b: number, task: text, tab: opt(z.enum(['tasks', 'graph', 'parameters'])) }),
+  component: function Compare() {
+    const { a, b, task, tab } = compare.useSearch()
+    const navigate = compare.useNavigate()
+    if (!a || !b) return <Missing />
+    return <ComparePage key={`${a}/${b}`} one={a} other={b} task={task} tab={tab} onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })} />
+  },
+})
+
 const cluster = createRoute({ getParentRoute: () => inside, path: '/cluster', component: ClusterPage })
 
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

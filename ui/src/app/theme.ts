@@ -34,6 +34,8 @@ export function themeOf(isDark: boolean): ThemeConfig {
       colorPrimary: accent,
       colorLink: accent,
       colorInfo: isDark ? '#6ea8fe' : '#0a58ca',
+      colorSuccessBg: isDark ? '#11281a' : '#e9f5ee',
+      colorSuccessBorder: isDark ? '#2b6a41' : '#8cc7a2',
       colorSuccess: isDark ? '#4ac26b' : '#1a7340',
       colorError: isDark ? '#ff7b72' : '#c4212e',
       colorWarning: isDark ? '#e3a13a' : '#9a5b00',

@@ -1,5 +1,6 @@
 /** Runs as rows. */
 import { Link } from '@tanstack/react-router'
+import { Checkbox } from 'antd'
 import type { ReactNode } from 'react'
 import type { Instance } from '@/api/types'
 import { useT } from '@/shared/i18n'
@@ -8,9 +9,34 @@ import { DataTable, type Column } from '@/shared/ui/DataTable'
 import { StateMark } from './marks'
 import { hasEnded } from './states'
 
-export function RunTable({ rows, onOpen, footer, bare = false }: { rows: readonly Instance[]; onOpen: (id: number) => void; footer?: ReactNode; bare?: boolean }) {
+export interface Choice {
+  has: (id: number) => boolean
+  toggle: (id: number) => void
+  isAll: boolean
+  toggleAll: () => void
+}
+
+interface Props {
+  rows: readonly Instance[]
+  onOpen: (id: number) => void
+  footer?: ReactNode
+  bare?: boolean
+  /** Rows can be chosen, to act on many. */
+  choice?: Choice
+  onEnd?: () => void
+}
+
+export function RunTable({ rows, onOpen, footer, bare = false, choice, onEnd }: Props) {
   const t = useT()
   const columns: Column<Instance>[] = [
+    ...(choice
+      ? [{
+          key: 'choice',
+          title: <Checkbox checked={choice.isAll} onChange={choice.toggleAll} aria-label={t('bulk.chooseAll')} />,
+          width: '20px',
+          render: (run: Instance) => <Checkbox checked={choice.has(run.id)} onChange={() => choice.toggle(run.id)} aria-label={t('bulk.choose', { id: run.id })} />,
+        }]
+      : []),
     { key: 'id', title: '#', width: '76px', render: (run) => <Link className="num" to="/runs/$id" params={{ id: String(run.id) }}>{run.id}</Link> },
     { key: 'state', title: t('common.state'), width: '128px', render: (run) => <StateMark state={run.state} /> },
     ...(bare
@@ -21,5 +47,5 @@ export function RunTable({ rows, onOpen, footer, bare = false }: { rows: readonl
     { key: 'duration', title: t('common.duration'), width: '104px', render: (run) => <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /> },
     { key: 'reason', title: t('common.reason'), width: 'minmax(120px, 1.6fr)', hide: 'medium', render: (run) => <span className="cut dim" title={run.reason ?? ''}>{run.reason ?? ''}</span> },
   ]
-  return <DataTable label={t('nav.runs')} rows={rows} columns={columns} rowKey={(run) => run.id} onOpen={(run) => onOpen(run.id)} footer={footer} />
+  return <DataTable label={t('nav.runs')} rows={rows} columns={columns} rowKey={(run) => run.id} onOpen={(run) => onOpen(run.id)} isChosen={(run) => choice?.has(run.id) ?? false} footer={footer} onEnd={onEnd} />
 }

@@ -55,24 +55,41 @@ export function Findings({ findings, empty }: { findings: readonly Finding[]; em
   )
 }
 
-type Needed = 'run.operate' | 'project.edit'
-const ROLES: Record<Needed, readonly string[]> = {
+export type Needed = 'run.operate' | 'project.edit' | 'connection.edit' | 'project.manage' | Platform
+/** What belongs to no project: administrators alone may do it. */
+type Platform = 'cluster.read' | 'project.create' | 'environment.edit' | 'user.manage' | 'audit.read'
+const ROLES: Record<Exclude<Needed, Platform>, readonly string[]> = {
   'run.operate': ['runner', 'writer', 'owner'],
   'project.edit': ['writer', 'owner'],
+  'connection.edit': ['writer', 'owner'],
+  'project.manage': ['owner'],
 }
 
-/** Returns why a person may not do something in a project; null: they may. */
-export function useRefusal(needed: Needed, project: string): string | null {
+function isOfProjects(needed: Needed): needed is Exclude<Needed, Platform> {
+  return needed in ROLES
+}
+
+/** Returns why a person may not do something in a project, or (without one) at all; null: they may. */
+export function useRefusal(needed: Needed, project = ''): string | null {
+  const refusalOf = useRefusals(needed)
+  return refusalOf(project)
+}
+
+/** The same for many projects. */
+export function useRefusals(needed: Needed): (project: string) => string | null {
   const t = useT()
   const { data } = useQuery(me)
-  if (!data || may(data, needed, project)) return null
-  return t(`may.${needed}`, { project })
+  return (project) => {
+    if (!data || may(data, needed, project)) return null
+    return isOfProjects(needed) ? t(`may.${needed}`, { project }) : t('may.platform')
+  }
 }
 
 export function may(who: Me, needed: Needed, project: string): boolean {
   if (who.permissions && !who.permissions.includes(needed)) return false
-  if (who.projects && !who.projects.includes(project)) return false
-  return who.is_admin || who.roles.some((role) => role.project === project && ROLES[needed].includes(role.role))
+  if (who.projects && (!isOfProjects(needed) || !who.projects.includes(project))) return false
+  if (who.is_admin) return true
+  return isOfProjects(needed) && who.roles.some((role) => role.project === project && ROLES[needed].includes(role.role))
 }
 
 /** A button that stays where it is when it may not be pressed, and says why. */

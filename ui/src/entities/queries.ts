@@ -1,7 +1,8 @@
 /** What is asked of the API, with the keys under which answers are kept. Events renew them. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, ApiProblem, take } from '@/api/client'
-import type { WorkflowState } from '@/api/types'
+import type { RunQuery } from '@/api/types'
+import { pagesOf } from './lists'
 
 const PAGE = 100
 export const LOG_BYTES = 64 * 1024 // of one part
@@ -72,13 +73,8 @@ export const preview = (id: number) =>
     queryFn: () => take(api.GET('/api/v1/schedules/{schedule_id}/preview', { params: { path: { schedule_id: id } } })),
   })
 
-export interface RunFilter {
-  project?: string | undefined
-  workflow?: string | undefined
-  state?: WorkflowState[] | undefined
-  since?: string | undefined
-  limit?: number | undefined
-}
+/** What runs are chosen by; `limit` is of one page. */
+export type RunFilter = { [K in Exclude<keyof RunQuery, 'cursor'>]?: RunQuery[K] | undefined }
 
 /** The newest runs, as one page. */
 export const recentRuns = (filter: RunFilter) =>
@@ -90,12 +86,15 @@ export const recentRuns = (filter: RunFilter) =>
 
 /** All runs, page after page. */
 export const runs = (filter: RunFilter) =>
-  infiniteQueryOptions({
-    queryKey: ['instances', 'pages', filter],
-    queryFn: ({ pageParam }) =>
-      take(api.GET('/api/v1/instances', { params: { query: { ...filter, limit: PAGE, cursor: pageParam ?? undefined } } })),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next ?? null,
+  pagesOf(['instances', 'pages', filter], (cursor) =>
+    take(api.GET('/api/v1/instances', { params: { query: { ...filter, limit: PAGE, cursor } } })),
+  )
+
+/** How many runs match, as far as it is counted. */
+export const runCounts = (filter: RunFilter) =>
+  queryOptions({
+    queryKey: ['instances', 'counts', filter],
+    queryFn: () => take(api.GET('/api/v1/instance-counts', { params: { query: filter } })),
     placeholderData: keepPreviousData,
   })
 
@@ -150,3 +149,29 @@ export function readLog(id: number, offset: number, limit: number) {
     }),
   )
 }
+
+export const backfills = (filter: { project?: string | undefined; workflow?: string | undefined }) =>
+  pagesOf(['backfills', filter], (cursor) =>
+    take(api.GET('/api/v1/backfills', { params: { query: { ...filter, limit: PAGE, cursor } } })),
+  )
+
+export const backfill = (id: number) =>
+  queryOptions({
+    queryKey: ['backfills', 'one', id],
+    queryFn: () => take(api.GET('/api/v1/backfills/{backfill_id}', { params: { path: { backfill_id: id } } })),
+  })
+
+/** What an attempt was given. */
+export const rendered = (id: number) =>
+  queryOptions({
+    queryKey: ['task', id, 'rendered'],
+    queryFn: () => take(api.GET('/api/v1/task-instances/{task_instance_id}/rendered', { params: { path: { task_instance_id: id } } })),
+  })
+
+/** What the work of running tasks says of itself. */
+export const progress = (run: number, isRunning: boolean) =>
+  queryOptions({
+    queryKey: ['instance', run, 'progress'],
+    queryFn: () => take(api.GET('/api/v1/instances/{instance_id}/progress', { params: { path: { instance_id: run } } })),
+    refetchInterval: isRunning ? 3000 : false, // no event tells of it
+  })

@@ -27,6 +27,12 @@ const LOOKS: Record<string, Look> = {
   KILLED: { glyph: '■', tone: 'killed' },
   LOST: { glyph: '⚡', tone: 'lost' },
   SKIPPED: { glyph: '⤼', tone: 'skipped' },
+  // Dates of backfills, and commands.
+  STARTED: { glyph: '▶', tone: 'running' },
+  CANCELLING: { glyph: '◌', tone: 'killed' },
+  CANCELLED: { glyph: '■', tone: 'killed' },
+  DONE: { glyph: '✓', tone: 'succeeded' },
+  REFUSED: { glyph: '✕', tone: 'failed' },
 }
 
 /** Returns the look of a state of a run or an attempt. */

@@ -7,7 +7,7 @@ import '@xyflow/react/dist/base.css'
 import './graph.css'
 import { AutoComplete } from 'antd'
 import { memo, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
-import { useT } from '@/shared/i18n'
+import { useNamed, useT } from '@/shared/i18n'
 import { lookOf } from '@/entities/states'
 import { layered, SIZES } from './layered'
 
@@ -44,6 +44,7 @@ export function Graph(props: Props) {
 
 function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
   const t = useT()
+  const named = useNamed()
   const flow = useReactFlow()
   const shape = tasks.map((task) => `${task.name}<${task.dependsOn.join(',')}`).join(';')
   // Only the shape moves nodes: states change in place.
@@ -61,9 +62,11 @@ function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
           height: SIZES.height,
           selected: task.name === chosen,
           data: { task, critical: critical?.has(task.name) ?? false, stateText: task.state ?? '' },
-          ariaLabel: [task.name, task.type, task.state].filter(Boolean).join(', '),
+          ariaLabel: [task.name, task.type, task.state === null ? '' : named('state', task.state)].filter(Boolean).join(', '),
         }
       }),
+    // The words change with the language, and then all is drawn anew.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
     [tasks, places, chosen, critical],
   )
   const edges = useMemo(() => edgesOf(tasks, critical, chosen), [tasks, critical, chosen])
@@ -72,6 +75,16 @@ function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
     const timer = setTimeout(() => void fit.current({ padding: 0.12, maxZoom: 1 }), 0)
     return () => clearTimeout(timer)
   }, [shape])
+  const labels = {
+    'node.a11yDescription.default': t('graph.open'),
+    'node.a11yDescription.keyboardDisabled': t('graph.open'),
+    'edge.a11yDescription.default': '',
+    'controls.ariaLabel': t('graph.controls'),
+    'controls.zoomIn.ariaLabel': t('graph.zoomIn'),
+    'controls.zoomOut.ariaLabel': t('graph.zoomOut'),
+    'controls.fitView.ariaLabel': t('graph.fit'),
+    'minimap.ariaLabel': t('graph.map'),
+  }
   const fly = (name: string): void => {
     onChoose?.(name)
     void flow.fitView({ nodes: [{ id: name }], maxZoom: 1, duration: 120 })
@@ -88,6 +101,7 @@ function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
         nodesConnectable={false}
         edgesFocusable={false}
         onlyRenderVisibleElements
+        ariaLabelConfig={labels}
         minZoom={0.03}
         maxZoom={1.75}
         fitView
@@ -165,7 +179,7 @@ function edgesOf(tasks: readonly PictureTask[], critical: ReadonlySet<string> | 
         const isCritical = (critical?.has(task.name) ?? false) && (critical?.has(name) ?? false)
         const isNear = chosen === task.name || chosen === name
         const className = [isCritical ? 'critical' : '', isNear ? 'near' : ''].join(' ')
-        return { id: `${name}→${task.name}`, source: name, target: task.name, className, focusable: false }
+        return { id: `${name}→${task.name}`, source: name, target: task.name, className, focusable: false, ariaLabel: `${name} → ${task.name}` }
       }),
   )
 }

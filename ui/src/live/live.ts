@@ -30,7 +30,7 @@ export function startLive(queries: QueryClient): void {
   }
   if (typeof SharedWorker === 'undefined') {
     const stream = new Stream(take)
-    post = (word) => (word === 'restart' ? stream.restart() : stream.wake())
+    post = (word) => (word === 'restart' ? stream.restart() : word === 'cut' ? stream.cut() : stream.wake())
     stream.start()
   } else {
     const worker = new SharedWorker(new URL('./stream.worker.ts', import.meta.url), {
@@ -42,6 +42,7 @@ export function startLive(queries: QueryClient): void {
     addEventListener('pagehide', () => post('bye'))
   }
   addEventListener('online', () => post('wake'))
+  addEventListener('offline', () => post('cut'))
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') post('wake')
   })

@@ -52,6 +52,11 @@ export class Stream {
     else if (Date.now() - this.#heard > SILENCE_MS) this.#abort?.abort()
   }
 
+  /** The network is gone, it is said: what is not so is connected again at once. */
+  cut(): void {
+    this.#abort?.abort()
+  }
+
   /** Somebody else has signed in: forget what was. */
   restart(): void {
     this.#last = null

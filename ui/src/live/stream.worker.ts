@@ -13,6 +13,7 @@ addEventListener('connect', (event) => {
   port.onmessage = ({ data }: MessageEvent<string>) => {
     if (data === 'restart') stream.restart()
     else if (data === 'wake') stream.wake()
+    else if (data === 'cut') stream.cut()
     else if (data === 'bye') ports.delete(port)
   }
   port.postMessage(stream.status)

@@ -31,16 +31,19 @@ function useEntered(): () => Promise<void> {
   }
 }
 
-export function LoginPage({ isOver, onIn }: { isOver: boolean; onIn: () => void }) {
+export function LoginPage({ isOver, next, onIn }: { isOver: boolean; next: string; onIn: () => void }) {
   const t = useT()
   const entered = useEntered()
   const [error, setError] = useState<ApiProblem | null>(null)
   const [isBusy, setBusy] = useState(false)
-  const submit = async (body: { name: string; password: string }): Promise<void> => {
+  const [form] = Form.useForm<{ name: string; password: string }>()
+  const { data: ways } = useQuery({ queryKey: ['ways'], queryFn: () => take(api.GET('/api/v1/login')), staleTime: Infinity })
+  const directory = ways?.items.find((way) => way.kind === 'ldap')
+  const submit = async (body: { name: string; password: string }, way: 'here' | 'directory' = 'here'): Promise<void> => {
     setBusy(true)
     setError(null)
     try {
-      await take(api.POST('/api/v1/login', { body }))
+      await take(way === 'here' ? api.POST('/api/v1/login', { body }) : api.POST('/api/v1/login/ldap', { body }))
       await entered()
       onIn()
     } catch (thrown) {
@@ -52,7 +55,7 @@ export function LoginPage({ isOver, onIn }: { isOver: boolean; onIn: () => void 
     <Gate title={t('login.title')}>
       {isOver && !error ? <Alert type="info" title={t('login.over')} /> : null}
       {error ? <Alert type="error" title={error.title || t('login.failed')} description={error.message || t('error.unreachable')} /> : null}
-      <Form layout="vertical" requiredMark={false} onFinish={(values: { name: string; password: string }) => void submit(values)}>
+      <Form form={form} layout="vertical" requiredMark={false} onFinish={(values) => void submit(values)}>
         <Form.Item name="name" label={t('login.name')} rules={[{ required: true, message: t('start.required') }]}>
           <Input autoComplete="username" autoFocus />
         </Form.Item>
@@ -60,7 +63,9 @@ export function LoginPage({ isOver, onIn }: { isOver: boolean; onIn: () => void 
           <Input.Password autoComplete="current-password" />
         </Form.Item>
         <Button type="primary" htmlType="submit" block loading={isBusy}>{t('login.submit')}</Button>
+        {directory ? <Button className="other-way" block disabled={isBusy} onClick={() => void form.validateFields().then((values) => submit(values, 'directory'))}>{t('login.by', { name: directory.title })}</Button> : null}
       </Form>
+      {ways?.items.filter((way) => way.kind === 'oidc').map((way) => <Button key={way.name} block href={`${way.path}?${new URLSearchParams({ return_to: next }).toString()}`}>{t('login.by', { name: way.title })}</Button>)}
       <div className="gate-foot">
         <p className="dim">{t('login.local')}</p>
         <Code text="shoal ui" />

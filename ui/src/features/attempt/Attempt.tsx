@@ -1,8 +1,9 @@
 /** What one attempt of a task did: log, why, outputs, details. */
 import { useQuery } from '@tanstack/react-query'
-import { Drawer, Select, Tabs } from 'antd'
+import { Alert, Drawer, Progress as Bar, Select, Tabs } from 'antd'
 import type { ReactNode } from 'react'
-import { attempts as attemptsOf, task as taskOf, whyTask } from '@/entities/queries'
+import { AttemptDiff } from '@/entities/AttemptDiff'
+import { attempts as attemptsOf, progress as progressOf, rendered, task as taskOf, whyTask } from '@/entities/queries'
 import { Findings, StateMark, Trouble } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
 import { useT } from '@/shared/i18n'
@@ -11,7 +12,7 @@ import { Code, Empty, Facts, Loading } from '@/shared/ui/parts'
 import { useWidth } from '@/shared/ui/DataTable'
 import { LogView } from './LogView'
 
-export type AttemptTab = 'log' | 'why' | 'outputs' | 'details'
+export type AttemptTab = 'log' | 'script' | 'why' | 'outputs' | 'details' | 'changes'
 
 interface Props {
   run: number
@@ -31,6 +32,7 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
   const { data, error } = useQuery(attemptsOf(run))
   const own = data?.tasks.filter((task) => task.task === name).sort((a, b) => a.attempt - b.attempt) ?? []
   const shown = own.find((task) => task.attempt === attempt) ?? own.at(-1)
+  const before = shown ? own.filter((task) => task.attempt < shown.attempt).at(-1) : undefined
   const title = (
     <div className="attempt-title">
       <span className="mono">{name}</span>
@@ -69,9 +71,11 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
             destroyOnHidden
             items={[
               { key: 'log', label: t('attempt.log'), children: <LogTab run={run} id={shown.id} started={shown.started_at !== null} byte={byte ?? null} onByte={(value) => onChange({ byte: value ?? undefined })} /> },
+              { key: 'script', label: t('attempt.script'), children: <Script id={shown.id} /> },
               { key: 'why', label: t('attempt.why'), children: <Why run={run} id={shown.id} /> },
               { key: 'outputs', label: t('attempt.outputs'), children: <Outputs id={shown.id} /> },
-              { key: 'details', label: t('attempt.details'), children: <Details id={shown.id} zone={zone} /> },
+              { key: 'details', label: t('attempt.details'), children: <Details id={shown.id} run={run} zone={zone} /> },
+              ...(before ? [{ key: 'changes', label: t('compare.title'), children: <div className="pad"><p className="dim">{t('common.attempt')} {before.attempt} → {shown.attempt}</p><AttemptDiff one={before} other={shown} /></div> }] : []),
             ]}
           />
           {width < 760 ? <div className="row attempt-actions">{actions(shown)}</div> : null}
@@ -109,7 +113,73 @@ function Outputs({ id }: { id: number }) {
   return <Facts items={outputs.map(([name, value]) => [<code key="n">{name}</code>, <code key="v" className="wrap-any">{value}</code>])} />
 }
 
-function Details({ id, zone }: { id: number; zone: string }) {
+/** What the attempt was given: texts as they are, everything else as JSON. */
+function Script({ id }: { id: number }) {
+  const t = useT()
+  const { data, error } = useQuery(rendered(id))
+  if (error) return <Trouble error={error} />
+  if (!data) return <Loading rows={6} />
+  const params = Object.entries(data.params).filter(([, value]) => value !== null && value !== '')
+  const parameters = Object.entries(data.parameters)
+  return (
+    <div className="stack pad">
+      <p className="dim">{t('attempt.rendered')}</p>
+      {data.problem ? <Alert type="warning" showIcon title={t('attempt.rendered.problem')} description={data.problem} /> : null}
+      {params.map(([name, value]) => (
+        <div key={name}>
+          <h3><code>{name}</code></h3>
+          <Code text={typeof value === 'string' ? value : JSON.stringify(value, null, 2)} />
+        </div>
+      ))}
+      {parameters.length ? (
+        <div>
+          <h3>{t('attempt.values')}</h3>
+          <Facts items={parameters.map(([name, value]) => [<code key="n">{name}</code>, <code key="v" className="wrap-any">{value}</code>])} />
+        </div>
+      ) : null}
+    </div>
+  )
+}
+
+/** What the work says of itself while it runs: stages of Spark, rows that are done. */
+function Progress({ run, id, isRunning }: { run: number; id: number; isRunning: boolean }) {
+  const t = useT()
+  const { data } = useQuery({ ...progressOf(run, isRunning), enabled: isRunning, retry: false })
+  const own = (data ?? []).filter((one) => one.task_instance_id === id)
+  if (!isRunning || !own.length) return null
+  return (
+    <div className="stack">
+      <h2 className="form-head">{t('attempt.progress')}</h2>
+      {own.map((one) => (
+        <div key={one.label}>
+          <span className="row"><span className="cut">{one.label}</span><span className="grow" /><span className="dim num">{one.total === null ? `${one.done} ${one.unit}` : t('progress.of', { done: one.done, total: one.total, unit: one.unit })}</span></span>
+          {one.total ? <Bar percent={Math.round((100 * one.done) / one.total)} size="small" aria-label={one.label} /> : null}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** The job outside that the attempt has started; links lead to its own pages. */
+function External({ detail }: { detail: Record<string, unknown> }) {
+  const t = useT()
+  const items = Object.entries(detail).filter(([, value]) => value !== null && value !== '')
+  if (!items.length) return null
+  return (
+    <div>
+      <h2 className="form-head">{t('attempt.external')}</h2>
+      <Facts items={items.map(([name, value]) => [<code key="n">{name}</code>, <Value key="v" value={value} />])} />
+    </div>
+  )
+}
+
+function Value({ value }: { value: unknown }) {
+  if (typeof value === 'string' && /^https?:\/\//.test(value)) return <a href={value} target="_blank" rel="noreferrer noopener" className="wrap-any">{value}</a>
+  if (typeof value === 'object' && value !== null) return <Code text={JSON.stringify(value, null, 2)} />
+  return <code className="wrap-any">{String(value)}</code>
+}
+
+function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
   const t = useT()
   const { data, error } = useQuery(taskOf(id))
   if (error) return <Trouble error={error} />
@@ -129,7 +199,8 @@ function Details({ id, zone }: { id: number; zone: string }) {
           [t('run.exit'), data.exit_code ?? '–'],
         ]}
       />
-      {Object.keys(data.detail).length ? <Code text={JSON.stringify(data.detail, null, 2)} /> : null}
+      <Progress run={run} id={id} isRunning={data.state === 'RUNNING'} />
+      <External detail={data.detail} />
     </>
   )
 }

@@ -1,4 +1,4 @@
-/** A log: loaded by ranges, followed at its end, searched in what is loaded. */
+/** A log: loaded by ranges, followed at its end, searched as a whole by the server. */
 import { ArrowDownOutlined, DownloadOutlined } from '@ant-design/icons'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { Button, Input, Slider, Switch, Tag } from 'antd'
@@ -11,7 +11,8 @@ import { bytesText } from '@/shared/time/format'
 import { Loading } from '@/shared/ui/parts'
 import { pieces } from './ansi'
 import { useLog } from './useLog'
-import { endOf, linesOf, startOf } from './window'
+import { useSearch } from './useSearch'
+import { endOf, lineAt, linesOf, startOf } from './window'
 
 const LINE = 18
 const NEAR = 40 // lines from an edge at which more is loaded
@@ -28,10 +29,14 @@ export function LogView({ id, byte, onByte }: Props) {
   const [follow, setFollow] = useState(byte === null)
   const [wrap, setWrap] = useState(false)
   const [wanted, setWanted] = useState('')
-  const [hit, setHit] = useState(0)
+  const [isRegex, setRegex] = useState(false)
+  const [isCase, setCase] = useState(false)
+  const [hit, setHit] = useState(-1)
+  const found = useSearch(id)
+  const { hits } = found
   const { log, error, isLoading, earlier, later, jump } = useLog(id, byte, follow)
   const lines = useMemo(() => linesOf(log), [log])
-  const hits = useMemo(() => (wanted ? hitsOf(lines, wanted) : []), [lines, wanted])
+  const marked = hits[hit] === undefined ? null : lineAt(log, hits[hit].offset)
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: lines.length,
@@ -46,13 +51,36 @@ export function LogView({ id, byte, onByte }: Props) {
   }, [follow, lines.length])
   useEffect(() => virtual.measure(), [wrap, virtual])
 
-  const seek = (step: number): void => {
-    if (!hits.length) return
-    const next = (hit + step + hits.length) % hits.length
-    setHit(next)
+  const show = (index: number): void => {
+    const to = hits[index]
+    if (!to) return
+    setHit(index)
     setFollow(false)
-    virtual.scrollToIndex(hits[next] ?? 0, { align: 'center' })
+    const line = lineAt(log, to.offset)
+    if (line !== null) virtual.scrollToIndex(line, { align: 'center' })
+    else {
+      onByte(to.offset)
+      jump(to.offset)
+    }
   }
+  const seek = (step: number): void => {
+    if (hits.length) show((hit + step + hits.length) % hits.length)
+  }
+  const find = (): void => {
+    if (!wanted) return found.clear()
+    setHit(-1)
+    found.search({ text: wanted, regex: isRegex, ignoreCase: !isCase })
+  }
+  // Where a jump has led, the line is looked for when it has come.
+  useEffect(() => {
+    if (marked !== null) virtual.scrollToIndex(marked, { align: 'center' })
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [hit, marked === null])
+  // The first line that is found is shown as soon as it is; others by n and N.
+  useEffect(() => {
+    if (hit < 0 && hits.length) show(0)
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [hits.length])
   const toEnd = (): void => {
     setFollow(true)
     onByte(null)
@@ -81,17 +109,23 @@ export function LogView({ id, byte, onByte }: Props) {
         <Input.Search
           size="small"
           className="log-find"
-          placeholder={t('log.find')}
-          aria-label={t('log.find')}
+          placeholder={t('log.search')}
+          aria-label={t('log.search')}
           allowClear
           value={wanted}
+          loading={found.at !== null}
           onChange={(event) => {
             setWanted(event.target.value)
-            setHit(0)
+            if (!event.target.value) found.clear()
           }}
-          onSearch={() => seek(1)}
+          onSearch={() => (hits.length && found.isDone ? seek(1) : find())}
         />
-        {wanted ? <span className="dim">{hits.length ? t('log.hits', { at: hit + 1, count: hits.length }) : t('log.noHits')}</span> : null}
+        <label className="switch"><Switch size="small" checked={isCase} onChange={(on) => { setCase(on); found.clear() }} /> {t('log.case')}</label>
+        <label className="switch"><Switch size="small" checked={isRegex} onChange={(on) => { setRegex(on); found.clear() }} /> {t('log.regex')}</label>
+        <span className="dim num" role="status" data-hits={found.isDone ? hits.length : undefined}>
+          {hits.length ? t('log.hits', { at: hit + 1, count: hits.length }) : found.isDone ? t('log.noHits') : ''}
+          {found.at ? ` ${t('log.searching', { done: bytesText(found.at.done), total: bytesText(found.at.size) })}` : ''}
+        </span>
         <span className="grow" />
         <label className="switch">
           <Switch size="small" checked={follow} onChange={(on) => (on ? toEnd() : setFollow(false))} /> {t('log.follow')}
@@ -103,6 +137,7 @@ export function LogView({ id, byte, onByte }: Props) {
           {t('log.download')} {log.size ? <span className="dim num">{bytesText(log.size)}</span> : null}
         </Button>
       </div>
+      {found.error ? <Trouble error={found.error} /> : null}
       {lines.length ? (
         <div className="log-body">
           <div ref={box} className={wrap ? 'log-lines wrap' : 'log-lines'} onScroll={scrolled} tabIndex={0} role="log" aria-label={t('attempt.log')} aria-live="off">
@@ -112,10 +147,10 @@ export function LogView({ id, byte, onByte }: Props) {
                   key={item.index}
                   ref={wrap ? virtual.measureElement : undefined}
                   data-index={item.index}
-                  className={`log-line ${levelOf(lines[item.index] ?? '')} ${hits[hit] === item.index ? 'hit' : ''}`}
+                  className={`log-line ${levelOf(lines[item.index] ?? '')} ${marked === item.index ? 'hit' : ''}`}
                   style={{ transform: `translateY(${item.start}px)` }}
                 >
-                  <Line text={lines[item.index] ?? ''} wanted={wanted} />
+                  <Line text={lines[item.index] ?? ''} wanted={isRegex ? '' : wanted} />
                 </div>
               ))}
             </div>
@@ -162,12 +197,12 @@ export function LogView({ id, byte, onByte }: Props) {
 function Line({ text, wanted }: { text: string; wanted: string }) {
   return pieces(text).map((piece, index) => (
     <span key={index} className={piece.classes || undefined}>
-      {wanted ? marked(piece.text, wanted) : piece.text}
+      {wanted ? highlighted(piece.text, wanted) : piece.text}
     </span>
   ))
 }
 
-function marked(text: string, wanted: string) {
+function highlighted(text: string, wanted: string) {
   const found: (string | React.JSX.Element)[] = []
   const [low, what] = [text.toLowerCase(), wanted.toLowerCase()]
   let from = 0
@@ -182,11 +217,6 @@ function marked(text: string, wanted: string) {
 function levelOf(line: string): string {
   const match = LEVEL.exec(line)
   return match ? (match[1] ? 'error' : 'warning') : ''
-}
-
-function hitsOf(lines: readonly string[], wanted: string): number[] {
-  const what = wanted.toLowerCase()
-  return lines.flatMap((line, index) => (line.toLowerCase().includes(what) ? [index] : []))
 }
 
 /** Keeps what is seen in its place when lines are put before it. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { pieces } from './ansi'
-import { EMPTY, endOf, linesOf, MOST_PARTS, startOf, withPart } from './window'
+import { EMPTY, endOf, lineAt, linesOf, MOST_PARTS, startOf, withPart } from './window'
 
 describe('pieces', () => {
   it('turns colours into classes, and nothing else into anything', () => {
@@ -40,4 +40,9 @@ describe('window', () => {
   it('shows the last state of a line that rewrites itself', () => {
     expect(linesOf(withPart(EMPTY, part(0, '10%\r50%\r100%\r\nend\n'), 20, true))).toEqual(['100%', 'end'])
   })
+})
+
+describe('lineAt', () => {
+  const log = { ...EMPTY, parts: [{ start: 100, end: 106, text: 'é1\nb\n' }, { start: 106, end: 110, text: 'c\nd\n' }] }
+  it.each([[99, null], [100, 0], [103, 0], [104, 1], [106, 2], [108, 3], [110, null]])('byte %i is in line %s', (byte, line) => expect(lineAt(log, byte)).toBe(line))
 })

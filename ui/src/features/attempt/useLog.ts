@@ -23,12 +23,17 @@ export function useLog(id: number, byte: number | null, follow: boolean): Log {
   const [isLoading, setLoading] = useState(true)
   const [isThere, setThere] = useState(false)
   const busy = useRef(false)
+  const next = useRef<number | null>(null)
+  const again = useRef<(offset: number) => Promise<void>>(() => Promise.resolve())
   const current = useRef(log)
   current.current = log
 
   const load = useCallback(
     async (offset: number, isNew = false, limit = LOG_BYTES): Promise<void> => {
-      if (busy.current) return
+      if (busy.current) {
+        if (isNew) next.current = offset // a jump is not lost because something else is being read
+        return
+      }
       busy.current = true
       setLoading(true)
       try {
@@ -42,10 +47,14 @@ export function useLog(id: number, byte: number | null, follow: boolean): Log {
       } finally {
         busy.current = false
         setLoading(false)
+        const to = next.current
+        next.current = null
+        if (to !== null) void again.current(to)
       }
     },
     [id],
   )
+  again.current = (offset) => load(offset, true)
   useEffect(() => {
     setLog(EMPTY)
     setThere(false)

@@ -46,3 +46,31 @@ export function linesOf(log: LogWindow): string[] {
   if (lines.at(-1) === '') lines.pop()
   return lines.map((line) => line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, ''))
 }
+
+const bytes = new TextEncoder()
+
+/** Returns the line (of `linesOf`) in which a byte of the log is; null: it is not loaded. */
+export function lineAt(log: LogWindow, byte: number): number | null {
+  let line = 0
+  for (const { start, end, text } of log.parts) {
+    if (byte >= end) {
+      line += count(text)
+      continue
+    }
+    if (byte < start) return null
+    let at = start
+    for (const one of text.split('\n')) {
+      at += bytes.encode(one).length + 1
+      if (byte < at) return line
+      line += 1
+    }
+    return line
+  }
+  return null
+}
+
+function count(text: string): number {
+  let found = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) found += 1
+  return found
+}

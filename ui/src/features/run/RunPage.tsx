@@ -1,7 +1,7 @@
 /** A run: what happens, and why something does not. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Button, Dropdown, Input, Progress, Tabs } from 'antd'
+import { Button, Dropdown, Progress, Tabs } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import type { InstanceDetail, InstanceTask } from '@/api/types'
 import { takes, type RunCommand } from '@/entities/commands'
@@ -15,11 +15,13 @@ import { useNamed, useT } from '@/shared/i18n'
 import { useKeys } from '@/shared/keys'
 import { durationText } from '@/shared/time/format'
 import { Lasting, Time } from '@/shared/time/Time'
-import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
+import { useWidth } from '@/shared/ui/DataTable'
 import { Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
+import { CompareWith } from './CompareWith'
 import { Confirm, type Asked } from './Confirm'
 import { Events } from './Events'
 import { Gantt, spansOf } from './Gantt'
+import { Tasks } from './Tasks'
 
 export type RunTab = 'graph' | 'gantt' | 'tasks' | 'parameters' | 'events'
 const COMMANDS: readonly RunCommand[] = ['PAUSE', 'RESUME', 'STOP', 'RECOVER', 'RERUN']
@@ -62,6 +64,7 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
         title={<>{run.workflow} <span className="dim num">#{run.id}</span></>}
         mark={<StateMark state={run.state} />}
       >
+        <CompareWith run={run} />
         <RunActions run={run} refusal={refusal} isNarrow={width < 760} onAsk={(command) => setAsked({ command })} />
       </PageHead>
       <RunLine run={run} />
@@ -74,9 +77,9 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
         items={[
           { key: 'graph', label: t('run.graph'), children: <div className="graph-frame"><Graph tasks={picture} chosen={task} onChoose={onTask} critical={critical} />{hasEnded(run.state) ? null : <WhyPanel id={run.id} />}</div> },
           { key: 'gantt', label: t('run.gantt'), children: <Gantt tasks={run.tasks} zone={run.timezone} onChoose={onTask} /> },
-          { key: 'tasks', label: t('run.tasks'), children: <Tasks run={run} chosen={task} onTask={onTask} /> },
+          { key: 'tasks', label: t('run.tasks'), children: <Tasks run={run} chosen={task} onTask={onTask} refusal={refusal} /> },
           { key: 'parameters', label: t('run.parameters'), children: <Parameters run={run} /> },
-          { key: 'events', label: t('run.events'), children: <Events run={run.id} zone={run.timezone} /> },
+          { key: 'events', label: t('run.events'), children: <Events run={run.id} zone={run.timezone} tasks={picture} chosen={task} onTask={onTask} /> },
         ]}
       />
       {drawer(run, actions)}
@@ -180,28 +183,6 @@ function WhyPanel({ id }: { id: number }) {
       <h2>{t('run.whyNot')}</h2>
       <Findings findings={waiting.slice(0, 6)} empty={t('run.noFindings')} />
     </aside>
-  )
-}
-
-function Tasks({ run, chosen, onTask }: { run: InstanceDetail; chosen: string | undefined; onTask: (task: string) => void }) {
-  const t = useT()
-  const [wanted, setWanted] = useState('')
-  const rows = run.tasks.filter((task) => `${task.task} ${task.type} ${task.state}`.toLowerCase().includes(wanted.toLowerCase()))
-  const columns: Column<InstanceTask>[] = [
-    { key: 'state', title: t('common.state'), width: '132px', render: (task) => <StateMark state={task.state} /> },
-    { key: 'name', title: t('common.name'), width: 'minmax(140px, 1.4fr)', render: (task) => <button type="button" className="link mono cut" onClick={() => onTask(task.task)}>{task.task}</button> },
-    { key: 'type', title: t('common.type'), width: '120px', hide: 'narrow', render: (task) => <span className="dim">{task.type}</span> },
-    { key: 'attempt', title: t('common.attempt'), width: '76px', hide: 'medium', render: (task) => <span className="num">{task.attempt}</span> },
-    { key: 'worker', title: t('common.worker'), width: 'minmax(120px, 1fr)', hide: 'medium', render: (task) => <span className="cut dim mono">{task.worker ?? '–'}</span> },
-    { key: 'started', title: t('common.started'), width: 'minmax(190px, 210px)', hide: 'narrow', render: (task) => <Time at={task.started_at} zone={run.timezone} /> },
-    { key: 'duration', title: t('common.duration'), width: '104px', render: (task) => <Lasting from={task.started_at} to={taskHasEnded(task.state) ? (task.finished_at ?? task.started_at) : null} /> },
-    { key: 'reason', title: t('common.reason'), width: 'minmax(100px, 1.4fr)', hide: 'medium', render: (task) => <span className="cut dim" title={task.reason ?? ''}>{task.reason ?? (task.exit_code ? t('attempt.exit', { code: task.exit_code }) : '')}</span> },
-  ]
-  return (
-    <div className="stack">
-      <Input allowClear data-search className="filter-text" placeholder={t('run.filterTasks')} aria-label={t('run.filterTasks')} value={wanted} onChange={(event) => setWanted(event.target.value)} />
-      <DataTable label={t('run.tasks')} rows={rows} columns={columns} rowKey={(task) => task.id} onOpen={(task) => onTask(task.task)} isChosen={(task) => task.task === chosen} rowHeight={36} footer={<span className="dim num">{t('common.rows', { count: rows.length })}</span>} />
-    </div>
   )
 }
 

@@ -1,14 +1,17 @@
 /** One workflow: what it does, when it runs, how it changed. */
 import { CaretRightOutlined } from '@ant-design/icons'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Alert, Button, Tabs, Tag } from 'antd'
 import { toString as cronText } from 'cronstrue/dist/cronstrue-i18n'
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useState, type ReactNode } from 'react'
+import { api, take } from '@/api/client'
 import type { FireTime, Schedule } from '@/api/types'
+import { useRows } from '@/entities/lists'
 import { Act, Trouble, useRefusal } from '@/entities/marks'
 import { preview as previewOf, runs as runsOf, version as versionOf, versions as versionsOf, workflow as workflowOf, workflowSchedules } from '@/entities/queries'
 import { RunTable } from '@/entities/RunTable'
+import { useAsk, useDo } from '@/entities/saving'
 import { Graph, type PictureTask } from '@/graph/Graph'
 import { useT } from '@/shared/i18n'
 import { useSettings } from '@/shared/settings'
@@ -16,7 +19,7 @@ import { timeText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
 
-export type WorkflowTab = 'graph' | 'definition' | 'runs' | 'schedules' | 'versions'
+export type WorkflowTab = 'graph' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
 
 interface Props {
   project: string
@@ -27,6 +30,8 @@ interface Props {
   onView: (to: { tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined }) => void
   onStart: () => void
   onRun: (id: number) => void
+  /** The tab of its backfills. */
+  backfills: ReactNode
 }
 
 interface TaskText {
@@ -37,7 +42,7 @@ interface TaskText {
   [key: string]: unknown
 }
 
-export function WorkflowPage({ project, name, tab, version, chosen, onView, onStart, onRun }: Props) {
+export function WorkflowPage({ project, name, tab, version, chosen, onView, onStart, onRun, backfills }: Props) {
   const t = useT()
   const newest = useQuery(workflowOf(project, name))
   const isOld = version !== undefined && version !== newest.data?.version
@@ -64,6 +69,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, onView, onSt
           { key: 'definition', label: t('workflow.definition'), children: definition ? <DefinitionText definition={definition} /> : <Loading /> },
           { key: 'runs', label: t('workflow.runs'), children: <RunsTab project={project} name={name} onRun={onRun} /> },
           { key: 'schedules', label: t('workflow.schedules'), children: <Schedules project={project} name={name} /> },
+          { key: 'backfills', label: t('workflow.backfills'), children: backfills },
           { key: 'versions', label: t('workflow.versions'), children: <Versions project={project} name={name} shown={version ?? newest.data.version} onShow={(number) => onView({ version: number, tab: 'graph' })} /> },
         ]}
       />
@@ -107,12 +113,12 @@ function DefinitionText({ definition }: { definition: Record<string, unknown> })
 
 function RunsTab({ project, name, onRun }: { project: string; name: string; onRun: (id: number) => void }) {
   const t = useT()
-  const list = useInfiniteQuery(runsOf({ project, workflow: name }))
-  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
-  if (list.error) return <Trouble error={list.error} retry={() => void list.refetch()} />
+  const list = useRows(runsOf({ project, workflow: name }))
+  const { rows } = list
+  if (list.error) return <Trouble error={list.error} retry={list.again} />
   if (list.isPending) return <Loading />
   if (!rows.length) return <Empty title={t('workflow.noRuns')} />
-  return <RunTable bare rows={rows} onOpen={onRun} footer={list.hasNextPage ? <Button size="small" onClick={() => void list.fetchNextPage()}>{t('common.more')}</Button> : <span className="dim num">{t('common.rows', { count: rows.length })}</span>} />
+  return <RunTable bare rows={rows} onOpen={onRun} onEnd={list.more} footer={<span className="dim num">{t('common.rows', { count: rows.length })}{list.hasMore ? ' +' : ''}</span>} />
 }
 
 function Schedules({ project, name }: { project: string; name: string }) {
@@ -133,8 +139,9 @@ function Schedules({ project, name }: { project: string; name: string }) {
 function SchedulePanel({ schedule }: { schedule: Schedule }) {
   const t = useT()
   const { data } = useQuery(previewOf(schedule.id))
+  const mark = schedule.paused_at ? <Tag>{t('schedule.paused')}</Tag> : <Tag color={schedule.enabled ? 'success' : 'default'}>{schedule.enabled ? t('workflow.enabled') : t('workflow.disabled')}</Tag>
   return (
-    <Panel title={<code>{schedule.cron}</code>} aside={<Tag color={schedule.enabled ? 'success' : 'default'}>{schedule.enabled ? t('workflow.enabled') : t('workflow.disabled')}</Tag>}>
+    <Panel title={<code>{schedule.cron}</code>} aside={<span className="row">{mark}<PauseSchedule schedule={schedule} /></span>}>
       <div className="columns">
         <div>
           <p>{useCronText(schedule.cron)}</p>
@@ -142,6 +149,7 @@ function SchedulePanel({ schedule }: { schedule: Schedule }) {
             items={[
               [t('workflow.zone'), schedule.timezone],
               [t('workflow.missed'), schedule.missed],
+              ...(schedule.paused_at ? ([[t('schedule.pausedSince'), <Time key="p" at={schedule.paused_at} zone={schedule.timezone} />]] as [string, ReactNode][]) : []),
               ...(schedule.calendar ? ([[t('workflow.calendar'), schedule.calendar]] as [string, string][]) : []),
               ...Object.entries(schedule.parameters).map(([key, value]): [React.ReactNode, React.ReactNode] => [<code key="k">{key}</code>, <code key="v">{value}</code>]),
             ]}
@@ -154,6 +162,28 @@ function SchedulePanel({ schedule }: { schedule: Schedule }) {
       </div>
     </Panel>
   )
+}
+
+/** Holds a schedule back without publishing anything, or lets it fire again. */
+function PauseSchedule({ schedule }: { schedule: Schedule }) {
+  const t = useT()
+  const ask = useAsk()
+  const act = useDo()
+  const refusal = useRefusal('run.operate', schedule.project)
+  const params = { params: { path: { schedule_id: schedule.id } } }
+  const renew = [['schedules'], ['workflows']]
+  if (schedule.paused_at) {
+    return <Act size="small" refusal={refusal} onClick={() => void act(() => take(api.POST('/api/v1/schedules/{schedule_id}/resume', params)), t('schedule.didResume'), renew)}>{t('schedule.resume')}</Act>
+  }
+  const pause = (): void =>
+    ask({
+      title: t('schedule.pause.ask', { cron: schedule.cron }),
+      text: t('schedule.pause.text'),
+      ok: t('schedule.pause'),
+      danger: false,
+      act: () => act(() => take(api.POST('/api/v1/schedules/{schedule_id}/pause', params)), t('schedule.didPause'), renew),
+    })
+  return <Act size="small" refusal={refusal} onClick={pause}>{t('schedule.pause')}…</Act>
 }
 
 function useCronText(cron: string): string {

@@ -12,7 +12,8 @@ import { useT } from '@/shared/i18n'
 import { durationText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
 import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
-import { Code, Empty, Loading, PageHead } from '@/shared/ui/parts'
+import { Empty, Loading, PageHead } from '@/shared/ui/parts'
+import { FirstSteps } from './FirstSteps'
 
 export interface WorkflowsSearch {
   q?: string | undefined
@@ -72,7 +73,7 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
       </div>
       {list.error ? <Trouble error={list.error} retry={() => void list.refetch()} /> : null}
       {list.isPending ? <Loading rows={10} /> : null}
-      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps /> : null}
+      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps project={project ?? 'default'} /> : null}
       {rows.length ? (
         <DataTable
           label={t('workflows.title')}
@@ -90,16 +91,6 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
         />
       ) : null}
     </>
-  )
-}
-
-export function FirstSteps() {
-  const t = useT()
-  return (
-    <Empty title={t('workflows.empty')}>
-      <p>{t('workflows.empty.detail')}</p>
-      <Code text={'cat > hello.yaml <<EOF\nname: hello\ntasks:\n  - name: hello\n    type: SHELL\n    params: {script: "echo hello, world"}\nEOF\nshoal apply hello.yaml'} />
-    </Empty>
   )
 }
 

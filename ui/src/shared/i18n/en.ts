@@ -1,4 +1,9 @@
 /** All texts in English. A key is its place; `zh.ts` has the same keys, which a test checks. */
+import { accessEn } from './areas/access'
+import { operatingEn } from './areas/operating'
+import { projectEn } from './areas/project'
+import { reviewEn } from './areas/review'
+
 export const en = {
   'nav.today': 'Today',
   'nav.projects': 'Projects',
@@ -101,8 +106,6 @@ export const en = {
   'workflows.search': 'Filter by name or description',
   'workflows.lastRuns': 'Last runs',
   'workflows.nextFire': 'Next fire',
-  'workflows.empty': 'No workflow yet',
-  'workflows.empty.detail': 'A workflow is a text file. Apply one from the command line, then run it here:',
   'workflows.noMatch': 'No workflow matches.',
   'workflows.start': 'Start…',
   'workflows.neverRan': 'never ran',
@@ -204,7 +207,6 @@ export const en = {
   'attempt.noOutputs': 'It has no outputs.',
   'attempt.choose': 'Attempt',
   'attempt.exit': 'exit code {{code}}',
-  'log.find': 'Find in what is loaded',
   'log.follow': 'Follow',
   'log.wrap': 'Wrap',
   'log.download': 'Download',
@@ -275,6 +277,10 @@ export const en = {
   'state.KILLED': 'Killed',
   'state.LOST': 'Lost',
   'state.SKIPPED': 'Skipped',
+  ...operatingEn,
+  ...projectEn,
+  ...accessEn,
+  ...reviewEn,
 } as const
 
 export type Key = keyof typeof en

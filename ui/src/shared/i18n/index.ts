@@ -2,9 +2,11 @@
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
 import { en, type Key } from './en'
+import { pseudo } from './pseudo'
 import { zh } from './zh'
 
-export type Language = 'en' | 'zh'
+/** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
+export type Language = 'en' | 'zh' | 'pseudo'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
 export type TextKey = Plain<Key>
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string
@@ -18,7 +20,7 @@ export async function startLanguages(language: Language): Promise<void> {
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: 'en',
-    resources: { en: { translation: en }, zh: { translation: zh } },
+    resources: { en: { translation: en }, zh: { translation: zh }, ...(language === 'pseudo' ? { pseudo: { translation: pseudo() } } : {}) },
     keySeparator: false,
     nsSeparator: false,
     interpolation: { escapeValue: false }, // React escapes

@@ -1,4 +1,8 @@
 /** 全部中文文本。 */
+import { accessZh } from './areas/access'
+import { operatingZh } from './areas/operating'
+import { projectZh } from './areas/project'
+import { reviewZh } from './areas/review'
 import type { en } from './en'
 
 // Chinese has one form for all numbers, so the keys for "one" are not there.
@@ -104,8 +108,6 @@ export const zh: Record<Keys, string> = {
   'workflows.search': '按名称或说明筛选',
   'workflows.lastRuns': '最近运行',
   'workflows.nextFire': '下次触发',
-  'workflows.empty': '还没有工作流',
-  'workflows.empty.detail': '工作流是一个文本文件。在命令行应用它，然后在这里运行：',
   'workflows.noMatch': '没有匹配的工作流。',
   'workflows.start': '启动…',
   'workflows.neverRan': '从未运行',
@@ -206,7 +208,6 @@ export const zh: Record<Keys, string> = {
   'attempt.noOutputs': '没有输出。',
   'attempt.choose': '尝试',
   'attempt.exit': '退出码 {{code}}',
-  'log.find': '在已加载内容中查找',
   'log.follow': '跟随',
   'log.wrap': '换行',
   'log.download': '下载',
@@ -277,4 +278,8 @@ export const zh: Record<Keys, string> = {
   'state.KILLED': '已终止',
   'state.LOST': '丢失',
   'state.SKIPPED': '已跳过',
+  ...operatingZh,
+  ...projectZh,
+  ...accessZh,
+  ...reviewZh,
 }

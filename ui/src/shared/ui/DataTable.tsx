@@ -23,10 +23,12 @@ interface Props<Row> {
   isChosen?: (row: Row) => boolean
   footer?: ReactNode
   rowHeight?: number
+  /** Called when the last rows are seen: more of them can be fetched. */
+  onEnd?: (() => void) | undefined
 }
 
 export function DataTable<Row>(props: Props<Row>) {
-  const { label, rows, columns, rowKey, onOpen, isChosen, footer, rowHeight = 40 } = props
+  const { label, rows, columns, rowKey, onOpen, isChosen, footer, rowHeight = 40, onEnd } = props
   const box = useRef<HTMLDivElement>(null)
   const [current, setCurrent] = useState(0)
   const width = useWidth()
@@ -40,6 +42,13 @@ export function DataTable<Row>(props: Props<Row>) {
     estimateSize: () => rowHeight,
     overscan: 12,
   })
+  const lastSeen = virtual.getVirtualItems().at(-1)?.index ?? 0
+  const isAtEnd = rows.length > 0 && lastSeen >= rows.length - 1
+  useEffect(() => {
+    if (isAtEnd) onEnd?.()
+    // Once for each number of rows, whatever function it is.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [isAtEnd, rows.length])
   const move = (event: KeyboardEvent): void => {
     const step = event.key === 'j' || event.key === 'ArrowDown' ? 1 : event.key === 'k' || event.key === 'ArrowUp' ? -1 : 0
     if (step) {
@@ -93,7 +102,7 @@ export function DataTable<Row>(props: Props<Row>) {
                 style={{ gridTemplateColumns: tracks, height: rowHeight, transform: `translateY(${item.start}px)`, position: 'absolute', left: 0, right: 0, top: 0 }}
                 onClick={(event) => {
                   setCurrent(item.index)
-                  if (!(event.target as Element).closest('a,button')) onOpen?.(row)
+                  if (!(event.target as Element).closest('a,button,label,input')) onOpen?.(row)
                 }}
               >
                 {shown.map((column) => (

@@ -1,0 +1,80 @@
+"""The pages of operating, settings and administration in a real browser, on a real cluster."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.api.browser.pages import BUILT
+from shoal.client.local.cluster import LocalCluster
+from tests.acceptance.rest import Rest
+from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+from tests.support.people import add_user
+
+
+def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path: Path) -> None:
+    if CHROMIUM is None or not (BUILT / "index.html").is_file():
+        pytest.skip(NEEDED)
+    program = node()
+    tasks: dict[str, dict[str, Any]] = {
+        "first": {"script": "echo hello"},
+        "bad": {"script": "exit 3", "depends_on": ["first"]},
+        # Its beginning is not loaded when the page shows its end.
+        "long": {"script": "echo needle; yes 'much ado about nothing' | head -c 400000; echo end"},
+    }
+    fires = [{"cron": "0 0 2 1 1 ?"}]
+    rest.publish("managed", tasks, schedules=fires)
+    failed = rest.start("managed")
+    rest.wait_for(failed)
+    rest.publish("managed", {**tasks, "bad": {"depends_on": ["first"]}}, schedules=fires)
+    good = rest.start("managed")
+    assert rest.wait_for(good)["state"] == "SUCCEEDED"
+    assert rest.http.put("/projects/nothing", json={}).status_code in (200, 201)
+    for n in range(120):  # more entries of the audit than one page has
+        path = "/projects/nothing/parameters/often"
+        assert rest.http.put(path, json={"value": str(n)}).status_code in (200, 201)
+    there = {
+        "project": "default",
+        "admin": "uma",
+        "password": add_user(rest.http, "uma", "Uma Rao", is_admin=True),
+        "failed": failed,
+        "good": good,
+        "workflow": "managed",
+        "folder": str(tmp_path),
+    }
+    done = subprocess.run(
+        [program, UI / "e2e" / "managing.mjs", cluster.url, json.dumps(there)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
+    assert {page: what for page, what in found["axe"].items() if what} == {}
+    assert {page: pixels for page, pixels in found["overhang"].items() if pixels > 0} == {}
+    assert found["raw"] == {}
+    assert found["facts"] == {
+        "bulkWould": 1,
+        "bulkRefusal": 1,
+        "planned": 5,
+        "backfilled": 5,
+        "schedule": "paused and resumed",
+        "parameter": "newer",
+        "secretIsShown": False,
+        "hasHost": 0,
+        "probe": "ok",
+        "changedLines": 2,
+        "token": "shoal_pat_",
+        "tokenIsShown": False,
+        "chain": "whole",
+        "mountsFew": True,
+        "atFirst": 0,
+        "atLast": 3,
+        "hits": 1,
+        "example": 4,
+    }

@@ -1,0 +1,250 @@
+/**
+ * Does what people do on the pages of operating, settings and administration, in a real Chromium.
+ *
+ * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_managing.py has the
+ * cluster and judges what is written to standard output.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chosen, findings, launched, overhang, signedIn, watched } from './browser.mjs'
+
+const [, , url, text] = process.argv
+const { project, admin, password, failed, good, workflow, folder } = JSON.parse(text)
+const at = `${url}/projects/${project}`
+const found = { faults: [], axe: {}, overhang: {}, facts: {}, raw: {} }
+const { facts } = found
+const PAGES = {
+  runs: ['/runs', '[role=cell]'],
+  backfills: ['/backfills', '[role=cell]'],
+  plan: [`/projects/${project}/workflows/${workflow}?tab=backfills&plan=1`, '#b-from'],
+  tasks: [`/runs/${failed}?tab=tasks`, '[role=cell]'],
+  replay: [`/runs/${failed}?tab=events`, '.replay-bar'],
+  script: [`/runs/${failed}?task=bad&panel=script`, '.code'],
+  compare: [`/compare?a=${good}&b=${failed}&task=bad`, '.diff'],
+  parameters: [`/projects/${project}/settings`, '[role=cell]'],
+  secrets: [`/projects/${project}/settings?tab=secrets`, '[role=cell]'],
+  members: [`/projects/${project}/settings?tab=members`, '.section-head'],
+  calendars: [`/projects/${project}/settings?tab=calendars`, '.empty'],
+  sources: [`/projects/${project}/data-sources?open=scratch`, '.ant-drawer form'],
+  resources: [`/projects/${project}/resources`, '[role=cell]'],
+  resource: [`/projects/${project}/resources?file=etl/job.sh&panel=diff`, '.diff'],
+  users: ['/admin', '[role=cell]'],
+  environments: ['/admin?tab=environments', '.section-head'],
+  audit: ['/admin?tab=audit', '[role=cell]'],
+  account: ['/account', '.facts'],
+  tokens: ['/account?tab=tokens', '[role=cell]'],
+  empty: ['/workflows?project=nothing', '.empty'],
+}
+
+const browser = await launched()
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
+  const { page, faults } = await watched(context)
+  page.setDefaultTimeout(20_000)
+  await signedIn(page, url, admin, password)
+
+  // Many runs at once: the preview says what each would do, the results what each did.
+  await page.goto(`${url}/runs?workflow=${workflow}&project=${project}`)
+  await page.locator('[role=columnheader] input[type=checkbox]').check()
+  await page.getByRole('toolbar').getByRole('button', { name: /^Recover/ }).click()
+  facts.bulkWould = Number(await page.locator('[data-will]').getAttribute('data-will'))
+  await page.locator('.bulk').getByRole('button', { name: /^Recover 1/ }).click()
+  await page.waitForSelector('[data-outcome="1/1/0"]') // one carried out, one refused
+  facts.bulkRefusal = await page.locator('.bulk [role=cell]', { hasText: 'cannot recover' }).count()
+  await page.getByRole('button', { name: 'Close' }).last().click()
+
+  // Five days are planned, run, and followed without a reload.
+  await page.goto(`${at}/workflows/${workflow}?tab=backfills`)
+  await page.getByRole('button', { name: 'Backfill…' }).first().click()
+  await page.fill('#b-from', '2026-03-01')
+  await page.fill('#b-to', '2026-03-05')
+  await page.locator('#b-by').click()
+  await page.locator('.ant-select-item-option', { hasText: 'midnights' }).click()
+  await page.getByRole('button', { name: 'Show the plan' }).click()
+  facts.planned = Number(await page.locator('[data-plan]').getAttribute('data-plan'))
+  await page.getByRole('button', { name: 'Start 5 runs' }).click()
+  await page.waitForURL('**/backfills/*')
+  await page.locator('.page-head [data-state=SUCCEEDED], .page-head [data-state=FAILED]').waitFor({ timeout: 60_000 })
+  await page.waitForFunction(() => document.querySelectorAll('[role=cell] [data-state=SUCCEEDED]').length === 5)
+  facts.backfilled = await page.locator('[role=cell] [data-state=SUCCEEDED]').count()
+
+  // A schedule is held back, and lets go.
+  await page.goto(`${at}/workflows/${workflow}?tab=schedules`)
+  await page.getByRole('button', { name: 'Pause…' }).click()
+  await page.locator('.ant-modal-confirm').getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByRole('button', { name: 'Pause…' }).waitFor()
+  facts.schedule = 'paused and resumed'
+
+  // A parameter is made, changed, and an old form does not overwrite what is newer.
+  await page.goto(`${at}/settings`)
+  await page.getByRole('button', { name: 'Add a parameter' }).click()
+  await page.getByLabel('Name').fill('bucket')
+  await page.getByLabel('Value').fill('one')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('cell', { name: 'bucket', exact: true }).click()
+  await page.locator('.ant-drawer').getByLabel('Value').fill('two')
+  await page.evaluate(async (path) => {
+    const now = await fetch(path)
+    await fetch(path, { method: 'PUT', headers: { 'if-match': now.headers.get('etag'), 'content-type': 'application/json' }, body: JSON.stringify({ value: 'newer' }) })
+  }, `/api/v1/projects/${project}/parameters/bucket`)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Somebody else has changed it meanwhile').waitFor()
+  await page.keyboard.press('Escape')
+  facts.parameter = await page.evaluate(async (path) => (await (await fetch(path)).json()).value, `/api/v1/projects/${project}/parameters/bucket`)
+
+  // A secret is set, and is nowhere on the page.
+  await page.goto(`${at}/settings?tab=secrets`)
+  await page.getByRole('button', { name: 'Add a secret' }).click()
+  await page.getByLabel('Name').fill('db_password')
+  await page.getByLabel('Value').fill('tr0ut-and-salmon')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('cell', { name: 'db_password', exact: true }).waitFor()
+  facts.secretIsShown = (await page.content()).includes('tr0ut-and-salmon')
+
+  // A data source from the fields of its kind; a worker tries it.
+  await page.goto(`${at}/data-sources?open=new`)
+  await page.locator('#name').fill('scratch')
+  await page.locator('#kind').click()
+  await page.locator('.ant-select-item-option', { hasText: 'SQLite' }).click()
+  await page.locator('#database').fill(':memory:')
+  facts.hasHost = await page.locator('#host').count()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Test… scratch' }).click()
+  await page.getByRole('button', { name: 'Test the connection' }).click()
+  facts.probe = await page.locator('[data-probe]').getAttribute('data-probe', { timeout: 40_000 })
+
+  // Files: uploaded, edited, compared.
+  const file = join(folder, 'job.sh')
+  writeFileSync(file, 'echo one\necho two\n')
+  await page.goto(`${at}/resources?folder=etl`)
+  await page.getByRole('button', { name: 'Upload files…' }).first().click()
+  await page.setInputFiles('[data-upload]', file)
+  await page.locator('.ant-modal').getByRole('button', { name: 'Upload files' }).click()
+  await page.waitForSelector('[data-outcome=ok]')
+  await page.getByRole('button', { name: 'Close' }).last().click()
+  await page.getByRole('button', { name: 'job.sh', exact: true }).click()
+  await page.getByRole('button', { name: 'Edit text' }).click()
+  await page.locator('textarea.file-text').fill('echo one\necho three\n')
+  await page.getByRole('button', { name: 'Save as version 2' }).click()
+  await page.getByRole('tab', { name: 'Changes' }).click()
+  facts.changedLines = Number(await page.locator('.diff').getAttribute('data-changes'))
+
+  // A token is shown once.
+  await page.goto(`${url}/account?tab=tokens`)
+  await page.getByRole('button', { name: 'New token' }).click()
+  await page.getByLabel('What it is for').fill('nightly import')
+  await page.getByRole('button', { name: 'Create the token' }).click()
+  const token = await page.locator('textarea[data-once]').inputValue()
+  facts.token = token.slice(0, 10)
+  await page.getByRole('button', { name: 'Close' }).last().click()
+  await page.getByRole('cell', { name: 'nightly import', exact: true }).waitFor()
+  facts.tokenIsShown = (await page.content()).includes(token)
+  await page.goto(`${url}/account?tab=sessions`)
+  await page.getByText('this one').waitFor()
+
+  // The chain of the audit, computed in the browser.
+  await page.goto(`${url}/admin?tab=audit`)
+  await page.getByRole('button', { name: 'Verify the chain' }).click()
+  facts.chain = await page.locator('[data-verdict]').getAttribute('data-verdict')
+
+  // More rows come when the last ones are seen, and only those that are seen are in the page.
+  await page.waitForSelector('[data-count="100"]')
+  await page.locator('.table').evaluate((table) => table.scrollTo(0, table.scrollHeight))
+  await page.waitForFunction(() => Number(document.querySelector('[data-count]').dataset.count) > 100)
+  facts.mountsFew = (await page.locator('[role=row]').count()) < 80
+
+  // A run as of any moment of it; a word that is only at the beginning of a long log.
+  await page.goto(`${url}/runs/${good}?tab=events`)
+  const slider = page.locator('.replay-bar input[type=range]')
+  await page.waitForTimeout(1200) // all events have come
+  await slider.press('Home')
+  facts.atFirst = await page.locator('.task-node[data-state=SUCCEEDED]').count()
+  await slider.press('End')
+  facts.atLast = await page.locator('.task-node[data-state=SUCCEEDED]').count()
+  await page.goto(`${url}/runs/${good}?task=long`)
+  await page.getByPlaceholder('Search the log').fill('needle')
+  await page.getByPlaceholder('Search the log').press('Enter')
+  await page.locator('.log-line.hit', { hasText: 'needle' }).waitFor()
+  facts.hits = Number(await page.locator('[data-hits]').getAttribute('data-hits'))
+
+  // Nothing serious for axe on any page in light and dark; nothing wider than 360 px; no text
+  // that is in no language.
+  await chosen(page, { theme: 'system' })
+  await visit(page, async (name) => {
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme })
+      await page.waitForSelector(`html[data-theme=${colorScheme}]`)
+      await page.waitForTimeout(200) // colours go over into each other
+      found.axe[`${name} ${colorScheme}`] = await findings(page)
+    }
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.waitForTimeout(100)
+    found.overhang[name] = await overhang(page)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+  found.raw = await untranslated(page)
+
+  // Where nothing is, one click runs something.
+  await chosen(page, {})
+  await page.goto(`${url}/workflows?project=nothing`)
+  await page.getByRole('button', { name: 'Publish and run the example' }).click()
+  await page.waitForURL('**/runs/*')
+  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: 40_000 })
+  facts.example = await page.locator('.task-node').count()
+  found.faults = faults
+} catch (error) {
+  await browser.contexts()[0]?.pages()[0]?.screenshot({ path: join(folder, 'failed.png') }).catch(() => undefined)
+  throw error
+} finally {
+  await browser.close()
+}
+process.stdout.write(JSON.stringify(found))
+
+async function visit(page, look) {
+  for (const [name, [path, awaited]] of Object.entries(PAGES)) {
+    await page.goto(url + path)
+    await page.waitForSelector(awaited)
+    await look(name)
+  }
+}
+
+/** Returns texts of pages that are in no brackets of the made-up language and came in no answer. */
+async function untranslated(page) {
+  let answers = ''
+  page.on('response', (response) => {
+    if (/\/api\//.test(response.url()) && /json/.test(response.headers()['content-type'] ?? '')) void response.text().then((body) => (answers += body)).catch(() => undefined)
+  })
+  await chosen(page, { language: 'pseudo' })
+  const raw = {}
+  await visit(page, async (name) => {
+    const texts = await page.evaluate(() => {
+      const found = []
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        // Code, times and the names of keys are in no language.
+        if (node.parentElement.closest('script,style,noscript,code,pre,kbd,time,textarea,.mono,.brand')) continue
+        const text = node.textContent.trim()
+        if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(text)
+      }
+      for (const element of document.querySelectorAll('[aria-label],[placeholder]')) {
+        // The component library speaks the two languages by itself.
+        if (element.matches('.anticon, .ant-drawer-close, .ant-modal-close, .ant-tabs-nav-more')) continue
+        for (const name of ['aria-label', 'placeholder']) {
+          const text = element.getAttribute(name) ?? ''
+          // These the library has in English alone.
+          if (['Clear', 'Increase Value', 'Decrease Value'].includes(text)) continue
+          if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(`${name}: ${text}`)
+        }
+      }
+      return found
+    })
+    const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
+    const own = [...new Set(texts)].filter((one) => {
+      const plain = one.replace(/^(aria-label|placeholder): /, '')
+      return !known(plain) && !plain.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word))
+    })
+    if (own.length) raw[name] = own
+  })
+  return raw
+}

@@ -1,0 +1,126 @@
+/**
+ * Takes a picture of every page: light, dark, at 360 px, and of what is empty.
+ *
+ * Arguments: the address, a one-time link, what is there as JSON (tests/screenshots/seed.py), the
+ * folder, names of pictures (all).
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { launched } from './browser.mjs'
+import { indexed } from './png.mjs'
+
+const [, , url, link, text, folder, ...names] = process.argv
+const { run, good, live, backfill, project, workflow } = JSON.parse(text)
+const at = `/projects/${project}`
+// Name: address, what is awaited, what is done then.
+const PAGES = {
+  today: ['/today', '.lane-bar'],
+  workflows: ['/workflows', '.bar'],
+  projects: ['/projects', '.card'],
+  workflow: [`${at}/workflows/${workflow}`, '.task-node'],
+  schedules: [`${at}/workflows/${workflow}?tab=schedules`, '.fires li'],
+  start: [`${at}/workflows/${workflow}?start=1`, 'form input'],
+  backfills: [`${at}/workflows/${workflow}?tab=backfills`, '.counts-bar'],
+  'backfill-plan': [`${at}/workflows/${workflow}?tab=backfills&plan=1`, '#b-from', planned],
+  backfill: [`/backfills/${backfill}`, '[role=cell]'],
+  runs: ['/runs', '[role=cell]'],
+  bulk: ['/runs', '[role=cell]', previewed],
+  run: [`/runs/${run}`, '.task-node'],
+  gantt: [`/runs/${run}?tab=gantt`, '.gantt-bar'],
+  tasks: [`/runs/${run}?tab=tasks`, '[role=cell]'],
+  replay: [`/runs/${run}?tab=events`, '.replay-bar input[type=range]', replayed],
+  live: [`/runs/${live}`, '[data-state=RUNNING]'],
+  log: [`/runs/${live}?task=train`, '.log-line'],
+  script: [`/runs/${run}?task=load_us&panel=script`, '.code'],
+  compare: [`/compare?a=${good}&b=${run}&task=load_us`, '.diff'],
+  'compare-graph': [`/compare?a=${good}&b=${run}&tab=graph`, '.task-node'],
+  parameters: [`${at}/settings`, '[role=cell]'],
+  secrets: [`${at}/settings?tab=secrets`, '[role=cell]'],
+  members: [`${at}/settings?tab=members`, '[role=cell]'],
+  'concurrency-groups': [`${at}/settings?tab=groups`, '[role=cell]'],
+  'data-sources': [`${at}/data-sources`, '[role=cell]'],
+  'data-source': [`${at}/data-sources?open=warehouse`, '.ant-drawer .ant-form-item input'],
+  resources: [`${at}/resources`, '[role=cell]'],
+  resource: [`${at}/resources?file=etl/clean.sh&panel=diff`, '.diff'],
+  users: ['/admin', '[role=cell]'],
+  environments: ['/admin?tab=environments', '[role=cell]'],
+  audit: ['/admin?tab=audit', '[role=cell]', verified],
+  account: ['/account', '.facts'],
+  cluster: ['/cluster', '.partition'],
+}
+const EMPTY = {
+  'empty-workflows': ['/workflows?project=empty', '.empty'],
+  'empty-resources': ['/projects/empty/resources', '.empty'],
+  'empty-data-sources': ['/projects/empty/data-sources', '.empty'],
+  'empty-settings': ['/projects/empty/settings', '.empty'],
+}
+const WIDE = { width: 1280, height: 800 }
+const NARROW = { width: 360, height: 740 }
+
+mkdirSync(folder, { recursive: true })
+const browser = await launched()
+try {
+  const context = await browser.newContext({ viewport: WIDE, locale: 'en-GB', timezoneId: 'Europe/Berlin', reducedMotion: 'reduce' })
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  const paper = await browser.newPage() // where pictures are made smaller
+  await picture(page, paper, 'sign-in', ['/login', 'form'])
+  await page.goto(link)
+  await page.waitForURL('**/today')
+  for (const [theme, size, ending] of [['light', WIDE, ''], ['dark', WIDE, '-dark'], ['light', NARROW, '-narrow']]) {
+    await page.setViewportSize(size)
+    await page.evaluate((wanted) => localStorage.setItem('shoal.settings', JSON.stringify({ language: 'en', theme: wanted, zone: 'browser' })), theme)
+    for (const [name, what] of Object.entries(PAGES)) await picture(page, paper, name + ending, what)
+    if (!ending) for (const [name, what] of Object.entries(EMPTY)) await picture(page, paper, name, what)
+  }
+} finally {
+  await browser.close()
+}
+
+async function picture(page, paper, name, [path, awaited, act]) {
+  if (names.length && !names.includes(name)) return
+  await page.goto(url + path)
+  await page.waitForSelector(awaited)
+  if (act) await act(page)
+  await page.waitForTimeout(450) // fonts, the fitting of graphs
+  const png = await page.screenshot({ animations: 'disabled' })
+  const { pixels, width, height } = await unpacked(paper, png)
+  writeFileSync(join(folder, `${name}.png`), indexed(Buffer.from(pixels, 'base64'), width, height))
+  process.stderr.write(`${name}\n`)
+}
+
+/** Returns the pixels of a picture, in base64. */
+function unpacked(paper, png) {
+  return paper.evaluate(async (data) => {
+    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob())
+    const drawing = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    drawing.drawImage(image, 0, 0)
+    const bytes = drawing.getImageData(0, 0, image.width, image.height).data
+    let chars = ''
+    for (let at = 0; at < bytes.length; at += 30_000) chars += String.fromCharCode(...bytes.subarray(at, at + 30_000))
+    return { pixels: btoa(chars), width: image.width, height: image.height }
+  }, png.toString('base64'))
+}
+
+async function planned(page) {
+  await page.fill('#b-from', '2026-08-25')
+  await page.fill('#b-to', '2026-09-06')
+  await page.getByRole('button', { name: 'Show the plan' }).click()
+  await page.waitForSelector('[data-plan]')
+  await page.locator('.form-foot').scrollIntoViewIfNeeded()
+}
+
+async function previewed(page) {
+  await page.locator('[role=columnheader] input[type=checkbox]').check()
+  await page.getByRole('toolbar').getByRole('button', { name: /^Recover/ }).click()
+  await page.waitForSelector('[data-bulk=preview]')
+}
+
+async function replayed(page) {
+  for (let step = 0; step < 8; step += 1) await page.locator('.replay-bar input[type=range]').press('ArrowLeft')
+}
+
+async function verified(page) {
+  await page.getByRole('button', { name: 'Verify the chain' }).click()
+  await page.waitForSelector('[data-verdict]')
+}
