@@ -22,12 +22,12 @@ from shoal.api.app import create_app
 from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.federation.opening import open_federation
 from shoal.api.operations.feed import Feed
+from shoal.api.operations.health.unowned import Unowned
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
-from shoal.api.operations.probing import Prober
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
-from shoal.api.operations.unowned import Unowned
+from shoal.api.operations.secrets.probing import Prober
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.errors import (

@@ -16,12 +16,12 @@ from shoal.api.access.passwords import Passwords
 from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.federation.opening import Federation
 from shoal.api.operations.feed import Feed
+from shoal.api.operations.health.unowned import Unowned
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
-from shoal.api.operations.probing import Prober
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
-from shoal.api.operations.unowned import Unowned
+from shoal.api.operations.secrets.probing import Prober
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.api.operations.unowned import Unowned
+from shoal.api.operations.health.unowned import Unowned
 from shoal.api.services import Services
 from shoal.coordination import znodes
 from shoal.coordination.cluster import layout

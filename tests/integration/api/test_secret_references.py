@@ -7,7 +7,7 @@ import pytest
 import structlog.testing
 
 from shoal.api.access.auditor import Auditor
-from shoal.api.operations.probing import usable
+from shoal.api.operations.secrets.probing import usable
 from shoal.api.settings import ApiSettings
 from shoal.core.data_sources.spec import DataSourceSpec
 from shoal.core.data_sources.stored import StoredPassword

@@ -122,7 +122,7 @@ MUTATIONS = (
     mutation(
         "a key encrypts that a live master does not have",
         Promise.NOTHING_LOST,
-        "api/shoal/api/operations/rotation.py",
+        "api/shoal/api/operations/secrets/rotation.py",
         ("        if without:\n", "        if False:\n"),
         (
             "tests/integration/api/test_rotation.py::"
@@ -152,7 +152,7 @@ MUTATIONS = (
     mutation(
         "a key is retired although a value was stored with it meanwhile",
         Promise.NOTHING_LOST,
-        "api/shoal/api/operations/rotation.py",
+        "api/shoal/api/operations/secrets/rotation.py",
         (
             "if now.primary != key or await uow.sealing.not_with(key, (), 1):",
             "if now.primary != key:",

@@ -61,7 +61,7 @@ MUTATIONS = (
     mutation(
         "a key whose rotation was killed before its file changed stays in it",
         Promise.SECRETS_STAY,
-        "api/shoal/api/operations/rotation.py",
+        "api/shoal/api/operations/secrets/rotation.py",
         ("await asyncio.to_thread(self._vault.file.retire, state.retired)", "list[str]()"),
         (
             "tests/acceptance/test_rotation_kills.py::test_rotation_whose_api_is_killed_"
@@ -71,7 +71,7 @@ MUTATIONS = (
     mutation(
         "a rotation that was killed forgets the key that encrypted until then",
         Promise.SECRETS_STAY,
-        "api/shoal/api/operations/rotation.py",
+        "api/shoal/api/operations/secrets/rotation.py",
         (
             "others = (*now.old, former) if former != key else now.old",
             "others = now.old if former else (*now.old, key)",

@@ -11,8 +11,8 @@ from typing import Any
 import structlog
 
 from shoal.api.access.guard import needs
-from shoal.api.operations.clocks import member_ahead_s
-from shoal.api.operations.master_database import database_trouble
+from shoal.api.operations.health.clocks import member_ahead_s
+from shoal.api.operations.health.master_database import database_trouble
 from shoal.api.routes.health import ANSWER_S
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (

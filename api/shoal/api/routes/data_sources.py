@@ -8,8 +8,8 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.access.recording import Recording
-from shoal.api.operations.probing import usable
-from shoal.api.operations.rotation import seal
+from shoal.api.operations.secrets.probing import usable
+from shoal.api.operations.secrets.rotation import seal
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
-from shoal.api.operations.clocks import differences
-from shoal.api.operations.master_database import troubles
+from shoal.api.operations.health.clocks import differences
+from shoal.api.operations.health.master_database import troubles
 from shoal.api.schemas.platform.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented

@@ -10,8 +10,8 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.access.recording import Recording
-from shoal.api.operations.opening import open_secret
-from shoal.api.operations.rotation import seal
+from shoal.api.operations.secrets.opening import open_secret
+from shoal.api.operations.secrets.rotation import seal
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, SecretTestOut

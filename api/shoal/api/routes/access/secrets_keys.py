@@ -6,7 +6,7 @@ from fastapi import Body
 
 from shoal.api.access.guard import needs
 from shoal.api.access.recording import Recording
-from shoal.api.operations.rotation import Rotation
+from shoal.api.operations.secrets.rotation import Rotation
 from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field, StrictBool
 
-from shoal.api.operations.rotation import Phase
+from shoal.api.operations.secrets.rotation import Phase
 from shoal.api.schemas.common import Strict, body_example, example
 
 _KEY = "3f9a1c0d2b44"

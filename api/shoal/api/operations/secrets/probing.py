@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from shoal.api.operations.opening import open_secret
+from shoal.api.operations.secrets.opening import open_secret
 from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource

@@ -1,0 +1,1 @@
+"""What is wrong with the cluster: clocks, databases of masters, partitions without an owner."""
