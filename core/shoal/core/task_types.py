@@ -60,7 +60,8 @@ class SourceName:
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """Tell forms to offer the data sources of these kinds."""
-        return {**handler(schema), "x-ref": "data-source", "x-kinds": sorted(k.value for k in self.kinds)}
+        kinds = sorted(kind.value for kind in self.kinds)
+        return {**handler(schema), "x-ref": "data-source", "x-kinds": kinds}
 
 
 @dataclass(frozen=True)

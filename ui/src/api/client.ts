@@ -11,13 +11,18 @@ export class ApiProblem extends Error {
   readonly kind: string
   readonly title: string
   readonly fields: readonly ProblemField[]
+  /** Of a precondition that did not hold (412): how the thing is now, and its ETag. */
+  readonly current: unknown
+  readonly tag: string | null
 
-  constructor(status: number, problem: Partial<Problem>) {
+  constructor(status: number, problem: Partial<Problem> & { current?: unknown }, tag: string | null = null) {
     super(problem.detail ?? '')
     this.status = status
     this.kind = (problem.type ?? '').replace('/problems/', '')
     this.title = problem.title ?? ''
     this.fields = problem.errors ?? []
+    this.current = problem.current ?? null
+    this.tag = tag
   }
 }
 
@@ -29,9 +34,15 @@ interface Answer<T> {
 
 /** Returns the content of an answer. Throws ApiProblem. */
 export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
+  return (await takeTagged(asked)).data
+}
+
+/** Returns the content of an answer with its ETag. Throws ApiProblem. */
+export async function takeTagged<T>(asked: Promise<Answer<T>>): Promise<{ data: T; tag: string | null }> {
   const { data, error, response } = await answered(asked)
-  if (response.ok) return data as T
-  throw new ApiProblem(response.status, isProblem(error) ? error : {})
+  const tag = response.headers.get('ETag')
+  if (response.ok) return { data: data as T, tag }
+  throw new ApiProblem(response.status, isProblem(error) ? error : {}, tag)
 }
 
 async function answered<T>(asked: Promise<Answer<T>>): Promise<Answer<T>> {

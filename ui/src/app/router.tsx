@@ -3,7 +3,7 @@ import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext, createRoute, createRouter, Outlet, redirect, useNavigate,
 } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useCallback } from 'react'
 import { z } from 'zod'
 import { ApiProblem } from '@/api/client'
 import { me } from '@/entities/queries'
@@ -22,6 +22,8 @@ const RunPage = lazy(async () => ({ default: (await import('@/features/run/RunPa
 const Attempt = lazy(async () => ({ default: (await import('@/features/attempt/Attempt')).Attempt }))
 const WorkflowPage = lazy(async () => ({ default: (await import('@/features/workflow/WorkflowPage')).WorkflowPage }))
 const StartDrawer = lazy(async () => ({ default: (await import('@/features/start/StartDrawer')).StartDrawer }))
+const EditorPage = lazy(async () => ({ default: (await import('@/features/editor/EditorPage')).EditorPage }))
+const NewWorkflow = lazy(async () => ({ default: (await import('@/features/workflows/NewWorkflow')).NewWorkflow }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
@@ -102,7 +104,7 @@ const projects = createRoute({ getParentRoute: () => inside, path: '/projects', 
 const workflows = createRoute({
   getParentRoute: () => inside,
   path: '/workflows',
-  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text }),
+  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text, new: opt(z.enum(['empty', 'example'])) }),
   component: function Workflows() {
     const search = workflows.useSearch()
     const navigate = workflows.useNavigate()
@@ -115,7 +117,18 @@ const workflows = createRoute({
           onSearch={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
           onOpen={(one, of) => void navigate({ to: '/projects/$project/workflows/$name', params: { project: one, name: of } })}
           onStart={(one, of) => void navigate({ search: (old) => ({ ...old, start: `${one}/${of}` }) })}
+          onNew={(what) => void navigate({ search: (old) => ({ ...old, new: what }) })}
         />
+        {search.new ? (
+          <Suspense fallback={null}>
+            <NewWorkflow
+              project={search.project}
+              begin={search.new}
+              onClose={() => void navigate({ search: (old) => ({ ...old, new: undefined }) })}
+              onOpen={(one, of) => void navigate({ to: '/projects/$project/workflows/$name/edit', params: { project: one, name: of } })}
+            />
+          </Suspense>
+        ) : null}
         {project && name ? (
           <StartDrawer
             key={search.start}
@@ -159,6 +172,30 @@ const workflow = createRoute({
         />
         {start ? <StartDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })} onStarted={open} /> : null}
       </>
+    )
+  },
+})
+
+const editor = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/workflows/$name/edit',
+  validateSearch: z.object({ view: opt(z.enum(['canvas', 'table', 'code', 'schedules'])), sel: text, restore: number }),
+  component: function Edit() {
+    const { project, name } = editor.useParams()
+    const { view, sel, restore } = editor.useSearch()
+    const navigate = editor.useNavigate()
+    const onView = useCallback((to: object) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true }), [navigate])
+    return (
+      <EditorPage
+        key={`${project}/${name}`}
+        project={project}
+        name={name}
+        view={view}
+        chosen={sel}
+        restore={restore}
+        onView={onView}
+        onPublished={() => void navigate({ to: '/projects/$project/workflows/$name', params: { project, name } })}
+      />
     )
   },
 })
@@ -230,7 +267,7 @@ const cluster = createRoute({ getParentRoute: () => inside, path: '/cluster', co
 
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, editor]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

@@ -1,9 +1,9 @@
 /** All workflows: which are healthy, what fires next. */
-import { CaretRightOutlined } from '@ant-design/icons'
+import { CaretRightOutlined, PlusOutlined } from '@ant-design/icons'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Input } from 'antd'
-import { useMemo } from 'react'
+import { useMemo, type ReactNode } from 'react'
 import type { Instance, Me, Workflow } from '@/api/types'
 import { Act, may, StateMark, Trouble } from '@/entities/marks'
 import { me as meOf, recentRuns, schedules as schedulesOf, workflows as workflowsOf } from '@/entities/queries'
@@ -25,18 +25,20 @@ interface Props {
   onSearch: (to: WorkflowsSearch) => void
   onOpen: (project: string, name: string) => void
   onStart: (project: string, name: string) => void
+  onNew: (what: 'empty' | 'example') => void
 }
 
 const BARS = 14
 const keyOf = (project: string, workflow: string): string => `${project}/${workflow}`
 
-export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Props) {
+export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNew }: Props) {
   const t = useT()
   const list = useInfiniteQuery(workflowsOf(project, search.q))
   const isNarrow = useWidth() < 640
   const recent = useQuery(recentRuns({ project, limit: 200 }))
   const plans = useQuery(schedulesOf(project))
   const { data: who } = useQuery(meOf)
+  const canEdit = !who || (project ? may(who, 'project.edit', project) : who.is_admin || who.roles.some((role) => may(who, 'project.edit', role.project)))
   const runs = useMemo(() => byWorkflow(recent.data?.items ?? []), [recent.data])
   const next = useMemo(() => nextFires(plans.data?.items ?? []), [plans.data])
   const rows = useMemo(() => {
@@ -58,7 +60,9 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
   ]
   return (
     <>
-      <PageHead title={t('workflows.title')} />
+      <PageHead title={t('workflows.title')}>
+        <Act refusal={canEdit ? null : t('may.project.edit', { project: project ?? '…' })} icon={<PlusOutlined />} onClick={() => onNew('empty')}>{t('workflows.new')}</Act>
+      </PageHead>
       <div className="filters">
         <Input
           allowClear
@@ -72,7 +76,7 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
       </div>
       {list.error ? <Trouble error={list.error} retry={() => void list.refetch()} /> : null}
       {list.isPending ? <Loading rows={10} /> : null}
-      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps /> : null}
+      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps actions={<div className="row"><Button type="primary" disabled={!canEdit} onClick={() => onNew('example')}>{t('workflows.example')}</Button><Button disabled={!canEdit} onClick={() => onNew('empty')}>{t('workflows.new')}</Button></div>} /> : null}
       {rows.length ? (
         <DataTable
           label={t('workflows.title')}
@@ -93,10 +97,10 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
   )
 }
 
-export function FirstSteps() {
+export function FirstSteps({ actions }: { actions?: ReactNode }) {
   const t = useT()
   return (
-    <Empty title={t('workflows.empty')}>
+    <Empty title={t('workflows.empty')} action={actions}>
       <p>{t('workflows.empty.detail')}</p>
       <Code text={'cat > hello.yaml <<EOF\nname: hello\ntasks:\n  - name: hello\n    type: SHELL\n    params: {script: "echo hello, world"}\nEOF\nshoal apply hello.yaml'} />
     </Empty>

@@ -1,12 +1,13 @@
 /** The languages: English and Chinese. `t` takes the keys that there are, and no others. */
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
+import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
 import { zh } from './zh'
 
 export type Language = 'en' | 'zh'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
-export type TextKey = Plain<Key>
+export type TextKey = Plain<Key | EditorKey> // those of the editor come with it
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string
 
 /** Returns the language of the browser, as far as there is one of ours. */
