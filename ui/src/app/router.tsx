@@ -8,7 +8,6 @@ import { z } from 'zod'
 import { ApiProblem } from '@/api/client'
 import { me } from '@/entities/queries'
 import { RUN_STATES } from '@/entities/states'
-import { CodePage, LoginPage, PasswordPage } from '@/features/account/pages'
 import { ProjectsPage } from '@/features/projects/ProjectsPage'
 import { RunsPage } from '@/features/runs/RunsPage'
 import { TodayPage } from '@/features/today/TodayPage'
@@ -17,7 +16,10 @@ import { Loading } from '@/shared/ui/parts'
 import { Failed, Missing } from './failures'
 import { Shell } from './Shell'
 
-// What draws graphs and shows logs comes when it is opened.
+// What draws graphs and shows logs comes when it is opened, as do the forms of the sign-in.
+const LoginPage = lazy(async () => ({ default: (await import('@/features/account/pages')).LoginPage }))
+const CodePage = lazy(async () => ({ default: (await import('@/features/account/pages')).CodePage }))
+const PasswordPage = lazy(async () => ({ default: (await import('@/features/account/pages')).PasswordPage }))
 const RunPage = lazy(async () => ({ default: (await import('@/features/run/RunPage')).RunPage }))
 const Attempt = lazy(async () => ({ default: (await import('@/features/attempt/Attempt')).Attempt }))
 const WorkflowPage = lazy(async () => ({ default: (await import('@/features/workflow/WorkflowPage')).WorkflowPage }))
@@ -33,7 +35,7 @@ const inProject = { project: text }
 const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
-  component: Outlet,
+  component: () => <Suspense fallback={null}><Outlet /></Suspense>,
   notFoundComponent: () => <Shell><Missing /></Shell>,
 })
 

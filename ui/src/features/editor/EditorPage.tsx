@@ -2,7 +2,7 @@
 import { CloudUploadOutlined, PartitionOutlined, RedoOutlined, UndoOutlined } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Alert, App, Button, Dropdown, Segmented } from 'antd'
+import { Alert, App, Button, Segmented } from 'antd'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { WorkflowDetail } from '@/api/types'
 import { browserLayouts } from '@/definition/layout'
@@ -236,13 +236,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
         {editors.length ? <span className="dim small">{t('draft.others', { names: editors.join(', ') })}</span> : null}
         <Button icon={<UndoOutlined />} disabled={!state.canUndo || refusal !== null} aria-label={t('edit.undo')} title={state.canUndo ? `${t('edit.undo')}: ${t(state.canUndo)} (Ctrl Z)` : t('edit.undo')} onClick={() => session.undo()} />
         <Button icon={<RedoOutlined />} disabled={!state.canRedo || refusal !== null} aria-label={t('edit.redo')} title={state.canRedo ? `${t('edit.redo')}: ${t(state.canRedo)} (Ctrl Shift Z)` : t('edit.redo')} onClick={() => session.redo()} />
-        <Dropdown
-          trigger={['click']}
-          disabled={refusal !== null || !info.hasDraft}
-          menu={{ items: [{ key: 'discard', danger: true, label: t('draft.discard') }], onClick: discard }}
-        >
-          <Button>{t('draft.more')}</Button>
-        </Dropdown>
+        <Act refusal={refusal} {...(refusal === null ? { disabled: !info.hasDraft && info.state === 'published' } : {})} onClick={discard}>{t('draft.discard')}</Act>
         <Act refusal={refusal} type="primary" icon={<CloudUploadOutlined />} {...(refusal === null ? { disabled: !canPublish } : {})} onClick={() => setPublishing(true)}>{t('publish.open')}</Act>
       </PageHead>
       {refusal !== null ? <Alert type="info" showIcon title={t('edit.readOnly')} description={refusal} /> : null}
@@ -261,7 +255,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
           {view === 'code' ? <CodeView session={session} state={state} troubles={troubles} types={schemas} names={names} goTo={goTo} onTask={(task) => task !== shown[0] && select([task])} /> : null}
           {view === 'schedules' ? <SchedulesView session={session} state={state} published={published} troubles={troubles} names={names} onTell={tell} /> : null}
         </div>
-        {view === 'schedules' ? null : <Inspector session={session} state={state} selected={shown} onSelect={select} onConnect={() => setConnecting(true)} troubles={troubles} types={schemas} names={names} version={newest?.version ?? 0} onTell={tell} />}
+        {view === 'schedules' || (view === 'table' && !shown.length) ? null : <Inspector session={session} state={state} selected={shown} onSelect={select} onConnect={() => setConnecting(true)} troubles={troubles} types={schemas} names={names} version={newest?.version ?? 0} onTell={tell} />}
       </div>
       <Problems troubles={troubles} isChecking={problems.isFetching || checked !== state.text} refusal={refusal} onGo={goToProblem} />
       {isConnecting && shown.length ? <ConnectDialog tasks={state.good.tasks} from={shown} onClose={() => setConnecting(false)} onConnect={(edges) => {

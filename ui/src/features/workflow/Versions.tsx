@@ -35,7 +35,7 @@ export function Versions({ project, name, shown, onShow }: Props) {
         {data.items.map((one, index) => (
           <li key={one.version} className={one.version === shown ? 'chosen' : undefined}>
             <strong className="num">v{one.version}</strong>
-            {index === 0 ? <Tag color="success">{t('workflow.newest')}</Tag> : null}
+            {index === 0 ? <Tag>{t('workflow.newest')}</Tag> : null}
             <Time at={one.created_at} />
             {one.published_by ? <span className="dim">{t('versions.by', { name: one.published_by })}</span> : null}
             <code className="dim wide-only">{one.digest.slice(0, 12)}</code>

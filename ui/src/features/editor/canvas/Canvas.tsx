@@ -213,10 +213,16 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
     onAdd(type, freePlace(state.places, { x: at.x - SIZES.width / 2, y: at.y - SIZES.height / 2 }))
   }
   const show = useRef(flow.fitView)
+  const isEmpty = tasks.length === 0
+  const wasEmpty = useRef(isEmpty)
   useEffect(() => {
+    if (wasEmpty.current) return // the first task stays where it was put
     const timer = setTimeout(() => void show.current({ padding: 0.15, maxZoom: 1 }), 30)
     return () => clearTimeout(timer)
   }, [fit])
+  useEffect(() => {
+    wasEmpty.current = isEmpty
+  }, [isEmpty])
   return (
     <div
       ref={box}
@@ -249,8 +255,6 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
         onlyRenderVisibleElements
         minZoom={0.05}
         maxZoom={1.75}
-        fitView
-        fitViewOptions={{ padding: 0.15, maxZoom: 1 }}
         proOptions={{ hideAttribution: true }}
       >
         <Background variant={BackgroundVariant.Dots} gap={20} size={1} />

@@ -32,6 +32,7 @@ export function PublishDialog({ project, name, text, before, after, troubles, on
   const plan = useQuery({ ...planOf(project, name, text), enabled: troubles.length === 0 })
   const [isSending, setSending] = useState(false)
   const [error, setError] = useState<Error | null>(null)
+  const [isOpen, setOpen] = useState(false) // pictures are measured, so they wait until the window stands
   const isNothing = plan.data !== undefined && !plan.data.created
   const publish = async (): Promise<void> => {
     setSending(true)
@@ -54,6 +55,7 @@ export function PublishDialog({ project, name, text, before, after, troubles, on
       cancelText={t('common.cancel')}
       onOk={() => void publish()}
       onCancel={onClose}
+      afterOpenChange={setOpen}
       okButtonProps={{ disabled: isRefused || !plan.data || isNothing, loading: isSending }}
       destroyOnHidden
     >
@@ -62,9 +64,9 @@ export function PublishDialog({ project, name, text, before, after, troubles, on
         {troubles.length ? (
           <Alert type="error" showIcon title={t('publish.problems', { count: troubles.length })} description={<ul className="problem-list">{troubles.slice(0, 20).map((one, at) => <li key={at}><button type="button" className="link" onClick={() => onProblem(one)}><code>{one.key || name}</code> {one.message}{one.line === null ? '' : ` · ${t('problems.line', { line: one.line })}`}</button></li>)}</ul>} />
         ) : plan.error ? <Trouble error={plan.error} retry={() => void plan.refetch()} /> : null}
-        {plan.isPending && !isRefused ? <Loading rows={8} /> : null}
+        {(plan.isPending || !isOpen) && !isRefused ? <Loading rows={8} /> : null}
         {isNothing ? <Alert type="info" showIcon title={t('publish.nothing')} /> : null}
-        {plan.data?.created ? <Plan plan={plan.data} before={before} after={after} /> : null}
+        {plan.data?.created && isOpen ? <Plan plan={plan.data} before={before} after={after} /> : null}
       </div>
     </Modal>
   )
