@@ -13,7 +13,7 @@ export interface Trouble {
 /** Returns problems with their places, as paths of the value. */
 export function troublesOf(problems: readonly ProblemField[], parsed: Parsed): Trouble[] {
   return problems.map(({ field, message, line }) => {
-    const path = [...(field ?? '').matchAll(/[^.[\]]+/g)].map(([part]) => part)
+    const path = [...field.matchAll(/[^.[\]]+/g)].map(([part]) => part)
     const task = path[0] === 'tasks' && path[1] !== undefined ? (parsed.tasks.find((one) => one.index === Number(path[1]))?.name ?? null) : null
     return { key: path.join('.'), message, line: line ?? null, task }
   })

@@ -13,6 +13,7 @@ import { Annotation, Compartment, EditorState, type Extension } from '@codemirro
 import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
+import { difference } from './difference'
 import { languageOf, type CodeLanguage } from './languages'
 import './code.css'
 
@@ -139,14 +140,4 @@ function extensionsOf(language: CodeLanguage, isSmall: boolean, told: { readonly
       if (update.selectionSet) told.current.onCursor?.(update.state.selection.main.head)
     }),
   ]
-}
-
-/** Returns the smallest replacement that makes one text the other; null: they are the same. */
-export function difference(before: string, after: string): { from: number; to: number; insert: string } | null {
-  if (before === after) return null
-  let from = 0
-  while (from < before.length && from < after.length && before[from] === after[from]) from += 1
-  let tail = 0
-  while (tail < Math.min(before.length, after.length) - from && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1
-  return { from, to: before.length - tail, insert: after.slice(from, after.length - tail) }
 }

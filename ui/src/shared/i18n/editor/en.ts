@@ -243,7 +243,6 @@ export const editorEn = {
   'new.create': 'Open the editor',
   'new.taken': 'There is a workflow of this name',
   'new.noProject': 'You may not change any project. An owner of a project can give you the role writer.',
-  'example.running': 'The example is published and starts',
 } as const
 
 export type EditorKey = keyof typeof editorEn

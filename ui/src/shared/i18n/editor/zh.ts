@@ -241,5 +241,4 @@ export const editorZh: Record<WithoutOne<EditorKey>, string> = {
   'new.create': '打开编辑器',
   'new.taken': '已有同名工作流',
   'new.noProject': '您不能修改任何项目。项目所有者可授予您 writer 角色。',
-  'example.running': '示例已发布，即将启动',
 }
