@@ -78,7 +78,9 @@ def _add_reader(cluster: LocalCluster, rest: Rest) -> None:
         signed = own.http.post("/login", json=user)
         assert signed.status_code == 204, signed.text
         change = {"current": first, "new": _READER["password"]}
-        changed = own.http.put("/me/password", json=change, headers={"Origin": cluster.url})
+        # Browsers keep a secure cookie for the loopback; this client does not.
+        session = {"Cookie": signed.headers["set-cookie"].partition(";")[0], "Origin": cluster.url}
+        changed = own.http.put("/me/password", json=change, headers=session)
         assert changed.status_code in (200, 204), changed.text
     finally:
         own.close()

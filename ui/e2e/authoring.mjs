@@ -88,9 +88,13 @@ try {
     await rename(page, name)
   }
   for (const [source, target] of [['first', 'second'], ['second', 'third']]) {
-    await page.locator(`[data-task=${source}]`).hover()
-    await drag(page, page.locator(`[data-task=${source}] .source`), page.locator(`[data-task=${target}] .target`))
-    await page.waitForFunction((id) => document.querySelector(`.react-flow__edge[data-id="${id}"]`), `${source}→${target}`)
+    // A task that was just named is measured a moment later; until then its handles lead nowhere.
+    const isJoined = () => page.locator(`.react-flow__edge[data-id="${source}→${target}"]`).waitFor({ state: 'attached', timeout: 3000 }).then(() => true, () => false)
+    for (let tries = 0; tries < 4; tries += 1) {
+      await page.locator(`[data-task=${source}]`).hover()
+      await drag(page, page.locator(`[data-task=${source}] .source`), page.locator(`[data-task=${target}] .target`))
+      if (await isJoined()) break
+    }
   }
   facts.byMouse = { tasks: await tasks(page), edges: await edges(page) }
   axe.canvas = await findings(page)
