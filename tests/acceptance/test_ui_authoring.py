@@ -39,8 +39,8 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert facts["byMouse"] == {"tasks": ["first", "second", "third"], "edges": chain}
     assert (facts["undone"], facts["redone"]) == (chain[:1], chain)
     assert facts["ran"] == 3
-    assert facts["byKeyboard"] == ["python→python_2"]
-    assert facts["pasted"] == ["python_3→python_4", "python→python_2"]
+    assert facts["byKeyboard"] == ["python_2→python"]
+    assert facts["pasted"] == ["python_2→python", "python_4→python_3"]
     assert facts["pastedElsewhere"] == ["first", "python", "python_2", "second", "third"]
     assert facts["typed"] == [*chain, "third→typed"]
     assert facts["textFollows"], "the form's change is the one line that it means"
