@@ -33,7 +33,7 @@ const keeps = async (page, name, wanted) => {
   }
   throw new Error(`the draft of ${name} never says ${wanted}`)
 }
-const code = (page) => page.evaluate(() => JSON.parse(Object.entries(localStorage).find(([key]) => key.startsWith('shoal.draft.'))?.[1] ?? '{}').text ?? '')
+const code = (page) => page.evaluate(() => JSON.parse(Object.entries(localStorage).find(([key]) => key.startsWith('shoal.draft.') && key.endsWith(`/${location.pathname.split('/')[4]}`))?.[1] ?? '{}').text ?? '')
 const view = (page, name) => page.locator('.editor-bar').getByText(name, { exact: true }).click()
 const rename = async (page, name) => {
   const input = page.locator('.editor-side').getByLabel('Name', { exact: true })
