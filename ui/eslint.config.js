@@ -33,8 +33,8 @@ export default tseslint.config(
       '@typescript-eslint/only-throw-error': 'off', // redirects are thrown
     },
   },
-  only(['src/shared/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*', '@/api/*'], 'shared knows nothing of Shoal'),
-  only(['src/api/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*'], 'api stands below'),
-  only(['src/entities/**', 'src/graph/**', 'src/live/**'], ['@/app/*', '@/features/*'], 'this stands below the features'),
+  only(['src/shared/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*', '@/definition/*', '@/api/*'], 'shared knows nothing of Shoal'),
+  only(['src/api/**'], ['@/app/*', '@/features/*', '@/entities/*', '@/live/*', '@/graph/*', '@/definition/*'], 'api stands below'),
+  only(['src/entities/**', 'src/graph/**', 'src/live/**', 'src/definition/**'], ['@/app/*', '@/features/*'], 'this stands below the features'),
   only(['src/features/**'], ['@/app/*'], 'features stand below app'),
 )

@@ -13,7 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.core.errors import ShoalError
@@ -26,6 +28,12 @@ class Verbatim:
     Parameters are never pasted into it (their values could become code); programs read them
     from the environment. Date expressions and ``${system.…}`` are still rendered.
     """
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tell forms to edit it as a program."""
+        return {**handler(schema), "x-editor": "script"}
 
 
 Script = Annotated[str, Verbatim()]
@@ -48,6 +56,13 @@ class SourceName:
 
     kinds: frozenset[SourceKind] = frozenset()
 
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tell forms to offer the data sources of these kinds."""
+        kinds = sorted(kind.value for kind in self.kinds)
+        return {**handler(schema), "x-ref": "data-source", "x-kinds": kinds}
+
 
 @dataclass(frozen=True)
 class ResourceName:
@@ -55,6 +70,12 @@ class ResourceName:
 
     The resource is copied into the attempt's folder: see ``core.definition.resources``.
     """
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tell forms to offer the resources of the project."""
+        return {**handler(schema), "x-ref": "resource"}
 
 
 class TaskParams(BaseModel):

@@ -219,6 +219,18 @@ async def test_task_types_show_their_parameters(api: Api) -> None:
     assert schema["additionalProperties"] is False
 
 
+async def test_task_types_say_how_forms_edit_their_parameters(api: Api) -> None:
+    items = (await api.client.get(f"{PREFIX}/task-types")).json()["items"]
+    fields = {item["name"]: item["params_schema"]["properties"] for item in items}
+    script = fields["SHELL"]["script"]["anyOf"][0]
+    assert script == {"type": "string", "x-editor": "script"}
+    assert fields["SHELL"]["file"]["x-ref"] == "resource"
+    source = fields["SSH"]["data_source"]
+    assert (source["x-ref"], source["x-kinds"]) == ("data-source", ["ssh"])
+    assert fields["SQL"]["data_source"]["x-kinds"] == [], "all kinds fit"
+    assert "x-editor" not in fields["SHELL"]["arguments"]
+
+
 async def test_cluster_is_shown_without_the_database(
     api: Api, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,13 +11,18 @@ export class ApiProblem extends Error {
   readonly kind: string
   readonly title: string
   readonly fields: readonly ProblemField[]
+  /** Of a precondition that did not hold (412): how the thing is now, and its ETag. */
+  readonly current: unknown
+  readonly tag: string | null
 
-  constructor(status: number, problem: Partial<Problem>) {
+  constructor(status: number, problem: Partial<Problem> & { current?: unknown }, tag: string | null = null) {
     super(problem.detail ?? '')
     this.status = status
     this.kind = (problem.type ?? '').replace('/problems/', '')
     this.title = problem.title ?? ''
     this.fields = problem.errors ?? []
+    this.current = problem.current ?? null
+    this.tag = tag
   }
 }
 
@@ -29,12 +34,10 @@ interface Answer<T> {
 
 /** Returns the content of an answer. Throws ApiProblem. */
 export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
-  const { data, error, response } = await answered(asked)
-  if (response.ok) return data as T
-  throw new ApiProblem(response.status, isProblem(error) ? error : {})
+  return (await takeTagged(asked)).value
 }
 
-/** Something that can be changed, with the mark of its state (ETag) that a change has to bring. */
+/** Something that can be changed, with the mark of its state (ETag) that a change has to bring; empty: it has none. */
 export interface Tagged<T> {
   value: T
   etag: string
@@ -42,12 +45,10 @@ export interface Tagged<T> {
 
 /** Returns the content of an answer and its ETag. Throws ApiProblem. */
 export async function takeTagged<T>(asked: Promise<Answer<T>>): Promise<Tagged<T>> {
-  let etag = ''
-  const value = await take(asked.then((answer) => {
-    etag = answer.response.headers.get('etag') ?? ''
-    return answer
-  }))
-  return { value, etag }
+  const { data, error, response } = await answered(asked)
+  const etag = response.headers.get('ETag')
+  if (response.ok) return { value: data as T, etag: etag ?? '' }
+  throw new ApiProblem(response.status, isProblem(error) ? error : {}, etag)
 }
 
 /** Returns the header of a change: of the state with this mark, or (none) of what is not there yet. */

@@ -3,13 +3,12 @@ import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext, createRoute, createRouter, Outlet, redirect, useNavigate,
 } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useCallback } from 'react'
 import { z } from 'zod'
 import { ApiProblem } from '@/api/client'
 import { Act, useRefusal } from '@/entities/marks'
 import { me } from '@/entities/queries'
 import { RUN_STATES } from '@/entities/states'
-import { CodePage, LoginPage, PasswordPage } from '@/features/account/pages'
 import { BackfillList, BackfillsPage } from '@/features/backfills/BackfillList'
 import { ProjectsPage } from '@/features/projects/ProjectsPage'
 import { RunsPage } from '@/features/runs/RunsPage'
@@ -21,7 +20,10 @@ import { Loading } from '@/shared/ui/parts'
 import { Failed, Missing } from './failures'
 import { Shell } from './Shell'
 
-// What draws graphs and shows logs comes when it is opened.
+// What draws graphs and shows logs comes when it is opened, as do the forms of the sign-in.
+const LoginPage = lazy(async () => ({ default: (await import('@/features/account/pages')).LoginPage }))
+const CodePage = lazy(async () => ({ default: (await import('@/features/account/pages')).CodePage }))
+const PasswordPage = lazy(async () => ({ default: (await import('@/features/account/pages')).PasswordPage }))
 const RunPage = lazy(async () => ({ default: (await import('@/features/run/RunPage')).RunPage }))
 const Attempt = lazy(async () => ({ default: (await import('@/features/attempt/Attempt')).Attempt }))
 const WorkflowPage = lazy(async () => ({ default: (await import('@/features/workflow/WorkflowPage')).WorkflowPage }))
@@ -34,6 +36,8 @@ const ResourcesPage = lazy(async () => ({ default: (await import('@/features/res
 const AdminPage = lazy(async () => ({ default: (await import('@/features/admin/AdminPage')).AdminPage }))
 const AccountPage = lazy(async () => ({ default: (await import('@/features/account/AccountPage')).AccountPage }))
 const ComparePage = lazy(async () => ({ default: (await import('@/features/compare/ComparePage')).ComparePage }))
+const EditorPage = lazy(async () => ({ default: (await import('@/features/editor/EditorPage')).EditorPage }))
+const NewWorkflow = lazy(async () => ({ default: (await import('@/features/workflows/NewWorkflow')).NewWorkflow }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
@@ -43,7 +47,7 @@ const inProject = { project: text }
 const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
-  component: Outlet,
+  component: () => <Suspense fallback={null}><Outlet /></Suspense>,
   notFoundComponent: () => <Shell><Missing /></Shell>,
 })
 
@@ -114,7 +118,7 @@ const projects = createRoute({ getParentRoute: () => inside, path: '/projects', 
 const workflows = createRoute({
   getParentRoute: () => inside,
   path: '/workflows',
-  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text }),
+  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text, new: opt(z.enum(['empty', 'example'])) }),
   component: function Workflows() {
     const search = workflows.useSearch()
     const navigate = workflows.useNavigate()
@@ -127,7 +131,18 @@ const workflows = createRoute({
           onSearch={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
           onOpen={(one, of) => void navigate({ to: '/projects/$project/workflows/$name', params: { project: one, name: of } })}
           onStart={(one, of) => void navigate({ search: (old) => ({ ...old, start: `${one}/${of}` }) })}
+          onNew={(what) => void navigate({ search: (old) => ({ ...old, new: what }) })}
         />
+        {search.new ? (
+          <Suspense fallback={null}>
+            <NewWorkflow
+              project={search.project}
+              begin={search.new}
+              onClose={() => void navigate({ search: (old) => ({ ...old, new: undefined }) })}
+              onOpen={(one, of) => void navigate({ to: '/projects/$project/workflows/$name/edit', params: { project: one, name: of } })}
+            />
+          </Suspense>
+        ) : null}
         {project && name ? (
           <StartDrawer
             key={search.start}
@@ -178,6 +193,30 @@ const workflow = createRoute({
         {plan ? <PlanDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, plan: undefined }) })} onStarted={openBackfill} /> : null}
         {start ? <StartDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })} onStarted={open} /> : null}
       </>
+    )
+  },
+})
+
+const editor = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/workflows/$name/edit',
+  validateSearch: z.object({ view: opt(z.enum(['canvas', 'table', 'code', 'schedules'])), sel: text, restore: number }),
+  component: function Edit() {
+    const { project, name } = editor.useParams()
+    const { view, sel, restore } = editor.useSearch()
+    const navigate = editor.useNavigate()
+    const onView = useCallback((to: object) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true }), [navigate])
+    return (
+      <EditorPage
+        key={`${project}/${name}`}
+        project={project}
+        name={name}
+        view={view}
+        chosen={sel}
+        restore={restore}
+        onView={onView}
+        onPublished={() => void navigate({ to: '/projects/$project/workflows/$name', params: { project, name } })}
+      />
     )
   },
 })
@@ -368,7 +407,7 @@ const cluster = createRoute({ getParentRoute: () => inside, path: '/cluster', co
 
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

@@ -17,6 +17,7 @@ export interface PictureTask {
   type: string
   state: string | null // null: a definition, which has no states
   note?: string
+  change?: 'added' | 'removed' | 'changed' // against another version
 }
 
 interface Props {
@@ -24,6 +25,8 @@ interface Props {
   chosen?: string | undefined
   onChoose?: (name: string) => void
   critical?: ReadonlySet<string>
+  /** Classes of edges, by `source→target`. */
+  edgeMarks?: ReadonlyMap<string, string>
   aside?: ReactNode
 }
 
@@ -42,7 +45,7 @@ export function Graph(props: Props) {
   )
 }
 
-function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
+function Picture({ tasks, chosen, onChoose, critical, edgeMarks, aside }: Props) {
   const t = useT()
   const named = useNamed()
   const flow = useReactFlow()
@@ -69,7 +72,7 @@ function Picture({ tasks, chosen, onChoose, critical, aside }: Props) {
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [tasks, places, chosen, critical],
   )
-  const edges = useMemo(() => edgesOf(tasks, critical, chosen), [tasks, critical, chosen])
+  const edges = useMemo(() => edgesOf(tasks, critical, chosen, edgeMarks), [tasks, critical, chosen, edgeMarks])
   const fit = useRef(flow.fitView)
   useEffect(() => {
     const timer = setTimeout(() => void fit.current({ padding: 0.12, maxZoom: 1 }), 0)
@@ -148,7 +151,7 @@ const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
   const level = useStore(({ transform: [, , zoom] }) => (zoom < FARTHEST ? 'farthest' : zoom < FAR ? 'far' : ''))
   const { task, critical } = data
   const look = task.state === null ? null : lookOf(task.state)
-  const classes = ['task-node', look ? `tone-${look.tone}` : 'plain', level, selected ? 'chosen' : '', critical ? 'critical' : '']
+  const classes = ['task-node', look ? `tone-${look.tone}` : 'plain', level, selected ? 'chosen' : '', critical ? 'critical' : '', task.change ?? '']
   return (
     <div className={classes.join(' ')} title={task.name} data-state={task.state ?? undefined}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
@@ -170,7 +173,7 @@ const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
 
 const NODE_TYPES = { task: TaskBox }
 
-function edgesOf(tasks: readonly PictureTask[], critical: ReadonlySet<string> | undefined, chosen: string | undefined): Edge[] {
+function edgesOf(tasks: readonly PictureTask[], critical: ReadonlySet<string> | undefined, chosen: string | undefined, marks: ReadonlyMap<string, string> | undefined): Edge[] {
   const known = new Set(tasks.map((task) => task.name))
   return tasks.flatMap((task) =>
     [...new Set(task.dependsOn)]
@@ -178,7 +181,7 @@ function edgesOf(tasks: readonly PictureTask[], critical: ReadonlySet<string> | 
       .map((name): Edge => {
         const isCritical = (critical?.has(task.name) ?? false) && (critical?.has(name) ?? false)
         const isNear = chosen === task.name || chosen === name
-        const className = [isCritical ? 'critical' : '', isNear ? 'near' : ''].join(' ')
+        const className = [isCritical ? 'critical' : '', isNear ? 'near' : '', marks?.get(`${name}→${task.name}`) ?? ''].join(' ')
         return { id: `${name}→${task.name}`, source: name, target: task.name, className, focusable: false, ariaLabel: `${name} → ${task.name}` }
       }),
   )

@@ -65,7 +65,7 @@ export function Secrets({ project }: { project: string }) {
   const required = useRequired()
   const at = (name: string) => ({ path: { project, name } })
   const save = async (values: { name: string; value: string }, etag: string | undefined): Promise<void> => {
-    await take(api.PUT('/api/v1/projects/{project}/secrets/{name}', { params: { ...at(values.name), header: onlyIf(etag) }, body: { value: values.value } }))
+    await take(api.PUT('/api/v1/projects/{project}/secrets/{name}', { params: { ...at(values.name), header: onlyIf(etag) }, body: { value: values.value, reference: '' } }))
     await queries.invalidateQueries({ queryKey: keyOf(project, 'secrets') })
   }
   const remove = async (row: Secret): Promise<void> => {
@@ -86,7 +86,7 @@ export function Secrets({ project }: { project: string }) {
       renew={[keyOf(project, 'secrets')]}
       columns={[
         { key: 'name', title: t('common.name'), width: 'minmax(120px, 1fr)', render: (row) => <code>{row.name}</code> },
-        { key: 'value', title: t('common.value'), width: 'minmax(90px, 1fr)', render: () => <span className="dim">{t('settings.secrets.hidden')}</span> },
+        { key: 'value', title: t('common.value'), width: 'minmax(90px, 1fr)', render: (row) => (row.reference ? <code>{row.reference}</code> : <span className="dim">{t('settings.secrets.hidden')}</span>) },
         { key: 'at', title: t('common.changed'), width: 'minmax(190px, 1fr)', hide: 'narrow', render: (row) => <Time at={row.updated_at} /> },
       ]}
       remove={{ text: t('settings.secrets.delete.text'), act: remove }}

@@ -1,7 +1,7 @@
 /** One workflow: what it does, when it runs, how it changed. */
-import { CaretRightOutlined } from '@ant-design/icons'
+import { CaretRightOutlined, EditOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { Alert, Button, Tabs, Tag } from 'antd'
 import { toString as cronText } from 'cronstrue/dist/cronstrue-i18n'
 import { useEffect, useMemo, useState, type ReactNode } from 'react'
@@ -9,7 +9,7 @@ import { api, take } from '@/api/client'
 import type { FireTime, Schedule } from '@/api/types'
 import { useRows } from '@/entities/lists'
 import { Act, Trouble, useRefusal } from '@/entities/marks'
-import { preview as previewOf, runs as runsOf, version as versionOf, versions as versionsOf, workflow as workflowOf, workflowSchedules } from '@/entities/queries'
+import { preview as previewOf, runs as runsOf, version as versionOf, workflow as workflowOf, workflowSchedules } from '@/entities/queries'
 import { RunTable } from '@/entities/RunTable'
 import { useAsk, useDo } from '@/entities/saving'
 import { Graph, type PictureTask } from '@/graph/Graph'
@@ -18,6 +18,7 @@ import { useSettings } from '@/shared/settings'
 import { timeText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
+import { Versions } from './Versions'
 
 export type WorkflowTab = 'graph' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
 
@@ -44,6 +45,7 @@ interface TaskText {
 
 export function WorkflowPage({ project, name, tab, version, chosen, onView, onStart, onRun, backfills }: Props) {
   const t = useT()
+  const navigate = useNavigate()
   const newest = useQuery(workflowOf(project, name))
   const isOld = version !== undefined && version !== newest.data?.version
   const old = useQuery({ ...versionOf(project, name, version ?? 0), enabled: isOld && newest.data !== undefined })
@@ -54,6 +56,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, onView, onSt
   return (
     <div className="page-fill">
       <PageHead crumbs={<Link to="/workflows" search={{ project }}>{project}</Link>} title={name} mark={<Tag className="num">v{version ?? newest.data.version}</Tag>}>
+        <Button icon={<EditOutlined />} onClick={() => void navigate({ to: '/projects/$project/workflows/$name/edit', params: { project, name } })}>{t('workflow.edit')}</Button>
         <Act refusal={refusal} type="primary" icon={<CaretRightOutlined />} onClick={onStart}>{t('workflows.start')}</Act>
       </PageHead>
       {newest.data.description ? <p className="lead">{newest.data.description}</p> : null}
@@ -209,26 +212,5 @@ function Fires({ times, zone }: { times: readonly FireTime[]; zone: string }) {
         </li>
       ))}
     </ol>
-  )
-}
-
-function Versions({ project, name, shown, onShow }: { project: string; name: string; shown: number; onShow: (version: number) => void }) {
-  const t = useT()
-  const { data, error } = useQuery(versionsOf(project, name))
-  if (error) return <Trouble error={error} />
-  if (!data) return <Loading />
-  return (
-    <ul className="versions">
-      {data.items.map((one, index) => (
-        <li key={one.version} className={one.version === shown ? 'chosen' : undefined}>
-          <strong className="num">v{one.version}</strong>
-          {index === 0 ? <Tag color="success">{t('workflow.newest')}</Tag> : null}
-          <Time at={one.created_at} />
-          <code className="dim wide-only">{one.digest.slice(0, 12)}</code>
-          <span className="grow" />
-          <Button size="small" disabled={one.version === shown} onClick={() => onShow(one.version)}>{t('workflow.showVersion')}</Button>
-        </li>
-      ))}
-    </ul>
   )
 }

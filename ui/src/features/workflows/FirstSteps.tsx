@@ -23,7 +23,12 @@ const EXAMPLE = {
 }
 const OWN = 'cat > hello.yaml <<EOF\nname: hello\ntasks:\n  - name: hello\n    type: SHELL\n    params: {script: "echo hello, world"}\nEOF\nshoal apply hello.yaml'
 
-export function FirstSteps({ project }: { project: string }) {
+interface Props {
+  project: string
+  onNew: (what: 'empty' | 'example') => void
+}
+
+export function FirstSteps({ project, onNew }: Props) {
   const t = useT()
   const navigate = useNavigate()
   const queries = useQueryClient()
@@ -46,7 +51,16 @@ export function FirstSteps({ project }: { project: string }) {
     }
   }
   return (
-    <Empty title={t('empty.welcome')} action={<Act refusal={refusal} type="primary" size="large" loading={isBusy} onClick={() => void run()}>{t('empty.run')}</Act>}>
+    <Empty
+      title={t('empty.welcome')}
+      action={
+        <div className="row">
+          <Act refusal={refusal} type="primary" size="large" loading={isBusy} onClick={() => void run()}>{t('empty.run')}</Act>
+          <Act refusal={refusal} size="large" onClick={() => onNew('example')}>{t('workflows.example')}</Act>
+          <Act refusal={refusal} size="large" onClick={() => onNew('empty')}>{t('workflows.new')}</Act>
+        </div>
+      }
+    >
       <p>{t('empty.text')}</p>
       {error ? <Trouble error={error} /> : null}
       <details className="more">

@@ -1,5 +1,5 @@
 /** All workflows: which are healthy, what fires next. */
-import { CaretRightOutlined } from '@ant-design/icons'
+import { CaretRightOutlined, PlusOutlined } from '@ant-design/icons'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Input } from 'antd'
@@ -26,18 +26,20 @@ interface Props {
   onSearch: (to: WorkflowsSearch) => void
   onOpen: (project: string, name: string) => void
   onStart: (project: string, name: string) => void
+  onNew: (what: 'empty' | 'example') => void
 }
 
 const BARS = 14
 const keyOf = (project: string, workflow: string): string => `${project}/${workflow}`
 
-export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Props) {
+export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNew }: Props) {
   const t = useT()
   const list = useInfiniteQuery(workflowsOf(project, search.q))
   const isNarrow = useWidth() < 640
   const recent = useQuery(recentRuns({ project, limit: 200 }))
   const plans = useQuery(schedulesOf(project))
   const { data: who } = useQuery(meOf)
+  const canEdit = !who || (project ? may(who, 'project.edit', project) : who.is_admin || who.roles.some((role) => may(who, 'project.edit', role.project)))
   const runs = useMemo(() => byWorkflow(recent.data?.items ?? []), [recent.data])
   const next = useMemo(() => nextFires(plans.data?.items ?? []), [plans.data])
   const rows = useMemo(() => {
@@ -59,7 +61,9 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
   ]
   return (
     <>
-      <PageHead title={t('workflows.title')} />
+      <PageHead title={t('workflows.title')}>
+        <Act refusal={canEdit ? null : t('may.project.edit', { project: project ?? '…' })} icon={<PlusOutlined />} onClick={() => onNew('empty')}>{t('workflows.new')}</Act>
+      </PageHead>
       <div className="filters">
         <Input
           allowClear
@@ -73,7 +77,7 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart }: Pr
       </div>
       {list.error ? <Trouble error={list.error} retry={() => void list.refetch()} /> : null}
       {list.isPending ? <Loading rows={10} /> : null}
-      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps project={project ?? 'default'} /> : null}
+      {list.data && !rows.length ? search.q ? <Empty title={t('workflows.noMatch')} /> : <FirstSteps project={project ?? 'default'} onNew={onNew} /> : null}
       {rows.length ? (
         <DataTable
           label={t('workflows.title')}

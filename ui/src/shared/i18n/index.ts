@@ -1,6 +1,7 @@
 /** The languages: English and Chinese. `t` takes the keys that there are, and no others. */
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
+import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
 import { pseudo } from './pseudo'
 import { zh } from './zh'
@@ -8,7 +9,7 @@ import { zh } from './zh'
 /** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
 export type Language = 'en' | 'zh' | 'pseudo'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
-export type TextKey = Plain<Key>
+export type TextKey = Plain<Key | EditorKey> // those of the editor come with it
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string
 
 /** Returns the language of the browser, as far as there is one of ours. */

@@ -1,0 +1,86 @@
+"""Authoring in a real browser, on a real cluster: by mouse, by keyboard, as text, with others."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from shoal.api.browser.pages import BUILT
+from shoal.client.local.cluster import LocalCluster
+from shoal.client.rest.client import ShoalClient
+from tests.acceptance.rest import Rest
+from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+
+_READER = {"name": "rita", "password": "reads everything, touches nothing"}
+
+
+def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest) -> None:
+    if CHROMIUM is None or not (BUILT / "index.html").is_file():
+        pytest.skip(NEEDED)
+    program = node()
+    _add_reader(cluster, rest)
+    with ShoalClient(cluster.url, cluster.token) as client:
+        link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+    there = {"reader": _READER, "token": cluster.token}
+    done = subprocess.run(
+        [program, UI / "e2e" / "authoring.mjs", cluster.url, link, json.dumps(there)],
+        capture_output=True,
+        text=True,
+        timeout=420,
+        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
+    assert {page: what for page, what in found["axe"].items() if what} == {}
+    facts = found["facts"]
+    chain = ["first→second", "second→third"]
+    assert facts["byMouse"] == {"tasks": ["first", "second", "third"], "edges": chain}
+    assert (facts["undone"], facts["redone"]) == (chain[:1], chain)
+    assert facts["ran"] == 3
+    assert facts["byKeyboard"] == ["python_2→python"]
+    assert facts["pasted"] == ["python_2→python", "python_4→python_3"]
+    assert facts["pastedElsewhere"] == ["first", "python", "python_2", "second", "third"]
+    assert facts["typed"] == [*chain, "third→typed"]
+    assert facts["textFollows"], "the form's change is the one line that it means"
+    assert "duration" in facts["problem"]
+    assert facts["badge"] == "1"
+    assert facts["refusesPublishing"]
+    assert facts["cell"]
+    assert facts["merged"], "changes of two windows in different tasks are joined"
+    assert facts["conflict"] == ["first · description"]
+    assert facts["decided"]
+    assert facts["tookIn"] == [True, True], "theirs came, and ours stayed"
+    assert facts["fires"] == ["06:00", "02:30"]
+    assert facts["restored"] == ["first", "second", "third"]
+    assert facts["discarded"]
+    assert facts["survived"]
+    assert "画布" in facts["chinese"]
+    reader = facts["reader"]
+    assert reader["isDisabled"]
+    assert reader["tasks"]
+    assert reader["publish"] == "true"
+    assert "writer or owner in default" in reader["says"]
+
+
+def _add_reader(cluster: LocalCluster, rest: Rest) -> None:
+    """Add a user who may read the project, and who has chosen a password."""
+    first = "to be changed at once"
+    user = {"name": _READER["name"], "password": first}
+    assert rest.http.post("/users", json=user).status_code == 201
+    member = f"/projects/default/members/user/{_READER['name']}"
+    role = rest.http.put(member, json={"role": "reader"})
+    assert role.status_code in (200, 201), role.text
+    own = Rest(cluster.url, "")
+    try:
+        del own.http.headers["Authorization"]
+        signed = own.http.post("/login", json=user)
+        assert signed.status_code == 204, signed.text
+        change = {"current": first, "new": _READER["password"]}
+        # Browsers keep a secure cookie for the loopback; this client does not.
+        session = {"Cookie": signed.headers["set-cookie"].partition(";")[0], "Origin": cluster.url}
+        changed = own.http.put("/me/password", json=change, headers=session)
+        assert changed.status_code in (200, 204), changed.text
+    finally:
+        own.close()

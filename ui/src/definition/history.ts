@@ -1,0 +1,55 @@
+/** One history of everything an editor changes: the text, and where tasks stand. Pure. */
+export interface Place {
+  x: number
+  y: number
+}
+
+export type Places = Readonly<Record<string, Place>>
+
+/** What is undone and done again as one. */
+export interface Snapshot {
+  text: string
+  places: Places
+  /** What was changed, for those who undo it: the key of a text. */
+  what: string
+}
+
+export interface History {
+  past: readonly Snapshot[]
+  now: Snapshot
+  future: readonly Snapshot[]
+  /** When, and as part of what, the newest change was made; strokes that belong together are one step. */
+  at: number
+  group: string
+}
+
+const TOGETHER_MS = 800
+const MOST = 300
+const MOST_CHARACTERS = 30_000_000 // of all texts: long ones are kept less often
+
+export function begun(text: string, places: Places): History {
+  return { past: [], now: { text, places, what: '' }, future: [], at: 0, group: '' }
+}
+
+/** Returns the history with a change. Changes of one `group` within a moment are one step. */
+export function changed(history: History, next: { text?: string; places?: Places; what: string }, at: number, group = ''): History {
+  const { now, past } = history
+  const text = next.text ?? now.text
+  const places = next.places ?? now.places
+  if (text === now.text && places === now.places) return history
+  const isSame = group !== '' && group === history.group && at - history.at < TOGETHER_MS && past.length > 0
+  const most = Math.max(20, Math.min(MOST, Math.floor(MOST_CHARACTERS / Math.max(1, text.length))))
+  return { past: isSame ? past : [...past, now].slice(-most), now: { text, places, what: next.what }, future: [], at, group }
+}
+
+export function undone(history: History): History {
+  const last = history.past.at(-1)
+  if (!last) return history
+  return { past: history.past.slice(0, -1), now: last, future: [history.now, ...history.future], at: 0, group: '' }
+}
+
+export function redone(history: History): History {
+  const [next, ...rest] = history.future
+  if (!next) return history
+  return { past: [...history.past, history.now], now: next, future: rest, at: 0, group: '' }
+}
