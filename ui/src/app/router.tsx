@@ -9,11 +9,7 @@ import { ApiProblem } from '@/api/client'
 import { Act, useRefusal } from '@/entities/marks'
 import { me } from '@/entities/queries'
 import { RUN_STATES } from '@/entities/states'
-import { BackfillList, BackfillsPage } from '@/features/backfills/BackfillList'
-import { ProjectsPage } from '@/features/projects/ProjectsPage'
-import { RunsPage } from '@/features/runs/RunsPage'
 import { TodayPage } from '@/features/today/TodayPage'
-import { WorkflowsPage } from '@/features/workflows/WorkflowsPage'
 import { DATE_STATES } from '@/features/backfills/Counts'
 import { useT } from '@/shared/i18n'
 import { Loading } from '@/shared/ui/parts'
@@ -21,6 +17,11 @@ import { Failed, Missing } from './failures'
 import { Shell } from './Shell'
 
 // What draws graphs and shows logs comes when it is opened, as do the forms of the sign-in.
+const ProjectsPage = lazy(async () => ({ default: (await import('@/features/projects/ProjectsPage')).ProjectsPage }))
+const WorkflowsPage = lazy(async () => ({ default: (await import('@/features/workflows/WorkflowsPage')).WorkflowsPage }))
+const RunsPage = lazy(async () => ({ default: (await import('@/features/runs/RunsPage')).RunsPage }))
+const BackfillsPage = lazy(async () => ({ default: (await import('@/features/backfills/BackfillList')).BackfillsPage }))
+const BackfillList = lazy(async () => ({ default: (await import('@/features/backfills/BackfillList')).BackfillList }))
 const LoginPage = lazy(async () => ({ default: (await import('@/features/account/pages')).LoginPage }))
 const CodePage = lazy(async () => ({ default: (await import('@/features/account/pages')).CodePage }))
 const PasswordPage = lazy(async () => ({ default: (await import('@/features/account/pages')).PasswordPage }))
