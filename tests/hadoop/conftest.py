@@ -1,6 +1,7 @@
 """A real HDFS and YARN in one process, and a program that counts words there."""
 
 import asyncio
+import getpass
 import json
 import os
 import subprocess
@@ -22,14 +23,18 @@ JARS = HERE / "jars"
 _START_S = 300.0
 _MAIN = "org.apache.hadoop.mapreduce.MiniHadoopClusterManager"
 _APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
-_HISTORY_PORT = 10020
+_HISTORY_PORT, _WEB_PORT = 10020, 9870
 
 
 @dataclass(frozen=True)
 class Hadoop:
-    """A running cluster. ``conf`` is what its clients need as HADOOP_CONF_DIR."""
+    """A running cluster. ``conf`` is what its clients need as HADOOP_CONF_DIR.
+
+    ``web`` is the URL of its files at the REST gateway.
+    """
 
     conf: Path
+    web: str
 
     def run(self, main: str, *arguments: str) -> str:
         """Run a class of the client to its good end; return what it has printed."""
@@ -57,7 +62,8 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     folder = tmp_path_factory.mktemp("hadoop")
     details = folder / "details.json"
     argv = [_java(), "-Xmx700m", "-cp", f"{HERE}:{JARS}/*", _MAIN, "-format"]
-    argv += ["-jhsport", str(_HISTORY_PORT), "-writeDetails", str(details)]
+    argv += ["-jhsport", str(_HISTORY_PORT), "-nnhttpport", str(_WEB_PORT)]
+    argv += ["-writeDetails", str(details)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(argv, cwd=folder, stdout=log, stderr=log)
     try:
@@ -66,7 +72,8 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
             assert process.poll() is None, (folder / "log").read_text()[-2000:]
             assert time.monotonic() < deadline, "Hadoop does not start"
             time.sleep(0.2)
-        yield Hadoop(_conf(folder, **json.loads(details.read_text())))
+        conf = _conf(folder, **json.loads(details.read_text()))
+        yield Hadoop(conf, f"webhdfs://{getpass.getuser()}@localhost:{_WEB_PORT}")
     finally:
         process.kill()
         process.wait()
