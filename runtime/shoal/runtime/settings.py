@@ -44,7 +44,7 @@ class ClusterSettings(BaseSettings):
     tls_key: Path | None = None
     secrets_key: Path | None = None  # file of the key that secrets are encrypted with at rest
     # Where the contents of resources are: a folder that all machines share, s3://bucket/folder or
-    # webhdfs://host:port/folder; empty: below the data folder.
+    # webhdfs://user@host:port/folder; empty: below the data folder.
     resources_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
     # A resource may have so many MiB, and all versions of all resources of a project so many.
     resource_mb: int = Field(default=1024, ge=1)
