@@ -64,8 +64,13 @@ class TcpProxy:
         traceback: TracebackType | None,
     ) -> None:
         self._server.close()
-        self.cut()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        while True:
+            self.cut()
+            await asyncio.gather(*self._serving, return_exceptions=True)
+            await asyncio.sleep(0)  # connections that came at the last moment, and aborted ones
+            if not self._serving:
+                break
+        await asyncio.sleep(0)
 
     def freeze(self) -> None:
         self._thawed.clear()
@@ -89,7 +94,12 @@ class TcpProxy:
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._serve(reader, writer))
         self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._serving.discard(task)
+            writer.transport.abort()  # a task that is cancelled before it begins aborts nothing
+
+        task.add_done_callback(ended)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ends = [writer]
