@@ -23,6 +23,11 @@ async function signedIn(options) {
 
 const tasks = (page) => page.locator('.canvas [data-task]').evaluateAll((nodes) => nodes.map((node) => node.dataset.task).sort())
 const edges = (page) => page.locator('.canvas .react-flow__edge').evaluateAll((nodes) => nodes.map((node) => node.dataset.id).sort())
+/** Returns the edges as soon as there are so many, or whatever there is after some seconds. */
+const drawn = async (page, count) => {
+  for (let tries = 0; tries < 100 && (await edges(page)).length !== count; tries += 1) await page.waitForTimeout(100)
+  return edges(page)
+}
 const saved = (page) => page.waitForSelector('[data-draft=saved]')
 /** Waits until the API has a draft that says something. */
 const keeps = async (page, name, wanted) => {
@@ -103,9 +108,9 @@ try {
   // One undo for everything, and back.
   await canvas.focus()
   await page.keyboard.press('Control+z')
-  facts.undone = await edges(page)
+  facts.undone = await drawn(page, 1)
   await page.keyboard.press('Control+Shift+z')
-  facts.redone = await edges(page)
+  facts.redone = await drawn(page, 2)
 
   await page.getByRole('button', { name: 'Arrange' }).click()
   await publish(page)
