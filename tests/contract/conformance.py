@@ -53,6 +53,10 @@ RULES = {
     "searchLog": "a text or a pattern, which has to be one",
     "searchLogs": "the same",
     "putIdentity": "issuers and subjects without control characters",
+    "putSecret": "a value or a reference, to a store that there is",
+    "putResourceGrant": "paths of files and folders",
+    "listWorkflowDays": "names of time zones",
+    "getToday": "at most 31 days",
     "createBackfill": "from and to, or dates; what fits the schedules of the workflow",
 }
 

@@ -61,6 +61,7 @@ _NAMES: dict[str, Any] = {
     "project": "p",
     "name": "n",
     "kind": "user",
+    "what": "worker-group",
     "member": "m",
     "taker": "t",
     "path": "x",

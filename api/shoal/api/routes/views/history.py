@@ -13,6 +13,7 @@ from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.views.history import HappenedOut
 from shoal.api.services import Shoal
+from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
@@ -66,6 +67,6 @@ async def list_history(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found, next_ = await uow.history.page(wanted, caller.visible, place, limit)
     return Page(
-        items=[HappenedOut.model_validate(one) for one in found],
+        items=shown("event", found, HappenedOut.model_validate, by_id),
         next=None if next_ is None else encode_cursor(name, *next_),
     )
