@@ -21,7 +21,7 @@ from shoal.sql.schema import tables
 from shoal.sql.schema.tables import command, event, takeover, workflow, workflow_instance
 from shoal.sql.schema.types import Unreadable
 
-LOOKED_THROUGH = 5_000  # ids of each table, for one page
+LOOKED_THROUGH = 5_000  # rows of each table, for one page
 COMMAND, TAKEOVER = "command", "partition.takeover"
 
 
@@ -91,7 +91,10 @@ class History:
         limit: int,
     ) -> _Part:
         """Return what one table has below an id, as far as a page looks."""
-        bottom = 0 if wanted.instance_id is not None else max(0, start - 1 - LOOKED_THROUGH)
+        bottom = 0
+        if wanted.instance_id is None:  # of ids there may be long gaps
+            above = select(table.c.id).where(table.c.id < start).order_by(table.c.id.desc())
+            bottom = await self._connection.scalar(above.offset(LOOKED_THROUGH).limit(1)) or 0
         query = _selected(table).where(table.c.id < start, table.c.id > bottom, *conditions)
         rows = await self._connection.rows(query.order_by(table.c.id.desc()).limit(limit + 1))
         if len(rows) > limit:
