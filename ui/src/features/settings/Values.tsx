@@ -65,7 +65,8 @@ export function Secrets({ project }: { project: string }) {
   const required = useRequired()
   const at = (name: string) => ({ path: { project, name } })
   const save = async (values: { name: string; value: string }, etag: string | undefined): Promise<void> => {
-    await take(api.PUT('/api/v1/projects/{project}/secrets/{name}', { params: { ...at(values.name), header: onlyIf(etag) }, body: { value: values.value } as never }))
+    const body = { value: values.value } as never // either a value or a reference, which the generated type does not say
+    await take(api.PUT('/api/v1/projects/{project}/secrets/{name}', { params: { ...at(values.name), header: onlyIf(etag) }, body }))
     await queries.invalidateQueries({ queryKey: keyOf(project, 'secrets') })
   }
   const remove = async (row: Secret): Promise<void> => {
