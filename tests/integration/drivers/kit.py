@@ -13,6 +13,7 @@ from typing import Any
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.sql.drivers import connect
 from shoal.worker.types.sql.session import Session
+from tests.integration.drivers import peak
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
@@ -46,27 +47,9 @@ def run(session: Session, *statements: str) -> None:
         session.execute(statement).close()
 
 
-_PEAK = """
-import json, re, sys
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.sql.drivers import connect
-source = json.load(sys.stdin)
-source["kind"] = SourceKind(source["kind"])
-session = connect(DataSource(**source), tag="peak", attempt=1, log=print, read_only=False,
-                  statement_timeout_s=None)
-# Not ru_maxrss: that of a new process begins with what its parent has.
-peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-for row in session.execute("SELECT 1"):
-    pass
-before = peak()
-count = sum(1 for row in session.execute(sys.argv[1]))
-print(count, peak() - before)
-"""
-
-
 def peak_of(source: DataSource, statement: str) -> tuple[int, float]:
     """Return how many rows a process has read, and how many MiB more it has needed for that."""
-    command = [sys.executable, "-c", _PEAK, statement]
+    command = [sys.executable, "-m", peak.__name__, statement]
     told = json.dumps(dataclasses.asdict(source))
     done = subprocess.run(command, input=told, capture_output=True, text=True, check=True)
     count, more = done.stdout.split()

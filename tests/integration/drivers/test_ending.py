@@ -71,10 +71,11 @@ POSTGRESQL = {
 }
 MARIADB = {
     "endless": "SELECT sum(a.seq + b.seq) FROM seq_1_to_1000000 a, seq_1_to_1000000 b",
-    # The list says "Busy" of a connection that it cannot look at, such as one that is being closed.
+    # What a command says is not enough: "Connect" before there is a statement, "Killed" and "Busy"
+    # when it has ended and the connection is being closed.
     "busy": (
         "SELECT count(*) FROM information_schema.processlist "
-        "WHERE user = 'etl' AND command NOT IN ('Sleep', 'Busy')"
+        "WHERE user = 'etl' AND info LIKE '%seq_1_to_%'"
     ),
     "live": (
         "SELECT count(*) FROM information_schema.processlist "

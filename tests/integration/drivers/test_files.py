@@ -194,15 +194,6 @@ def test_paths_that_name_no_database(kind: SourceKind, database: str, reason: st
     assert "data source 'files'" in str(failed.value)
 
 
-def test_duckdb_draws_no_bar_and_its_settings_stay() -> None:
-    session = connected(DataSource("files", SourceKind.DUCKDB, database=":memory:"))
-    [(is_drawn,)] = rows(session, "SELECT current_setting('enable_progress_bar')")
-    assert not is_drawn
-    with pytest.raises(StatementFailed, match="configuration has been locked"):
-        run(session, "SET enable_progress_bar = true")
-    session.close()
-
-
 def test_memory(kind: SourceKind) -> None:
     session = connected(DataSource("files", kind, database=":memory:"), read_only=True)
     assert rows(session, "SELECT 1") == [(1,)]

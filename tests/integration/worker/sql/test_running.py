@@ -38,6 +38,14 @@ def rows(db: DataSource, query: str = "select a, b from t order by a") -> list[A
         connection.close()
 
 
+def test_duckdb_draws_no_bar_into_the_log(folder: Path) -> None:
+    source = DataSource("db", SourceKind.DUCKDB, database=":memory:")
+    # What takes more than two seconds would get one.
+    asked = {"sql": "select current_setting('enable_progress_bar') as bar", "result": "row"}
+    ended = ran(source, asked, folder)
+    assert (ended.code, ended.outputs["bar"].lower()) == (0, "false")
+
+
 def test_statements_run_in_one_transaction_and_give_outputs(db: DataSource, folder: Path) -> None:
     ended = ran(
         db,

@@ -29,10 +29,8 @@ _CLOSED = {
     "enable_external_access": False,  # no files but its own, no network
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
+    "lock_configuration": True,  # and no statement changes that
 }
-# Of the connection: DuckDB draws a bar into the log of what takes two seconds. Then no statement
-# changes any of it.
-_SET = "SET enable_progress_bar = false; SET lock_configuration = true"
 _MAY_PASS = (
     duckdb.ConnectionException,
     duckdb.IOException,
@@ -63,7 +61,6 @@ def connect(
     while True:
         try:
             connection = duckdb.connect(name, read_only=read_only, config={**config, **_CLOSED})
-            connection.execute(_SET)
             return DuckdbSession(connection, statement_timeout_s)
         except (duckdb.Error, RuntimeError) as error:
             if "set lock on file" not in str(error):
