@@ -2,13 +2,11 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { App as AntApp, ConfigProvider } from 'antd'
-import en from 'antd/locale/en_US'
-import zh from 'antd/locale/zh_CN'
 import { StrictMode, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiProblem } from '@/api/client'
 import { startLive } from '@/live/live'
-import { changeLanguage, startLanguages } from '@/shared/i18n'
+import { changeLanguage, startLanguages, useComponentTexts } from '@/shared/i18n'
 import { settings, useSettings } from '@/shared/settings'
 import './app.css'
 import { makeRouter } from './router'
@@ -32,9 +30,10 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]'
 function Program() {
   const isDark = useDark()
   const { language } = useSettings()
-  useEffect(() => changeLanguage(language), [language])
+  const locale = useComponentTexts()
+  useEffect(() => void changeLanguage(language), [language])
   return (
-    <ConfigProvider theme={themeOf(isDark)} locale={language === 'zh' ? zh : en} button={{ autoInsertSpace: false }} {...(nonce ? { csp: { nonce } } : {})}>
+    <ConfigProvider theme={themeOf(isDark)} locale={locale} button={{ autoInsertSpace: false }} {...(nonce ? { csp: { nonce } } : {})}>
       <AntApp className="app">
         <RouterProvider router={router} />
       </AntApp>

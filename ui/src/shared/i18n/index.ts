@@ -1,10 +1,11 @@
 /** The languages: English and Chinese. `t` takes the keys that there are, and no others. */
+import type { Locale } from 'antd/es/locale'
+import componentsEn from 'antd/locale/en_US'
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
 import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
 import { pseudo } from './pseudo'
-import { zh } from './zh'
 
 /** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
 export type Language = 'en' | 'zh' | 'pseudo'
@@ -17,20 +18,36 @@ export function ownLanguage(): Language {
   return navigator.languages[0]?.toLowerCase().startsWith('zh') ? 'zh' : 'en'
 }
 
+let wanted: Language = 'en'
+let components: Locale = componentsEn
+
 export async function startLanguages(language: Language): Promise<void> {
   await i18next.use(initReactI18next).init({
-    lng: language,
+    lng: 'en',
     fallbackLng: 'en',
-    resources: { en: { translation: en }, zh: { translation: zh }, ...(language === 'pseudo' ? { pseudo: { translation: pseudo() } } : {}) },
+    resources: { en: { translation: en }, ...(language === 'pseudo' ? { pseudo: { translation: pseudo() } } : {}) },
     keySeparator: false,
     nsSeparator: false,
     interpolation: { escapeValue: false }, // React escapes
   })
+  await changeLanguage(language)
 }
 
-export function changeLanguage(language: Language): void {
+/** Chinese is loaded when somebody reads it. If that fails, the language stays what it was. */
+export async function changeLanguage(language: Language): Promise<void> {
+  wanted = language
+  const loaded = language === 'zh' ? await import('./zh').catch(() => undefined) : { zh: undefined, componentsZh: componentsEn }
+  if (!loaded || wanted !== language) return // somebody has chosen another one meanwhile
+  if (loaded.zh) i18next.addResourceBundle('zh', 'translation', loaded.zh, true)
+  components = loaded.componentsZh
   document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
-  void i18next.changeLanguage(language)
+  await i18next.changeLanguage(language)
+}
+
+/** Returns what the library of components says by itself, such as months and "No data". */
+export function useComponentTexts(): Locale {
+  useTranslation() // renders again when the language changes
+  return components
 }
 
 export function useT(): Translate {

@@ -1,9 +1,11 @@
-/** 全部中文文本。 */
-import { accessZh } from './areas/access'
-import { operatingZh } from './areas/operating'
-import { projectZh } from './areas/project'
-import { reviewZh } from './areas/review'
+/** 全部中文文本。Loaded only when somebody reads Chinese, with the words of the components. */
+import { accessZh } from './areas/access.zh'
+import { operatingZh } from './areas/operating.zh'
+import { projectZh } from './areas/project.zh'
+import { reviewZh } from './areas/review.zh'
 import type { en } from './en'
+
+export { default as componentsZh } from 'antd/locale/zh_CN'
 
 // Chinese has one form for all numbers, so the keys for "one" are not there.
 type Keys = Exclude<keyof typeof en, `${string}_one`>
