@@ -27,10 +27,6 @@ from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 
 
-def more_than(told: Sequence[object], before: int) -> bool:
-    return len(told) > before
-
-
 def is_another(group: Group, member_id: str) -> bool:
     return group.member_id != member_id
 
@@ -112,14 +108,17 @@ async def test_loss_of_one_partition_is_told_while_another_is_lost_with_the_sess
     """Each loss is told once, whichever comes first."""
     async with connect(zk_chroot) as other, owner(tree, "m1", range(4)) as recorder:
         await eventually(lambda: len(recorder.all("acquired")) == 4)
-        for _ in range(5):
-            told = len(recorder.told)
+
+        def lost(count: int) -> bool:
+            return sum(len(partitions) for partitions in recorder.all("lost")) == count
+
+        for count in range(1, 6):
             await delete(other, [layout.owner(number) for number in range(4)])
             tree.drop_connection()
-            await eventually(partial(more_than, recorder.told, told))
+            # The loss of some may be told before that of others.
+            await eventually(partial(lost, 4 * count))
             await eventually(lambda: len(recorder.ownership.owned()) == 4)
-        lost = [p for partitions in recorder.all("lost") for p in partitions]
-        assert len(recorder.all("acquired")) == 4 + len(lost)
+        assert len(recorder.all("acquired")) == 4 + 4 * 5
 
 
 async def test_member_registers_again(tree: ZkSession, zk_chroot: str) -> None:
