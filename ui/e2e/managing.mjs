@@ -17,6 +17,8 @@ const PAGES = {
   runs: ['/runs', '[role=cell]'],
   backfills: ['/backfills', '[role=cell]'],
   plan: [`/projects/${project}/workflows/${workflow}?tab=backfills&plan=1`, '#b-from'],
+  grid: [`/projects/${project}/workflows/${workflow}?tab=grid`, '.grid-cell [aria-hidden]'],
+  calendar: [`/projects/${project}/workflows/${workflow}?tab=calendar`, '[data-kind=good], [data-kind=bad]'],
   tasks: [`/runs/${failed}?tab=tasks`, '[role=cell]'],
   replay: [`/runs/${failed}?tab=events`, '.replay-bar'],
   script: [`/runs/${failed}?task=bad&panel=script`, '.code'],
@@ -67,6 +69,30 @@ try {
   await page.locator('.page-head [data-state=SUCCEEDED], .page-head [data-state=FAILED]').waitFor({ timeout: 60_000 })
   await page.waitForFunction(() => document.querySelectorAll('[role=cell] [data-state=SUCCEEDED]').length === 5)
   facts.backfilled = await page.locator('[role=cell] [data-state=SUCCEEDED]').count()
+
+  // Runs by tasks: the newest at the right. What failed leads to its log; the keyboard goes everywhere.
+  await page.goto(`${at}/workflows/${workflow}?tab=grid`)
+  const cells = (task) => page.locator(`[role=row]:has([role=rowheader]:has-text("${task}")) .grid-cell`)
+  await cells('bad').last().waitFor()
+  const states = await cells('bad').evaluateAll((all) => all.map((one) => one.getAttribute('data-state')))
+  facts.grid = [states.includes('FAILED'), states.includes('SUCCEEDED'), await page.locator('.grid-run.new-version').count() > 0]
+  const firstRun = await page.locator('.grid-run').first().getAttribute('data-run')
+  await page.getByRole('gridcell', { name: `bad · #${failed} · Failed` }).click()
+  await page.waitForURL((to) => to.pathname === `/runs/${failed}` && to.searchParams.get('task') === 'bad')
+  await page.goBack()
+  await page.getByRole('grid').press('Home')
+  await page.getByRole('grid').press('Enter')
+  await page.waitForURL(`**/runs/${firstRun}`)
+
+  // A year of days: one that is chosen shows its runs, and its backfill has its dates.
+  await page.goto(`${at}/workflows/${workflow}?tab=calendar&year=2026&day=2026-03-03`)
+  await page.locator('[data-chosen="2026-03-03"]').waitFor()
+  await page.locator('.panel [role=cell]').first().waitFor()
+  facts.days = await page.locator('[data-date^="2026-03-0"][data-kind=good]').count()
+  await page.locator('[data-date="2026-03-07"]').click()
+  await page.getByText('No run for this day.').waitFor()
+  await page.getByRole('button', { name: 'Backfill this day…' }).click()
+  facts.dayFilledIn = [await page.inputValue('#b-from'), await page.inputValue('#b-to')]
 
   // A schedule is held back, and lets go.
   await page.goto(`${at}/workflows/${workflow}?tab=schedules`)

@@ -18,6 +18,8 @@ const PAGES = {
   workflows: ['/workflows', '.bar'],
   projects: ['/projects', '.card'],
   workflow: [`${at}/workflows/${workflow}`, '.task-node'],
+  grid: [`${at}/workflows/${workflow}?tab=grid`, '.grid-cell .glyph'],
+  calendar: [`${at}/workflows/${workflow}?tab=calendar`, '[data-kind=good], [data-kind=bad]', dayChosen],
   schedules: [`${at}/workflows/${workflow}?tab=schedules`, '.fires li'],
   start: [`${at}/workflows/${workflow}?start=1`, 'form input'],
   backfills: [`${at}/workflows/${workflow}?tab=backfills`, '.counts-bar'],
@@ -75,6 +77,11 @@ try {
   }
 } finally {
   await browser.close()
+}
+
+async function dayChosen(page) {
+  await page.locator('[data-kind=bad], [data-kind=good]').last().click()
+  await page.locator('[data-chosen]').waitFor()
 }
 
 async function picture(page, paper, name, [path, awaited, act]) {

@@ -162,19 +162,21 @@ const workflow = createRoute({
   getParentRoute: () => inside,
   path: '/projects/$project/workflows/$name',
   validateSearch: z.object({
-    tab: opt(z.enum(['graph', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
+    tab: opt(z.enum(['graph', 'grid', 'calendar', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
     version: number,
     sel: text,
     start: opt(z.literal(1)),
     plan: opt(z.literal(1)), // the form of a backfill is open
+    year: opt(z.coerce.number().int().min(1970).max(9989)), // of the calendar, with a day that is chosen
+    day: opt(z.iso.date()),
   }),
   component: function Workflow() {
     const { project, name } = workflow.useParams()
-    const { tab, version, sel, start, plan } = workflow.useSearch()
+    const { tab, version, sel, start, plan, year, day } = workflow.useSearch()
     const t = useT()
     const refusal = useRefusal('run.operate', project)
     const navigate = workflow.useNavigate()
-    const open = (id: number): void => void navigate({ to: '/runs/$id', params: { id: String(id) } })
+    const open = (id: number, task?: string): void => void navigate({ to: '/runs/$id', params: { id: String(id) }, search: { task } })
     const openBackfill = (id: number): void => void navigate({ to: '/backfills/$id', params: { id: String(id) } })
     const planning = <Act refusal={refusal} onClick={() => void navigate({ search: (old) => ({ ...old, plan: 1 as const }) })}>{t('backfill.new')}</Act>
     return (
@@ -186,12 +188,15 @@ const workflow = createRoute({
           tab={tab}
           version={version}
           chosen={sel}
+          year={year}
+          day={day}
           onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
+          onPlan={(date) => void navigate({ search: (old) => ({ ...old, day: date, plan: 1 as const }) })}
           onStart={() => void navigate({ search: (old) => ({ ...old, start: 1 as const }) })}
           onRun={open}
           backfills={<div className="stack"><div className="row">{planning}</div><BackfillList project={project} workflow={name} onOpen={openBackfill} /></div>}
         />
-        {plan ? <PlanDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, plan: undefined }) })} onStarted={openBackfill} /> : null}
+        {plan ? <PlanDrawer project={project} name={name} day={tab === 'calendar' ? day : undefined} onClose={() => void navigate({ search: (old) => ({ ...old, plan: undefined }) })} onStarted={openBackfill} /> : null}
         {start ? <StartDrawer project={project} name={name} onClose={() => void navigate({ search: (old) => ({ ...old, start: undefined }) })} onStarted={open} /> : null}
       </>
     )

@@ -98,6 +98,32 @@ export const runCounts = (filter: RunFilter) =>
     placeholderData: keepPreviousData,
   })
 
+const GRID_RUNS = 50
+
+/** Runs by tasks, page after page. Events renew it as they do lists of runs. */
+export const grid = (project: string, name: string) =>
+  infiniteQueryOptions({
+    queryKey: ['instances', 'grid', project, name],
+    queryFn: ({ pageParam }) =>
+      take(api.GET('/api/v1/projects/{project}/workflows/{name}/grid', { params: { path: { project, name }, query: { limit: GRID_RUNS, cursor: pageParam ?? undefined } } })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  })
+
+/** What became of the days of a year, page after page. */
+export const yearDays = (project: string, name: string, year: number) =>
+  pagesOf(['instances', 'days', project, name, year], (cursor) =>
+    take(
+      api.GET('/api/v1/projects/{project}/workflows/{name}/days', {
+        params: { path: { project, name }, query: { first: `${year}-01-01`, limit: isLeap(year) ? 366 : 365, cursor } },
+      }),
+    ),
+  )
+
+function isLeap(year: number): boolean {
+  return new Date(Date.UTC(year, 1, 29)).getUTCMonth() === 1
+}
+
 export const run = (id: number) =>
   queryOptions({
     queryKey: ['instance', id],

@@ -15,6 +15,8 @@ import { parametersIn, requestOf, START, type PlanValues } from './plan'
 interface Props {
   project: string
   name: string
+  /** The dates to begin with. */
+  day?: string | undefined
   onClose: () => void
   onStarted: (id: number) => void
 }
@@ -22,14 +24,14 @@ interface Props {
 const PRIORITIES = ['HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST'] as const
 const WAIT_S = 30
 
-export function PlanDrawer({ project, name, onClose, onStarted }: Props) {
+export function PlanDrawer({ project, name, day, onClose, onStarted }: Props) {
   const t = useT()
   const named = useNamed()
   const width = useWidth()
   const { message } = App.useApp()
   const refusal = useRefusal('run.operate', project)
   const { data: workflow } = useQuery(workflowOf(project, name))
-  const [values, setValues] = useState<PlanValues>(START)
+  const [values, setValues] = useState<PlanValues>(day ? { ...START, from: day, to: day } : START)
   const [plan, setPlan] = useState<Plan | null>(null)
   const [error, setError] = useState<ApiProblem | null>(null)
   const [hint, setHint] = useState<string | null>(null)

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Alert, Button, Tabs, Tag } from 'antd'
 import { toString as cronText } from 'cronstrue/dist/cronstrue-i18n'
-import { useEffect, useMemo, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from 'react'
 import { api, take } from '@/api/client'
 import type { FireTime, Schedule } from '@/api/types'
 import { useRows } from '@/entities/lists'
@@ -20,7 +20,11 @@ import { Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
 import { Versions } from './Versions'
 
-export type WorkflowTab = 'graph' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
+// What looks back is fetched when it is opened.
+const GridView = lazy(async () => ({ default: (await import('./past/GridView')).GridView }))
+const CalendarView = lazy(async () => ({ default: (await import('./past/CalendarView')).CalendarView }))
+
+export type WorkflowTab = 'graph' | 'grid' | 'calendar' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
 
 interface Props {
   project: string
@@ -28,9 +32,12 @@ interface Props {
   tab: WorkflowTab | undefined
   version: number | undefined
   chosen: string | undefined
-  onView: (to: { tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined }) => void
+  year: number | undefined
+  day: string | undefined
+  onView: (to: { tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined; year?: number | undefined; day?: string | undefined }) => void
   onStart: () => void
-  onRun: (id: number) => void
+  onRun: (id: number, task?: string) => void
+  onPlan: (day: string) => void
   /** The tab of its backfills. */
   backfills: ReactNode
 }
@@ -43,7 +50,7 @@ interface TaskText {
   [key: string]: unknown
 }
 
-export function WorkflowPage({ project, name, tab, version, chosen, onView, onStart, onRun, backfills }: Props) {
+export function WorkflowPage({ project, name, tab, version, chosen, year, day, onView, onStart, onRun, onPlan, backfills }: Props) {
   const t = useT()
   const navigate = useNavigate()
   const newest = useQuery(workflowOf(project, name))
@@ -53,6 +60,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, onView, onSt
   if (newest.error && !newest.data) return <Trouble error={newest.error} retry={() => void newest.refetch()} />
   if (!newest.data) return <Loading rows={12} />
   const definition = isOld ? old.data?.definition : newest.data.definition
+  const zone = typeof newest.data.definition.timezone === 'string' ? newest.data.definition.timezone : 'UTC'
   return (
     <div className="page-fill">
       <PageHead crumbs={<Link to="/workflows" search={{ project }}>{project}</Link>} title={name} mark={<Tag className="num">v{version ?? newest.data.version}</Tag>}>
@@ -69,6 +77,8 @@ export function WorkflowPage({ project, name, tab, version, chosen, onView, onSt
         destroyOnHidden
         items={[
           { key: 'graph', label: t('workflow.graph'), children: definition ? <GraphTab definition={definition} chosen={chosen} onChoose={(sel) => onView({ sel })} /> : <Loading /> },
+          { key: 'grid', label: t('workflow.grid'), children: <Suspense fallback={<Loading rows={10} />}><GridView project={project} name={name} zone={zone} onOpen={onRun} /></Suspense> },
+          { key: 'calendar', label: t('workflow.days'), children: <Suspense fallback={<Loading rows={10} />}><CalendarView project={project} name={name} zone={zone} year={year} day={day} onView={onView} onRun={onRun} onPlan={onPlan} /></Suspense> },
           { key: 'definition', label: t('workflow.definition'), children: definition ? <DefinitionText definition={definition} /> : <Loading /> },
           { key: 'runs', label: t('workflow.runs'), children: <RunsTab project={project} name={name} onRun={onRun} /> },
           { key: 'schedules', label: t('workflow.schedules'), children: <Schedules project={project} name={name} /> },
