@@ -27,7 +27,7 @@ export function Palette({ pages, onClose }: Props) {
   const [at, setAt] = useState(0)
   const wanted = useDeferredValue(text.trim().toLowerCase())
   const projects = useQuery(projectsOf)
-  const workflows = useInfiniteQuery(workflowsOf(undefined, wanted || undefined))
+  const workflows = useInfiniteQuery(workflowsOf(undefined, wanted || undefined, 'name', 0))
   const has = (name: string): boolean => name.toLowerCase().includes(wanted)
   const entries: Entry[] = [
     ...(/^#?\d+$/.test(wanted) ? [{ key: 'run', kind: t('palette.run'), text: `#${wanted.replace('#', '')}`, go: () => void navigate({ to: '/runs/$id', params: { id: wanted.replace('#', '') } }) }] : []),

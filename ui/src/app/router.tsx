@@ -119,7 +119,7 @@ const projects = createRoute({ getParentRoute: () => inside, path: '/projects', 
 const workflows = createRoute({
   getParentRoute: () => inside,
   path: '/workflows',
-  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: text, new: opt(z.enum(['empty', 'example'])) }),
+  validateSearch: z.object({ ...inProject, ...startOf, q: text, sort: opt(z.enum(['failing', '-last_run', 'next_fire'])), new: opt(z.enum(['empty', 'example'])) }),
   component: function Workflows() {
     const search = workflows.useSearch()
     const navigate = workflows.useNavigate()

@@ -1,7 +1,7 @@
 /** What is asked of the API, with the keys under which answers are kept. Events renew them. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, ApiProblem, take } from '@/api/client'
-import type { RunQuery } from '@/api/types'
+import type { RunQuery, WorkflowSort } from '@/api/types'
 import { pagesOf } from './lists'
 
 const PAGE = 100
@@ -19,11 +19,12 @@ export const projects = queryOptions({
   queryFn: () => take(api.GET('/api/v1/projects', { params: { query: { limit: 200 } } })),
 })
 
-export const workflows = (project: string | undefined, search: string | undefined) =>
+/** Each with so many of its last `runs`. */
+export const workflows = (project: string | undefined, search: string | undefined, sort: WorkflowSort, runs: number) =>
   infiniteQueryOptions({
-    queryKey: ['workflows', { project, search }],
+    queryKey: ['workflows', 'list', { project, search, sort, runs }],
     queryFn: ({ pageParam }) =>
-      take(api.GET('/api/v1/workflows', { params: { query: { project, search: search || undefined, limit: PAGE, cursor: pageParam ?? undefined } } })),
+      take(api.GET('/api/v1/workflows', { params: { query: { project, search: search || undefined, sort, runs, limit: PAGE, cursor: pageParam ?? undefined } } })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
     placeholderData: keepPreviousData,
@@ -52,12 +53,6 @@ export const version = (project: string, name: string, number: number) =>
         }),
       ),
     staleTime: Infinity, // a version never changes
-  })
-
-export const schedules = (project: string | undefined) =>
-  queryOptions({
-    queryKey: ['schedules', { project }],
-    queryFn: () => take(api.GET('/api/v1/schedules', { params: { query: { project, limit: 200 } } })),
   })
 
 export const workflowSchedules = (project: string, name: string) =>
@@ -98,6 +93,18 @@ export const runCounts = (filter: RunFilter) =>
     placeholderData: keepPreviousData,
   })
 
+/** Lanes of workflows in a window of time, page after page; those that need somebody come first. */
+export const today = (project: string | undefined, since: string, until: string) =>
+  infiniteQueryOptions({
+    queryKey: ['instances', 'today', { project, since, until }],
+    queryFn: ({ pageParam }) => take(api.GET('/api/v1/today', { params: { query: { project, since, until, limit: LANES, cursor: pageParam ?? undefined } } })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next ?? null,
+    placeholderData: keepPreviousData,
+    refetchInterval: 30_000, // no event tells of what is late
+  })
+
+const LANES = 60
 const GRID_RUNS = 50
 
 /** Runs by tasks, page after page. Events renew it as they do lists of runs. */

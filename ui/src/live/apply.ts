@@ -5,7 +5,7 @@ export interface Changes {
   /** New states by id, to be shown at once. */
   instances: Map<number, { state: string; reason: string | null }>
   tasks: Map<number, TaskChange>
-  /** First parts of query keys whose answers are not the whole truth any more. */
+  /** First parts of query keys, joined by /, whose answers are not the whole truth any more. */
   stale: Set<string>
   staleInstances: Set<number>
 }
@@ -32,7 +32,7 @@ export function changesOf(events: readonly ChangeEvent[]): Changes {
     const { kind, data, instance_id: instance, task_instance_id: task } = event
     if (kind === 'instance.state' && instance !== null) {
       changes.instances.set(instance, { state: text(data.state), reason: orNull(data.reason) })
-      changes.stale.add('instances')
+      changes.stale.add('instances').add('workflows/list')
     } else if (kind.startsWith('task.') && task !== null && kind !== 'task.overdue') {
       changes.tasks.set(task, {
         instance,

@@ -95,7 +95,7 @@ class Refetching {
   }
 
   of(changes: Changes): void {
-    for (const kind of changes.stale) this.#due.set(kind, [kind])
+    for (const kind of changes.stale) this.#due.set(kind, kind.split('/'))
     for (const id of changes.staleInstances) {
       for (const kind of ['instance', 'why']) this.#due.set(`${kind}:${id}`, [kind, id])
     }

@@ -1,22 +1,25 @@
 /** Is the night's work all right? Lanes of runs, and what needs somebody. */
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Segmented } from 'antd'
+import { Button, Segmented } from 'antd'
 import { useMemo } from 'react'
-import type { Instance } from '@/api/types'
 import { StateMark, Trouble } from '@/entities/marks'
-import { recentRuns, schedules as schedulesOf } from '@/entities/queries'
+import { today as todayOf } from '@/entities/queries'
 import { hasEnded, lookOf } from '@/entities/states'
 import { useNamed, useT } from '@/shared/i18n'
 import { useSettings } from '@/shared/settings'
 import { clockText, durationText } from '@/shared/time/format'
 import { Lasting, Time, useNow, useZone } from '@/shared/time/Time'
 import { Empty, Loading, PageHead, Panel } from '@/shared/ui/parts'
-import { lanesOf, ticksOf, type Lane, type Window } from './lanes'
+import { laneOf, mattersOf, ticksOf, type Lane, type Matter, type Window } from './lanes'
 
 const HOURS = [6, 12, 24, 72] as const
 const AHEAD = 0.25 // of the window lies in the future
-const MOST_LANES = 60
+const HOUR_MS = 3_600_000
+const MOST_MATTERS = 20
+const MOST_FIRES = 8
+// What workflows stand for, the worst first.
+const RANKS = [['late', '!', 'retry'], ['failed', '✕', 'failed'], ['waiting', '◔', 'queued'], ['running', '▶', 'running'], ['done', '✓', 'succeeded']] as const
 
 interface Props {
   project: string | undefined
@@ -27,43 +30,44 @@ interface Props {
 export function TodayPage({ project, hours = 24, onHours }: Props) {
   const t = useT()
   const now = Math.floor(useNow() / 10_000) * 10_000 // the picture moves every ten seconds
-  const window = useMemo((): Window => ({ from: now - hours * 3_600_000 * (1 - AHEAD), to: now + hours * 3_600_000 * AHEAD }), [now, hours])
+  const window = useMemo((): Window => ({ from: now - hours * HOUR_MS * (1 - AHEAD), to: now + hours * HOUR_MS * AHEAD }), [now, hours])
   // Asked for by the hour, so that the question stays the same while the window moves.
-  const since = new Date(Math.floor(window.from / 3_600_000) * 3_600_000).toISOString()
-  const runs = useQuery(recentRuns({ project, since, limit: 200 }))
-  const plans = useQuery(schedulesOf(project))
-  const items = useMemo(() => runs.data?.items ?? [], [runs.data])
-  const lanes = useMemo(() => lanesOf(items, plans.data?.items ?? [], window, now), [items, plans.data, window, now])
-  const failed = items.filter((run) => run.state === 'FAILED')
-  const active = items.filter((run) => !hasEnded(run.state))
-  const next = (plans.data?.items ?? []).filter((plan) => plan.enabled && plan.next_fire_at !== null).sort((a, b) => ((a.next_fire_at ?? '') < (b.next_fire_at ?? '') ? -1 : 1))
+  const since = new Date(Math.floor(window.from / HOUR_MS) * HOUR_MS).toISOString()
+  const until = new Date(Math.ceil(window.to / HOUR_MS) * HOUR_MS).toISOString()
+  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(todayOf(project, since, until))
+  const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
+  const lanes = useMemo(() => items.map((item) => laneOf(item, window, now)).filter((lane) => lane.bars.length + lane.fires.length + lane.late.length > 0), [items, window, now])
+  const matters = useMemo(() => mattersOf(items), [items])
+  const next = useMemo(() => items.flatMap((item) => item.next_fires.map((fire) => ({ ...fire, item }))).sort((a, b) => (a.at < b.at ? -1 : 1)).slice(0, MOST_FIRES), [items])
+  const first = data?.pages[0]
   return (
     <>
       <PageHead title={t('today.title')}>
         <Segmented<number> value={hours} onChange={onHours} options={HOURS.map((value) => ({ value, label: t('today.hours', { hours: value }) }))} aria-label={t('today.window')} />
       </PageHead>
       <div className="counters">
-        <Counter tone="failed" glyph="✕" value={failed.length} label={t('today.failed')} />
-        <Counter tone="running" glyph="▶" value={active.length} label={t('today.active')} />
-        <Counter tone="succeeded" glyph="✓" value={items.filter((run) => run.state === 'SUCCEEDED').length} label={t('today.succeeded')} />
-        <Counter tone="queued" glyph="◷" value={next.length} label={t('today.next')} />
+        {RANKS.map(([rank, glyph, tone]) => (
+          <Counter key={rank} rank={rank} tone={tone} glyph={glyph} value={first?.ranks[rank] ?? 0} label={t(`today.rank.${rank}`)} />
+        ))}
       </div>
-      {runs.error ? <Trouble error={runs.error} retry={() => void runs.refetch()} /> : null}
+      {error ? <Trouble error={error} retry={() => void refetch()} /> : null}
       <div className="today">
         <Panel title={t('today.lanes')} aside={<span className="dim small wide-only">{t('today.legend')}</span>} flush>
-          {runs.isPending ? <Loading /> : lanes.length ? <Lanes lanes={lanes.slice(0, MOST_LANES)} window={window} now={now} /> : <Empty title={t('today.empty')} action={<Link to="/workflows">{t('nav.workflows')}</Link>} />}
+          {isPending ? <Loading /> : lanes.length ? <Lanes lanes={lanes} window={window} now={now} /> : <Empty title={t('today.empty')} action={<Link to="/workflows">{t('nav.workflows')}</Link>} />}
+          {hasNextPage ? <div className="pad"><Button size="small" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>{t('common.more')}</Button></div> : null}
+          {first?.is_more ? <p className="dim small pad">{t('today.isMore')}</p> : null}
         </Panel>
         <div className="stack">
           <Panel title={t('today.attention')} flush>
-            {failed.length || active.length ? <Attention runs={[...failed, ...active].slice(0, 12)} /> : <p className="dim pad">{t('today.calm')}</p>}
+            {matters.length ? <Attention matters={matters.slice(0, MOST_MATTERS)} /> : <p className="dim pad">{t('today.calm')}</p>}
           </Panel>
           {next.length ? (
             <Panel title={t('today.next')} flush>
               <ul className="side-list">
-                {next.slice(0, 8).map((plan) => (
-                  <li key={plan.id}>
-                    <Link className="cut" to="/projects/$project/workflows/$name" params={{ project: plan.project, name: plan.workflow }} search={{ tab: 'schedules' }}>{plan.project}/{plan.workflow}</Link>
-                    <span className="dim small"><Time at={plan.next_fire_at} zone={plan.timezone} /></span>
+                {next.map(({ at, schedule_id: id, item }) => (
+                  <li key={`${id}/${at}`}>
+                    <Link className="cut" to="/projects/$project/workflows/$name" params={{ project: item.project, name: item.workflow }} search={{ tab: 'schedules' }}>{item.project}/{item.workflow}</Link>
+                    <span className="dim small"><Time at={at} /></span>
                   </li>
                 ))}
               </ul>
@@ -75,9 +79,9 @@ export function TodayPage({ project, hours = 24, onHours }: Props) {
   )
 }
 
-function Counter({ tone, glyph, value, label }: { tone: string; glyph: string; value: number; label: string }) {
+function Counter({ rank, tone, glyph, value, label }: { rank: string; tone: string; glyph: string; value: number; label: string }) {
   return (
-    <div className={`counter ${value ? `tone-${tone}` : ''}`}>
+    <div className={`counter ${value ? `tone-${tone}` : ''}`} data-rank={rank}>
       <span className="glyph" aria-hidden>{glyph}</span>
       <span className="counter-value num">{value}</span>
       <span className="counter-label">{label}</span>
@@ -85,18 +89,23 @@ function Counter({ tone, glyph, value, label }: { tone: string; glyph: string; v
   )
 }
 
-function Attention({ runs }: { runs: readonly Instance[] }) {
+function Attention({ matters }: { matters: readonly Matter[] }) {
+  const t = useT()
   return (
     <ul className="side-list">
-      {runs.map((run) => (
-        <li key={run.id}>
+      {matters.map(({ key, project, workflow, run, since, text }) => (
+        <li key={key}>
           <div className="row">
-            <StateMark state={run.state} bare />
-            <Link className="cut strong" to="/runs/$id" params={{ id: String(run.id) }}>{run.project}/{run.workflow} <span className="num dim">#{run.id}</span></Link>
+            {key.startsWith('late') ? <span className="state tone-retry"><span className="glyph" aria-hidden>!</span><span className="hidden">{t('today.rank.late')}</span></span> : <StateMark state={run?.state ?? ''} bare />}
+            {run ? (
+              <Link className="cut strong" to="/runs/$id" params={{ id: String(run.id) }}>{project}/{workflow} <span className="num dim">#{run.id}</span></Link>
+            ) : (
+              <Link className="cut strong" to="/projects/$project/workflows/$name" params={{ project, name: workflow }} search={{ tab: 'schedules' }}>{project}/{workflow}</Link>
+            )}
             <span className="grow" />
-            <span className="small"><Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /></span>
+            <span className="small"><Lasting from={since} to={run && hasEnded(run.state) ? run.finished_at : null} /></span>
           </div>
-          {run.reason ? <p className="dim small clamp">{run.reason}</p> : null}
+          {text ? <p className="dim small clamp">{text}</p> : null}
         </li>
       ))}
     </ul>
@@ -140,6 +149,9 @@ function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window;
                 aria-label={`${lane.key} #${run.id} ${named('state', run.state)}`}
                 title={`#${run.id} · ${named('state', run.state)} · ${durationText((to - from) * (window.to - window.from))}`}
               />
+            ))}
+            {lane.late.map(({ at, place: share, text }) => (
+              <span key={at} className="fire late" style={{ left: percent(share) }} title={text} />
             ))}
             {lane.fires.map(({ at, place: share }) => (
               <span key={at} className="fire" style={{ left: percent(share) }} title={t('today.fires', { time: clockText(at, zone, language) })} />

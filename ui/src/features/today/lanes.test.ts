@@ -1,36 +1,45 @@
 import { describe, expect, it } from 'vitest'
-import type { Instance, Schedule } from '@/api/types'
-import { lanesOf, ticksOf } from './lanes'
+import type { TodayLane, TodayRun } from '@/api/types'
+import { laneOf, mattersOf, ticksOf } from './lanes'
 
 const HOUR = 3_600_000
 const T0 = Date.parse('2026-11-21T00:00:00Z')
-const run = (id: number, workflow: string, state: Instance['state'], start: number, end: number | null): Instance =>
-  ({
-    id, project: 'p', workflow, state,
-    created_at: new Date(T0 + start * HOUR).toISOString(),
-    started_at: new Date(T0 + start * HOUR).toISOString(),
-    finished_at: end === null ? null : new Date(T0 + end * HOUR).toISOString(),
-  }) as Instance
+const time = (hour: number): string => new Date(T0 + hour * HOUR).toISOString()
+const run = (id: number, state: TodayRun['state'], start: number, end: number | null, more: Partial<TodayRun> = {}): TodayRun => ({
+  id, state, version: 1, reason: null, waits_for: null, logical_time: time(start),
+  created_at: time(start), started_at: time(start), finished_at: end === null ? null : time(end), ...more,
+})
+const lane = (workflow: string, more: Partial<TodayLane>): TodayLane => ({ project: 'p', workflow, rank: 'done', is_more: false, runs: [], late: [], next_fires: [], ...more })
+const said = (text: string) => ({ code: 'fire.late' as const, arguments: {}, text })
 const window = { from: T0, to: T0 + 10 * HOUR }
 
-describe('lanesOf', () => {
-  it('cuts bars at the window, leaves out what is outside, and puts failures first', () => {
-    const lanes = lanesOf(
-      [run(1, 'ok', 'SUCCEEDED', 1, 2), run(2, 'bad', 'FAILED', -2, 5), run(3, 'old', 'SUCCEEDED', -5, -1)],
-      [], window, T0 + 6 * HOUR,
-    )
-    expect(lanes.map((lane) => lane.workflow)).toEqual(['bad', 'ok'])
-    expect(lanes[0]?.bars[0]).toMatchObject({ from: 0, to: 0.5 })
+describe('laneOf', () => {
+  it('cuts bars at the window and leaves out what is outside', () => {
+    const { bars } = laneOf(lane('w', { runs: [run(1, 'SUCCEEDED', 1, 2), run(2, 'FAILED', -2, 5), run(3, 'SUCCEEDED', -5, -1)] }), window, T0 + 6 * HOUR)
+    expect(bars.map((bar) => [bar.run.id, bar.from, bar.to])).toEqual([[1, 0.1, 0.2], [2, 0, 0.5]])
   })
   it('draws what still runs up to now', () => {
-    const [lane] = lanesOf([run(1, 'w', 'RUNNING', 2, null)], [], window, T0 + 6 * HOUR)
-    expect(lane?.bars[0]?.to).toBeCloseTo(0.6)
+    expect(laneOf(lane('w', { runs: [run(1, 'RUNNING', 2, null)] }), window, T0 + 6 * HOUR).bars[0]?.to).toBeCloseTo(0.6)
   })
-  it('shows fire times of enabled schedules alone', () => {
-    const at = new Date(T0 + 8 * HOUR).toISOString()
-    const plan = (workflow: string, enabled: boolean) => ({ project: 'p', workflow, enabled, next_fire_times: [at] }) as unknown as Schedule
-    const lanes = lanesOf([], [plan('on', true), plan('off', false)], window, T0)
-    expect(lanes.map((lane) => [lane.workflow, lane.fires[0]?.place])).toEqual([['on', 0.8]])
+  it('shows fires to come, and those that have not come', () => {
+    const { fires, late } = laneOf(lane('w', { next_fires: [{ at: time(8), schedule_id: 1 }, { at: time(11), schedule_id: 1 }], late: [{ since: time(5), schedule_id: 1, instance_id: null, said: said('late') }] }), window, T0)
+    expect(fires).toEqual([{ at: time(8), place: 0.8 }])
+    expect(late).toEqual([{ at: time(5), place: 0.5, text: 'late' }])
+  })
+})
+
+describe('mattersOf', () => {
+  it('has what is late first, then failures, then what waits, then what runs', () => {
+    const waits = { code: 'tasks.queued' as const, arguments: {}, text: 'no worker' }
+    const found = mattersOf([
+      lane('a', { runs: [run(1, 'RUNNING', 1, null), run(2, 'SUCCEEDED', 0, 1)] }),
+      lane('b', { runs: [run(3, 'RUNNING', 1, null, { waits_for: waits }), run(4, 'FAILED', 0, 1, { reason: 'load failed' })] }),
+      lane('c', { late: [{ since: time(5), schedule_id: 7, instance_id: null, said: said('should have fired') }] }),
+    ])
+    expect(found.map((one) => [one.workflow, one.run?.id, one.text])).toEqual([
+      ['c', undefined, 'should have fired'], ['b', 4, 'load failed'], ['b', 3, 'no worker'], ['a', 1, null],
+    ])
+    expect(new Set(found.map((one) => one.key)).size).toBe(4)
   })
 })
 

@@ -1,13 +1,14 @@
-/** Runs of a window as lanes, one for each workflow; those that need somebody come first. Pure. */
-import type { Instance, Schedule } from '@/api/types'
+/** Lanes of the API on a window of time. Pure. */
+import type { TodayLane, TodayRun } from '@/api/types'
 import { hasEnded } from '@/entities/states'
 
 export interface Lane {
   key: string
   project: string
   workflow: string
-  bars: { run: Instance; from: number; to: number }[] // shares of the window, 0 to 1
+  bars: { run: TodayRun; from: number; to: number }[] // shares of the window, 0 to 1
   fires: { at: string; place: number }[]
+  late: { at: string; place: number; text: string }[]
 }
 
 export interface Window {
@@ -15,36 +16,49 @@ export interface Window {
   to: number
 }
 
-const ORDER = ['FAILED', 'STOPPED', 'PAUSED', 'QUEUED', 'RUNNING']
-
-/** Returns the lanes of what ran, runs or will be fired within the window. */
-export function lanesOf(runs: readonly Instance[], schedules: readonly Schedule[], window: Window, now: number): Lane[] {
-  const lanes = new Map<string, Lane>()
-  const lane = (project: string, workflow: string): Lane => {
-    const key = `${project}/${workflow}`
-    const found = lanes.get(key) ?? { key, project, workflow, bars: [], fires: [] }
-    lanes.set(key, found)
-    return found
-  }
+/** Returns what is seen of a lane. */
+export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
   const place = (ms: number): number => (ms - window.from) / (window.to - window.from)
-  for (const run of runs) {
+  const isIn = (at: string): boolean => Date.parse(at) >= window.from && Date.parse(at) <= window.to
+  const bars = lane.runs.flatMap((run) => {
     const start = Date.parse(run.started_at ?? run.created_at)
     const end = hasEnded(run.state) ? Date.parse(run.finished_at ?? run.created_at) : now
-    if (end < window.from || start > window.to) continue
-    lane(run.project, run.workflow).bars.push({ run, from: Math.max(0, place(start)), to: Math.min(1, place(Math.max(start, end))) })
+    if (end < window.from || start > window.to) return []
+    return [{ run, from: Math.max(0, place(start)), to: Math.min(1, place(Math.max(start, end))) }]
+  })
+  return {
+    key: `${lane.project}/${lane.workflow}`,
+    project: lane.project,
+    workflow: lane.workflow,
+    bars,
+    fires: lane.next_fires.filter((fire) => isIn(fire.at)).map(({ at }) => ({ at, place: place(Date.parse(at)) })),
+    late: lane.late.filter((one) => isIn(one.since)).map(({ since, said }) => ({ at: since, place: place(Date.parse(since)), text: said.text })),
   }
-  for (const { project, workflow, next_fire_times: times, enabled } of schedules) {
-    for (const at of enabled ? times : []) {
-      const ms = Date.parse(at)
-      if (ms >= window.from && ms <= window.to) lane(project, workflow).fires.push({ at, place: place(ms) })
+}
+
+export interface Matter {
+  key: string
+  project: string
+  workflow: string
+  run: TodayRun | null // null: it is about a fire that has no run
+  since: string | null
+  text: string | null
+}
+
+/** Returns what somebody may want to look at, the worst first: what is late, has failed, waits, runs. */
+export function mattersOf(lanes: readonly TodayLane[]): Matter[] {
+  const groups: Matter[][] = [[], [], [], []]
+  for (const { project, workflow, late, runs } of lanes) {
+    const one = { project, workflow }
+    for (const { instance_id: id, schedule_id: schedule, since, said } of late) {
+      groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, text: said.text })
+    }
+    for (const run of runs) {
+      const group = run.state === 'FAILED' ? 1 : hasEnded(run.state) ? undefined : run.waits_for ? 2 : 3
+      if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, text: run.reason ?? run.waits_for?.text ?? null })
     }
   }
-  const rank = (one: Lane): number => {
-    const last = one.bars.reduce<Instance | null>((best, { run }) => (best === null || run.id > best.id ? run : best), null)
-    const index = last ? ORDER.indexOf(last.state) : -1
-    return index < 0 ? ORDER.length : index
-  }
-  return [...lanes.values()].sort((a, b) => rank(a) - rank(b) || a.key.localeCompare(b.key))
+  return groups.flat()
 }
 
 /** Returns round times within the window for its axis. */

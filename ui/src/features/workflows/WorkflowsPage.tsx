@@ -4,9 +4,9 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Input } from 'antd'
 import { useMemo } from 'react'
-import type { Instance, Me, Workflow } from '@/api/types'
+import type { LastRun, Me, Workflow, WorkflowSort } from '@/api/types'
 import { Act, may, StateMark, Trouble } from '@/entities/marks'
-import { me as meOf, recentRuns, schedules as schedulesOf, workflows as workflowsOf } from '@/entities/queries'
+import { me as meOf, workflows as workflowsOf } from '@/entities/queries'
 import { hasEnded, lookOf } from '@/entities/states'
 import { useT } from '@/shared/i18n'
 import { durationText } from '@/shared/time/format'
@@ -15,9 +15,12 @@ import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
 import { Empty, Loading, PageHead } from '@/shared/ui/parts'
 import { FirstSteps } from './FirstSteps'
 
+/** Orders that a head of a column asks for. */
+export type Sort = Extract<WorkflowSort, 'failing' | '-last_run' | 'next_fire'>
+
 export interface WorkflowsSearch {
   q?: string | undefined
-  sort?: string | undefined
+  sort?: Sort | undefined
 }
 
 interface Props {
@@ -34,28 +37,22 @@ const keyOf = (project: string, workflow: string): string => `${project}/${workf
 
 export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNew }: Props) {
   const t = useT()
-  const list = useInfiniteQuery(workflowsOf(project, search.q))
+  const list = useInfiniteQuery(workflowsOf(project, search.q, search.sort ?? 'name', BARS))
   const isNarrow = useWidth() < 640
-  const recent = useQuery(recentRuns({ project, limit: 200 }))
-  const plans = useQuery(schedulesOf(project))
   const { data: who } = useQuery(meOf)
   const canEdit = !who || (project ? may(who, 'project.edit', project) : who.is_admin || who.roles.some((role) => may(who, 'project.edit', role.project)))
-  const runs = useMemo(() => byWorkflow(recent.data?.items ?? []), [recent.data])
-  const next = useMemo(() => nextFires(plans.data?.items ?? []), [plans.data])
-  const rows = useMemo(() => {
-    const found = list.data?.pages.flatMap((page) => page.items) ?? []
-    return sorted(found, search.sort, runs, next)
-  }, [list.data, search.sort, runs, next])
-  const sortBy = (key: string) => ({
-    active: search.sort === key ? ('ascending' as const) : search.sort === `-${key}` ? ('descending' as const) : null,
-    toggle: () => onSearch({ ...search, sort: search.sort === key ? `-${key}` : search.sort === `-${key}` ? undefined : key }),
+  const rows = useMemo(() => list.data?.pages.flatMap((page) => page.items) ?? [], [list.data])
+  // One direction each: what somebody looks for comes first. Once more, and it is by name.
+  const sortBy = (key: Sort) => ({
+    active: search.sort !== key ? null : key.startsWith('-') ? ('descending' as const) : ('ascending' as const),
+    toggle: () => onSearch({ ...search, sort: search.sort === key ? undefined : key }),
   })
   const columns: Column<Workflow>[] = [
-    { key: 'name', title: t('common.name'), width: 'minmax(110px, 1.6fr)', sort: sortBy('name'), render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
-    { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('state'), render: (one) => <LastState run={runs.get(keyOf(one.project, one.name))?.[0]} /> },
-    { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', render: (one) => <RunBars runs={runs.get(keyOf(one.project, one.name)) ?? []} /> },
-    { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next'), render: (one) => <Time at={next.get(keyOf(one.project, one.name)) ?? null} /> },
-    { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', sort: sortBy('tasks'), render: (one) => <span className="num">{one.tasks}</span> },
+    { key: 'name', title: t('common.name'), width: 'minmax(110px, 1.6fr)', render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
+    { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('failing'), render: (one) => <LastState run={one.last_runs?.[0]} /> },
+    { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', sort: sortBy('-last_run'), render: (one) => <RunBars runs={one.last_runs ?? []} /> },
+    { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next_fire'), render: (one) => <Time at={one.next_fire_at ?? null} /> },
+    { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', render: (one) => <span className="num">{one.tasks}</span> },
     { key: 'version', title: t('common.version'), width: '76px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
     { key: 'start', title: '', width: isNarrow ? '32px' : '92px', render: (one) => <StartButton isBare={isNarrow} who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },
   ]
@@ -104,14 +101,14 @@ function StartButton({ isBare, who, project, onClick }: { isBare: boolean; who: 
   return <Act refusal={refusal} size="small" icon={<CaretRightOutlined />} onClick={onClick} {...(isBare ? { 'aria-label': t('workflows.start') } : {})}>{isBare ? null : t('workflows.start')}</Act>
 }
 
-function LastState({ run }: { run: Instance | undefined }) {
+function LastState({ run }: { run: LastRun | undefined }) {
   const t = useT()
   return run ? <StateMark state={run.state} /> : <span className="dim">{t('workflows.neverRan')}</span>
 }
 
-function RunBars({ runs }: { runs: readonly Instance[] }) {
-  const shown = runs.slice(0, BARS).reverse()
-  const lasted = (run: Instance): number => (run.started_at && run.finished_at ? Date.parse(run.finished_at) - Date.parse(run.started_at) : 0)
+function RunBars({ runs }: { runs: readonly LastRun[] }) {
+  const shown = [...runs].reverse()
+  const lasted = (run: LastRun): number => (run.started_at && run.finished_at ? Date.parse(run.finished_at) - Date.parse(run.started_at) : 0)
   const longest = Math.max(1, ...shown.map(lasted))
   return (
     <span className="bars">
@@ -129,40 +126,4 @@ function RunBars({ runs }: { runs: readonly Instance[] }) {
       ))}
     </span>
   )
-}
-
-function byWorkflow(items: readonly Instance[]): Map<string, Instance[]> {
-  const found = new Map<string, Instance[]>()
-  for (const run of items) {
-    const key = keyOf(run.project, run.workflow)
-    const own = found.get(key)
-    if (own) own.push(run)
-    else found.set(key, [run])
-  }
-  return found
-}
-
-function nextFires(plans: readonly { project: string; workflow: string; next_fire_at: string | null }[]): Map<string, string> {
-  const found = new Map<string, string>()
-  for (const { project, workflow, next_fire_at: at } of plans) {
-    const old = found.get(keyOf(project, workflow))
-    if (at !== null && (old === undefined || at < old)) found.set(keyOf(project, workflow), at)
-  }
-  return found
-}
-
-// What is wrong comes first.
-const URGENCY = ['FAILED', 'STOPPED', 'PAUSED', 'PAUSING', 'STOPPING', 'QUEUED', 'RUNNING', 'SUCCEEDED']
-
-function sorted(rows: Workflow[], sort: string | undefined, runs: ReadonlyMap<string, Instance[]>, next: ReadonlyMap<string, string>): Workflow[] {
-  if (!sort) return rows
-  const key = sort.replace(/^-/, '')
-  const of = (one: Workflow): string | number => {
-    const id = keyOf(one.project, one.name)
-    if (key === 'state') return URGENCY.indexOf(runs.get(id)?.[0]?.state ?? '') + 1 || 99
-    if (key === 'next') return next.get(id) ?? '~'
-    return key === 'tasks' ? one.tasks : one.name
-  }
-  const sign = sort.startsWith('-') ? -1 : 1
-  return [...rows].sort((a, b) => (of(a) < of(b) ? -sign : of(a) > of(b) ? sign : 0))
 }
