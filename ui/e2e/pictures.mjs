@@ -15,7 +15,7 @@ const at = `/projects/${project}`
 // Name: address, what is awaited, what is done then.
 const PAGES = {
   today: ['/today', '.lane-bar'],
-  workflows: ['/workflows', '.bar'],
+  workflows: ['/workflows', '[role=cell] [data-state]'],
   projects: ['/projects', '.card'],
   workflow: [`${at}/workflows/${workflow}`, '.task-node'],
   grid: [`${at}/workflows/${workflow}?tab=grid`, '.grid-cell .glyph'],

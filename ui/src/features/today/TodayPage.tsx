@@ -38,7 +38,7 @@ export function TodayPage({ project, hours = 24, onHours }: Props) {
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
   const lanes = useMemo(() => items.map((item) => laneOf(item, window, now)).filter((lane) => lane.bars.length + lane.fires.length + lane.late.length > 0), [items, window, now])
   const matters = useMemo(() => mattersOf(items), [items])
-  const next = useMemo(() => items.flatMap((item) => item.next_fires.map((fire) => ({ ...fire, item }))).sort((a, b) => (a.at < b.at ? -1 : 1)).slice(0, MOST_FIRES), [items])
+  const next = useMemo(() => items.flatMap((item) => item.next_fires.slice(0, 1).map((fire) => ({ ...fire, item }))).sort((a, b) => (a.at < b.at ? -1 : 1)).slice(0, MOST_FIRES), [items])
   const first = data?.pages[0]
   return (
     <>
