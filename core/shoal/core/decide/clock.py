@@ -1,4 +1,4 @@
-"""What time brings: delays that are over, timeouts of tasks and of the instance."""
+"""What time brings: delays that are over, timeouts of tasks and of the instance, its deadline."""
 
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
@@ -13,6 +13,7 @@ _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
 
 def advance(draft: Draft) -> None:
     """Do what is due; repeat to the workers what they must kill."""
+    _look_at_lateness(draft)
     _look_at_instance(draft)
     tasks = list(draft.run.plan.tasks)
     for task in tasks:
@@ -31,6 +32,14 @@ def _look_at_delay(draft: Draft, attempt: Attempt) -> None:
         starting.after_delay(draft, attempt.task)
     else:
         draft.act(WakeAt(attempt.due_at))
+
+
+def _look_at_lateness(draft: Draft) -> None:
+    for deadline in deadlines.of_lateness(draft):
+        if deadline > draft.at:
+            draft.act(WakeAt(deadline))
+        else:
+            draft.late_at = draft.at
 
 
 def _look_at_instance(draft: Draft) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shoal.core.decide import ending, logic
+from shoal.core.decide import deadlines, ending, logic
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import (
@@ -38,6 +38,11 @@ _REFUSALS = {
     "FAILED can (a STOPPED or PAUSED one can resume first)",
 }
 
+# After these an instance moves that nobody has watched before: it was paused, or had ended.
+_GOES_ON = frozenset(
+    {WorkflowSignal.RESUME, WorkflowSignal.RECOVER, WorkflowSignal.RERUN, WorkflowSignal.FORCE}
+)
+
 
 def _move(draft: Draft, signal: WorkflowSignal, reason: str | None = None) -> bool:
     """Change the state as asked, or say why not."""
@@ -46,6 +51,8 @@ def _move(draft: Draft, signal: WorkflowSignal, reason: str | None = None) -> bo
     except IllegalTransition:
         draft.refusal = _REFUSALS[signal].format(state=draft.state)
         return False
+    if signal in _GOES_ON:
+        deadlines.remind_of_lateness(draft)
     return True
 
 

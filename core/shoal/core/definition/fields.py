@@ -50,6 +50,21 @@ def _known_zone(value: str) -> str:
 
 Zone = Annotated[str, AfterValidator(_known_zone)]
 
+LONGEST_OWNER = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _one_line(value: str) -> str:
+    if _CONTROL.search(value):
+        raise ValueError("must be one line without control characters")
+    if value != value.strip():
+        raise ValueError("must not begin or end with a space")
+    return value
+
+
+# A name, a team or an address to ask at. Shoal gives it no meaning, and no rights.
+Owner = Annotated[str, Field(max_length=LONGEST_OWNER), AfterValidator(_one_line)]
+
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2199  # as those of cron
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")

@@ -12,12 +12,14 @@ from typing import Any, Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from shoal.core.definition import long_json
+from shoal.core.definition.deadline import Deadline
 from shoal.core.definition.environments import DefaultEnvironment
 from shoal.core.definition.fields import (
     Day,
     Duration,
     Level,
     Name,
+    Owner,
     ParameterName,
     Strict,
     WallTime,
@@ -184,6 +186,7 @@ class WorkflowSpec(Strict):
     project: Name = "default"
     name: Name
     description: str = ""
+    owner: Owner = ""
     labels: Labels = Field(default_factory=dict)  # runs have those of their version
     parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
     timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
@@ -191,6 +194,7 @@ class WorkflowSpec(Strict):
     on_failure: FailureStrategy = FailureStrategy.CONTINUE
     timeout: Duration | None = Field(default=None, gt=0)
     timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
+    deadline: Deadline | None = None  # when a run should have ended; it stops nothing
     overlap: Overlap = Overlap.ALLOW
     max_active: StrictInt = Field(
         default=1, ge=1, le=10_000

@@ -82,6 +82,7 @@ class Code(StrEnum):
     RUN_PAUSED = "run.paused"
     RUN_STOPPING = "run.stopping"
     RUN_OVERDUE = "run.overdue"
+    RUN_LATE = "run.late"
     TASKS_BLOCKED = "tasks.blocked"
     TASKS_QUEUED = "tasks.queued"
     TASKS_DELAYED = "tasks.delayed"

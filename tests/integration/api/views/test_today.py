@@ -91,6 +91,33 @@ async def test_a_run_beyond_its_timeout_is_late(api: Api) -> None:
     ]
 
 
+async def test_a_run_beyond_its_deadline_is_late_until_it_ends(api: Api) -> None:
+    await api.publish()
+    past, ahead = NOW - timedelta(minutes=5), NOW + DAY
+    for state, deadline_at, is_late in (
+        (_W.RUNNING, past, True),
+        (_W.PAUSED, past, True),
+        (_W.QUEUED, past, True),
+        (_W.RUNNING, ahead, False),
+        (_W.RUNNING, None, False),
+        (_W.FAILED, past, False),
+    ):
+        run = await happened(api, "daily", at=NOW, state=state, deadline_at=deadline_at)
+        [lane] = (await today(api))["items"]
+        late = {one["instance_id"]: one for one in lane["late"]}
+        assert (run.id in late) == is_late, state
+        shown = (await api.client.get(f"{PREFIX}/instances/{run.id}")).json()
+        assert shown["is_late"] == is_late, state
+        told = shown["deadline_at"] and datetime.fromisoformat(shown["deadline_at"])
+        assert told == deadline_at
+        if is_late:
+            said = late[run.id]["said"]
+            arguments = {"instance": run.id, "at": past.isoformat()}
+            assert (said["code"], said["arguments"]) == ("run.late", arguments)
+    listed = (await api.client.get(f"{PREFIX}/instances")).json()["items"]
+    assert [one["is_late"] for one in reversed(listed)] == [True] * 3 + [False] * 3
+
+
 async def test_the_window_has_what_began_in_it_and_what_is_open(api: Api) -> None:
     for name in ("old", "open", "new"):
         await api.publish(name)

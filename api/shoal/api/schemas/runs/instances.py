@@ -23,6 +23,8 @@ _INSTANCE = {
     "created_at": TIME,
     "started_at": TIME,
     "finished_at": None,
+    "deadline_at": TIME,
+    "is_late": False,
     "rerun_of": None,
     "run_number": 1,
     "command_id": 12,
@@ -106,6 +108,11 @@ class InstanceOut(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    deadline_at: datetime | None = Field(
+        description="When it should have ended, by the deadline of its workflow; null: no such "
+        "time."
+    )
+    is_late: bool = Field(description="Whether that has passed and it has not ended.")
     rerun_of: int | None = Field(description="The instance that this one runs again.")
     run_number: int
     command_id: int

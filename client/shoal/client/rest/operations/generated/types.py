@@ -160,6 +160,7 @@ Code: TypeAlias = Literal[
     "run.paused",
     "run.stopping",
     "run.overdue",
+    "run.late",
     "tasks.blocked",
     "tasks.queued",
     "tasks.delayed",
@@ -392,6 +393,7 @@ class EnvironmentOut(TypedDict):
 EventKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
+    "instance.late",
     "task.state",
     "task.overdue",
     "task.detail",
@@ -525,6 +527,7 @@ class Health(TypedDict):
 HistoryKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
+    "instance.late",
     "task.state",
     "task.overdue",
     "task.detail",
@@ -1482,6 +1485,7 @@ class WorkflowDetail(TypedDict):
     project: str
     name: str
     description: str
+    owner: str
     labels: dict[str, str]
     version: int
     digest: str
@@ -2253,6 +2257,8 @@ class InstanceOut(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    deadline_at: str | None
+    is_late: bool
     rerun_of: int | None
     run_number: int
     command_id: int
@@ -2588,6 +2594,7 @@ class WorkflowOut(TypedDict):
     project: str
     name: str
     description: str
+    owner: str
     labels: dict[str, str]
     version: int
     digest: str
@@ -2647,6 +2654,7 @@ class WorkflowSpec(TypedDict):
     project: NotRequired[str]
     name: NotRequired[str]
     description: NotRequired[str]
+    owner: NotRequired[str]
     labels: NotRequired[dict[str, str | int | float | bool]]
     parameters: NotRequired[dict[str, ParameterSpec]]
     timezone: NotRequired[str]
@@ -2654,6 +2662,7 @@ class WorkflowSpec(TypedDict):
     on_failure: NotRequired[FailureStrategy]
     timeout: NotRequired[str | float | None]
     timeout_action: NotRequired[WorkflowTimeoutAction]
+    deadline: NotRequired[str | float | None]
     overlap: NotRequired[Overlap]
     max_active: NotRequired[int]
     max_queued: NotRequired[int]
@@ -2826,6 +2835,8 @@ class InstanceDetail(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    deadline_at: str | None
+    is_late: bool
     rerun_of: int | None
     run_number: int
     command_id: int
