@@ -5,6 +5,8 @@ from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import WorkflowTimeoutAction
 from shoal.core.runs.run import Attempt, Kill, Termination, WakeAt
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.core.timing.durations import format_duration
 
 _T = TaskState
@@ -51,7 +53,8 @@ def _look_at_instance(draft: Draft) -> None:
         draft.warned_at, draft.timed_out = draft.at, True
         if spec.timeout_action is not WorkflowTimeoutAction.WARN:
             assert spec.timeout is not None
-            requests.stop_because(draft, f"ran longer than {format_duration(spec.timeout)}")
+            after = format_duration(spec.timeout)
+            requests.stop_because(draft, say(Code.REASON_RAN_LONGER, after=after))
 
 
 def _look_at_deadlines(draft: Draft, attempt: Attempt) -> None:

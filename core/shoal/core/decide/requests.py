@@ -23,6 +23,8 @@ from shoal.core.runs.states import (
     WorkflowSignal,
     WorkflowState,
 )
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say, stopped
 
 _W, _T = WorkflowState, TaskState
 _REFUSALS = {
@@ -133,7 +135,7 @@ def stop(draft: Draft, event: StopRequested) -> None:
 
 def stop_because(draft: Draft, reason: str | None) -> None:
     """Stop the instance; ``reason`` None: a user asked for it."""
-    if not _move(draft, WorkflowSignal.STOP, f"stopped: {reason}" if reason else None):
+    if not _move(draft, WorkflowSignal.STOP, stopped(reason or None)):
         return
     for attempt in draft.attempts():
         if attempt.finished:
@@ -142,8 +144,10 @@ def stop_because(draft: Draft, reason: str | None) -> None:
             ending.end_early(draft, attempt, Termination.KILL)
             continue
         ending.drop(draft, attempt)
-        when = "between two looks" if attempt.looks else "before it started"
-        draft.signal(attempt.task, TaskSignal.KILL, reason=f"stopped {when}")
+        code = Code.REASON_STOPPED_UNSTARTED
+        if attempt.looks:
+            code = Code.REASON_STOPPED_BETWEEN_LOOKS
+        draft.signal(attempt.task, TaskSignal.KILL, reason=say(code))
 
 
 def recover(draft: Draft, event: RecoverRequested) -> None:
@@ -236,8 +240,10 @@ def kill(draft: Draft, event: KillRequested) -> None:
         ending.end_early(draft, attempt, Termination.KILL)
     else:
         ending.drop(draft, attempt)
-        when = "between two looks" if attempt.looks else "before it started"
-        draft.signal(event.task, TaskSignal.KILL, reason=f"killed by request {when}")
+        code = Code.REASON_KILLED_BY_REQUEST_UNSTARTED
+        if attempt.looks:
+            code = Code.REASON_KILLED_BETWEEN_LOOKS
+        draft.signal(event.task, TaskSignal.KILL, reason=say(code))
 
 
 def force(draft: Draft, event: ForceRequested) -> None:
@@ -247,9 +253,7 @@ def force(draft: Draft, event: ForceRequested) -> None:
         return
     if draft.run.state is _W.FAILED:
         _end_watch(draft)
-    reason = f"taken for a success by {event.by or 'request'}"
-    if event.reason:
-        reason += f": {event.reason}"
+    reason = say(Code.REASON_FORCED, by=event.by or "request", why=event.reason or None)
     if attempt.state in FAILURES:
         draft.reopen(event.task)
         draft.signal(event.task, TaskSignal.SUCCEED, forced=True, reason=reason)

@@ -10,7 +10,7 @@ from shoal.core.access.judging import Visible
 from shoal.core.runs.filters import NEWEST_FIRST, Between, InstanceFilter
 from shoal.core.runs.records import Instance, Schedule
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
-from shoal.core.runs.why import Code, Said
+from shoal.core.runs.why.codes import Code, Said
 from shoal.core.schedule.fire_times import GRACE
 from shoal.sql import UnitOfWork
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, computed_field
 
-from shoal.api.schemas.common import TIME, PriorityName, example
+from shoal.api.schemas.common import TIME, PriorityName, SaidOut, example
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why import reasons
 
 _INSTANCE = {
     "id": 17,
@@ -33,6 +34,7 @@ _INSTANCE = {
     "labels": {"team": "flights"},
     "schedule_id": None,
     "backfill_id": None,
+    "reason_said": None,
 }
 _TASK = {
     "id": 91,
@@ -54,6 +56,7 @@ _TASK = {
     "started_at": TIME,
     "finished_at": None,
     "environment": "ml@3",
+    "reason_said": None,
 }
 
 
@@ -100,7 +103,7 @@ class InstanceOut(BaseModel):
     workflow: str
     version: int
     state: WorkflowState
-    reason: str | None
+    reason: str | None = Field(description="Why it is in its state, in English.")
     priority: PriorityName
     parameters: dict[str, str]
     logical_time: datetime = Field(description="The instant the run is for.")
@@ -122,6 +125,12 @@ class InstanceOut(BaseModel):
     schedule_id: int | None = Field(description="The schedule that fired it.")
     backfill_id: int | None = Field(description="The backfill that it belongs to.")
 
+    @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
+    @property
+    def reason_said(self) -> SaidOut | None:
+        """The reason with its code."""
+        return SaidOut.of(reasons.of_instance(self.state, self.reason))
+
 
 class TaskOut(BaseModel):
     """One attempt of one task."""
@@ -138,7 +147,7 @@ class TaskOut(BaseModel):
     state: TaskState
     worker_group: str
     worker: str | None
-    reason: str | None
+    reason: str | None = Field(description="Why it is in its state, in English.")
     exit_code: int | None
     due_at: datetime | None = Field(
         description="Not before; while a delay runs, or until the next look."
@@ -154,6 +163,12 @@ class TaskOut(BaseModel):
     environment: str | None = Field(
         description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
     )
+
+    @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
+    @property
+    def reason_said(self) -> SaidOut | None:
+        """The reason with its code."""
+        return SaidOut.of(reasons.of_attempt(self.state, self.reason))
 
 
 class TaskDetail(TaskOut):

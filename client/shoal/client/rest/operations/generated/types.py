@@ -165,6 +165,44 @@ Code: TypeAlias = Literal[
     "tasks.queued",
     "tasks.delayed",
     "fire.late",
+    "reason.backfill_cancelled",
+    "reason.child",
+    "reason.child_refused",
+    "reason.claim_gone",
+    "reason.dependency_missing",
+    "reason.dependency_no_workflow",
+    "reason.dependency_run",
+    "reason.dependency_task",
+    "reason.disabled",
+    "reason.exit_code",
+    "reason.failures_ignored",
+    "reason.forced",
+    "reason.items",
+    "reason.killed_between_looks",
+    "reason.killed_by_request_unstarted",
+    "reason.killed_for",
+    "reason.killed_unstarted",
+    "reason.none_failed",
+    "reason.none_succeeded",
+    "reason.not_selected",
+    "reason.not_started",
+    "reason.no_branch",
+    "reason.no_run",
+    "reason.other_branch",
+    "reason.ran_longer",
+    "reason.replaced",
+    "reason.signal",
+    "reason.stopped",
+    "reason.stopped_between_looks",
+    "reason.stopped_unstarted",
+    "reason.superseded",
+    "reason.tasks_failed",
+    "reason.timed_out",
+    "reason.upstream_failed",
+    "reason.upstream_killed",
+    "reason.upstream_lost",
+    "reason.upstream_skipped",
+    "reason.worker_gone",
 ]
 
 
@@ -2267,6 +2305,7 @@ class InstanceOut(TypedDict):
     labels: dict[str, str]
     schedule_id: int | None
     backfill_id: int | None
+    reason_said: SaidOut | None
 
 
 class InstanceTask(TypedDict):
@@ -2295,6 +2334,7 @@ class InstanceTask(TypedDict):
     environment: str | None
     depends_on: list[str]
     detail: dict[str, Any]
+    reason_said: SaidOut | None
 
 
 class LastRunOut(TypedDict):
@@ -2505,6 +2545,7 @@ class TaskDetail(TypedDict):
     environment: str | None
     detail: dict[str, Any]
     outputs: dict[str, str]
+    reason_said: SaidOut | None
 
 
 class TaskOut(TypedDict):
@@ -2531,6 +2572,7 @@ class TaskOut(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+    reason_said: SaidOut | None
 
 
 class TaskSide(TypedDict):
@@ -2570,6 +2612,7 @@ class TodayRun(TypedDict):
     started_at: str | None
     finished_at: str | None
     waits_for: SaidOut | None
+    reason_said: SaidOut | None
 
 
 class WhyOut(TypedDict):
@@ -2846,6 +2889,7 @@ class InstanceDetail(TypedDict):
     schedule_id: int | None
     backfill_id: int | None
     tasks: list[InstanceTask]
+    reason_said: SaidOut | None
 
 
 class LaneOut(TypedDict):
