@@ -230,6 +230,22 @@ async def test_lists_are_filtered_by_labels(api: Api) -> None:
         assert [one["name"] for one in answer.json()["items"]] == names, query
 
 
+async def test_lists_show_owners_and_are_filtered_by_them(api: Api) -> None:
+    await api.publish("a", owner="ada@example.org")
+    await api.publish("b", owner="Ada@example.org")
+    await api.publish("c")
+    for owner, names in (("ada@example.org", ["a"]), ("", ["c"]), ("ada", [])):
+        for sort in ("name", "-updated_at", "-last_run"):
+            query = {"owner": owner, "sort": sort}
+            answer = await api.client.get(f"{PREFIX}/workflows", params=query)
+            assert [one["name"] for one in answer.json()["items"]] == names, query
+    shown = (await api.client.get(f"{PREFIX}/projects/p/workflows/a")).json()
+    assert (shown["owner"], shown["definition"]["owner"]) == ("ada@example.org",) * 2
+    await api.publish("a", description="nobody's")
+    shown = (await api.client.get(f"{PREFIX}/projects/p/workflows/a")).json()
+    assert (shown["owner"], "owner" in shown["definition"]) == ("", False)
+
+
 async def test_lists_by_the_latest_change_continue(api: Api) -> None:
     for name in ("a", "b", "c"):
         await api.publish(name)

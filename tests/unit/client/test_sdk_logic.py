@@ -74,6 +74,8 @@ def test_options_of_workflows_and_tasks_reach_the_definition() -> None:
         max_active=2,
         timeout=timedelta(hours=1),
         timeout_action="both",
+        owner="ada@example.org",
+        deadline="08:00",
         priority="MEDIUM",
     ) as flow:
         Shell(
@@ -94,6 +96,7 @@ def test_options_of_workflows_and_tasks_reach_the_definition() -> None:
         "timeout": 3600.0,
         "timeout_action": "both",
     }
+    assert (definition["owner"], definition["deadline"]) == ("ada@example.org", "08:00")
     assert "priority" not in definition, "what is at its default is left out"
     task = flow.spec().tasks[0]
     assert (task.delay, task.retry_max_delay, task.parameters) == (5, 300, {"n": "3"})

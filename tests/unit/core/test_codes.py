@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shoal.core.runs.why import Code
+from shoal.core.runs.why import reasons
+from shoal.core.runs.why.codes import Code
 
 ROOT = Path(__file__).parents[3]
 SOURCES = (
-    "core/shoal/core/runs/why.py",
+    "core/shoal/core/runs/why/findings.py",
     "api/shoal/api/operations/runs/explaining.py",
     "api/shoal/api/operations/views/today.py",
 )
@@ -45,6 +46,14 @@ def said() -> Iterator[tuple[str, set[str]]]:
 
 def test_every_code_is_documented() -> None:
     assert documented().keys() == {code.value for code in Code}
+
+
+def test_the_arguments_of_reasons_are_those_that_are_documented() -> None:
+    told = documented()
+    losses = {Code.REASON_WORKER_GONE, Code.REASON_CLAIM_GONE}
+    for code in {one.code for one in reasons.SENTENCES}:
+        more = {"is_final"} if code in losses else set()
+        assert told[code] == {*reasons.arguments_of(code), *more}
 
 
 def test_the_arguments_of_codes_are_those_that_are_documented() -> None:

@@ -134,3 +134,38 @@ def test_clock_of_a_worker_lets_no_timeout_come_early() -> None:
     attempt = run.run.attempts["a"]
     assert attempt.started_at == attempt.queued_at
     assert max(run.wakes) == run.now + timedelta(seconds=60)
+
+
+def test_instance_beyond_its_deadline_is_late_once_and_goes_on() -> None:
+    run = Driver(spec({"a": {}}))
+    run.run.deadline_at = START + timedelta(seconds=60)
+    run.take_over()
+    run.claim("a")
+    run.pass_time(59)
+    assert run.run.late_at is None
+    run.pass_time(1)
+    assert (late_at := run.run.late_at) == run.now
+    run.take_over()
+    run.pass_time(600)
+    assert (run.run.late_at, run.state()) == (late_at, WorkflowState.RUNNING)
+    run.end("a")
+    assert run.state() is WorkflowState.SUCCEEDED
+
+
+def test_instance_that_waits_for_others_is_late_as_well() -> None:
+    run = Driver(spec({"a": {}}), admitted_at=None)
+    run.run.deadline_at = START + timedelta(seconds=60)
+    run.take_over()
+    run.pass_time(60)
+    assert (run.run.late_at, run.state()) == (run.now, WorkflowState.QUEUED)
+
+
+def test_deadline_counts_for_an_instance_that_goes_on_after_its_end() -> None:
+    run = Driver(spec({"a": {}}))
+    run.run.deadline_at = START + timedelta(seconds=60)
+    run.do("a", FAIL)
+    run.pass_time(600)
+    assert run.run.late_at is None  # it had ended in time
+    run.send(RecoverRequested(run.now))
+    run.pass_time(0)
+    assert run.run.late_at == run.now

@@ -1,7 +1,7 @@
 """What the layers say, in examples."""
 
-from shoal.core.runs import why
-from shoal.core.runs.why import Layer
+from shoal.core.runs.why import findings as why
+from shoal.core.runs.why.findings import Layer
 
 
 def _texts(findings: object) -> list[tuple[Layer, bool, str]]:

@@ -43,6 +43,7 @@ const TASK: Fields<TaskSpec, 'name' | 'type' | 'params' | 'depends_on'> = {
 
 const WORKFLOW: Fields<Definition, 'name' | 'project' | 'tasks' | 'schedules'> = {
   description: { field: { kind: 'text' }, help: 'field.description' },
+  owner: { field: { kind: 'text' }, help: 'field.owner' },
   timezone: { field: named('zone'), standard: 'UTC', help: 'field.timezone' },
   parameters: { field: { kind: 'any' }, help: 'field.workflowParameters' },
   labels: { field: { kind: 'pairs' }, help: 'field.labels' },
@@ -52,6 +53,7 @@ const WORKFLOW: Fields<Definition, 'name' | 'project' | 'tasks' | 'schedules'> =
   on_failure: { field: { kind: 'choice', options: ['continue', 'finish_running', 'fail_fast', 'ignore'] }, standard: 'continue', help: 'field.on_failure' },
   timeout: { field: duration, help: 'field.workflowTimeout' },
   timeout_action: { field: { kind: 'choice', options: ['warn', 'stop', 'both'] }, standard: 'warn', help: 'field.workflowTimeoutAction' },
+  deadline: { field: duration, help: 'field.deadline' },
   priority: { field: priority, standard: 'MEDIUM', help: 'field.priority' },
   environment: { field: named('environment'), help: 'field.environment' },
   backfill_base: { field: { kind: 'choice', options: ['logical_time', 'next_day'] }, standard: 'logical_time', help: 'field.backfill_base' },

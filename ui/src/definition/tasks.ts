@@ -9,7 +9,7 @@ export const TASK_ORDER = [
 ] as const
 
 export const WORKFLOW_ORDER = [
-  'project', 'name', 'description', 'labels', 'timezone', 'parameters', 'priority', 'on_failure', 'timeout', 'timeout_action', 'overlap', 'max_active', 'max_queued',
+  'project', 'name', 'description', 'owner', 'labels', 'timezone', 'parameters', 'priority', 'on_failure', 'timeout', 'timeout_action', 'deadline', 'overlap', 'max_active', 'max_queued',
   'backfill_base', 'environment', 'schedules', 'tasks',
 ] as const
 

@@ -89,10 +89,10 @@ async def follow_events(
     """What happens, as it is committed.
 
     `reset` says that some events are not kept any more: read the present state anew. Events are
-    `instance.state`, `instance.overdue`, `instance.labels`, `task.state`, `task.overdue`,
-    `task.detail` (something about an attempt but its state), `backfill.state` and
+    `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
+    `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
-    `workflow.deleted`.
+    `workflow.deleted`. Overdue is beyond the timeout, late beyond the deadline.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
     and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from shoal.core.runs.why import Code
+from shoal.core.runs.why.codes import Code
 
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"

@@ -41,6 +41,7 @@ _WORKFLOW = {
     "project": "flights",
     "name": "daily",
     "description": "A day of departures",
+    "owner": "ada@example.org",
     "labels": {"team": "flights"},
     "version": 4,
     "digest": DIGEST,
@@ -51,7 +52,9 @@ _WORKFLOW = {
 }
 DEFINITION: dict[str, Any] = {
     "name": "daily",
+    "owner": "ada@example.org",
     "parameters": {"day": {"default": "2013-01-15", "type": "date"}},
+    "deadline": "08:00",
     "schedules": [{"cron": "0 0 6 * * ?"}],
     "tasks": [
         {"name": "fetch", "type": "SHELL", "params": {"script": 'echo "day $day"'}},
@@ -73,6 +76,7 @@ class _Workflow(BaseModel):
     project: str
     name: str
     description: str
+    owner: str = Field(description="Who is to be asked; empty: nobody.")
     labels: dict[str, str]
     version: int = Field(description="Number of the newest version.")
     digest: str = Field(description="SHA-256 of the newest definition.")

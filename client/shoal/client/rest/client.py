@@ -200,6 +200,7 @@ class ShoalClient(
         search: str | None = None,
         *,
         labels: Sequence[str] = (),
+        owner: str | None = None,
         archived: Literal["false", "true", "any"] = "false",
         sort: Literal["name", "-updated_at"] = "name",
     ) -> Iterator[WorkflowJson]:
@@ -208,6 +209,7 @@ class ShoalClient(
             "project": project,
             "search": search,
             "label": list(labels),
+            "owner": owner,
             "archived": None if archived == "false" else archived,
             "sort": None if sort == "name" else sort,
         }

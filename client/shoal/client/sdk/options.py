@@ -51,11 +51,13 @@ class WorkflowOptions(TypedDict, total=False):
     """Options of a workflow; what is left out is at its default."""
 
     description: str
+    owner: str
     timezone: str
     priority: PriorityName
     on_failure: OnFailureName
     timeout: Duration
     timeout_action: Literal["warn", "stop", "both"]
+    deadline: Duration
     overlap: OverlapName
     max_active: int
     max_queued: int

@@ -1,10 +1,12 @@
-"""What time brings: delays that are over, timeouts of tasks and of the instance."""
+"""What time brings: delays that are over, timeouts of tasks and of the instance, its deadline."""
 
 from shoal.core.decide import deadlines, ending, requests, starting
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import WorkflowTimeoutAction
 from shoal.core.runs.run import Attempt, Kill, Termination, WakeAt
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.core.timing.durations import format_duration
 
 _T = TaskState
@@ -13,6 +15,7 @@ _DELAYS = frozenset({_T.DELAYED, _T.UP_FOR_RETRY})
 
 def advance(draft: Draft) -> None:
     """Do what is due; repeat to the workers what they must kill."""
+    _look_at_lateness(draft)
     _look_at_instance(draft)
     tasks = list(draft.run.plan.tasks)
     for task in tasks:
@@ -33,6 +36,14 @@ def _look_at_delay(draft: Draft, attempt: Attempt) -> None:
         draft.act(WakeAt(attempt.due_at))
 
 
+def _look_at_lateness(draft: Draft) -> None:
+    for deadline in deadlines.of_lateness(draft):
+        if deadline > draft.at:
+            draft.act(WakeAt(deadline))
+        else:
+            draft.late_at = draft.at
+
+
 def _look_at_instance(draft: Draft) -> None:
     spec = draft.run.plan.spec
     for deadline in deadlines.of_instance(draft):
@@ -42,7 +53,8 @@ def _look_at_instance(draft: Draft) -> None:
         draft.warned_at, draft.timed_out = draft.at, True
         if spec.timeout_action is not WorkflowTimeoutAction.WARN:
             assert spec.timeout is not None
-            requests.stop_because(draft, f"ran longer than {format_duration(spec.timeout)}")
+            after = format_duration(spec.timeout)
+            requests.stop_because(draft, say(Code.REASON_RAN_LONGER, after=after))
 
 
 def _look_at_deadlines(draft: Draft, attempt: Attempt) -> None:

@@ -1,4 +1,4 @@
-"""The timeouts that lie ahead of an instance and of its tasks."""
+"""The timeouts and the deadline that lie ahead of an instance and of its tasks."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -6,14 +6,15 @@ from datetime import datetime, timedelta
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import TimeoutAction
 from shoal.core.runs.run import Attempt, WakeAt
-from shoal.core.runs.states import HELD_BY_WORKER, TaskState, WorkflowState
+from shoal.core.runs.states import FINISHED_WORKFLOW, HELD_BY_WORKER, TaskState, WorkflowState
 
 _TICKING = frozenset({WorkflowState.RUNNING, WorkflowState.PAUSING})
 
 
 def remind(draft: Draft) -> None:
-    """Ask to be woken at all timeouts: at the start and after a takeover."""
+    """Ask to be woken at all of them: at the start and after a takeover."""
     draft.actions.extend(WakeAt(at) for at in of_instance(draft))
+    remind_of_lateness(draft)
     for attempt in draft.attempts():
         remind_of(draft, attempt)
 
@@ -21,6 +22,21 @@ def remind(draft: Draft) -> None:
 def remind_of(draft: Draft, attempt: Attempt) -> None:
     """Ask to be woken at the timeout of an attempt that runs, or is to look again."""
     draft.actions.extend(WakeAt(at) for at in of_attempt(draft, attempt))
+
+
+def remind_of_lateness(draft: Draft) -> None:
+    """Ask to be woken when the instance becomes late; at once if it is, and goes on anew."""
+    draft.actions.extend(WakeAt(at) for at in of_lateness(draft))
+
+
+def of_lateness(draft: Draft) -> Iterator[datetime]:
+    """Yield the instance's deadline; nothing if it has none, has ended, or is known to be late.
+
+    Waiting for other runs, a pause and people's repairs do not put it off.
+    """
+    known = draft.late_at or draft.run.late_at
+    if draft.run.deadline_at and known is None and draft.state not in FINISHED_WORKFLOW:
+        yield draft.run.deadline_at
 
 
 def of_instance(draft: Draft) -> Iterator[datetime]:

@@ -62,6 +62,7 @@ class Draft:
         self.asked_by: Parent | None = None  # wants an answer even if nothing changes
         self.admitted_at: datetime | None = None
         self.warned_at: datetime | None = None
+        self.late_at: datetime | None = None
         self.timed_out = False
         self.overdue: list[str] = []
         self.actions: list[Action] = []
@@ -267,6 +268,7 @@ class Draft:
             messages=(*self.messages, *self._answer(self.state)),
             admitted_at=self.admitted_at,
             warned_at=self.warned_at,
+            late_at=self.late_at,
             timed_out=self.timed_out,
             overdue=tuple(self.overdue),
             parent=self.parent if self.parent != self.run.parent else None,

@@ -13,6 +13,8 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import NOT_AGAIN, say
 from shoal.core.timing import looks
 from shoal.core.timing.durations import format_duration
 
@@ -50,13 +52,13 @@ def requeue(draft: Draft, event: TaskRequeued) -> None:
         if attempt.termination is Termination.TIMEOUT:
             finish_terminated(draft, attempt)
         else:
-            finish(draft, task, TaskSignal.KILL, reason="killed before it started")
+            finish(draft, task, TaskSignal.KILL, reason=say(Code.REASON_KILLED_UNSTARTED))
         return
     # Every queueing has a time of its own, whatever the clock says.
     queued_at = max(draft.at, event.queued_at + timedelta(microseconds=1))
     draft.signal(task, TaskSignal.RETURN, worker=None, queued_at=queued_at)
     if draft.failing and draft.rule(task) not in HANDLERS:
-        draft.skip(task, SkipCause.FAILING, "not started: another task failed")
+        draft.skip(task, SkipCause.FAILING, say(Code.REASON_NOT_STARTED))
     elif draft.state is _W.PAUSING:
         draft.signal(task, TaskSignal.HOLD)
     else:
@@ -122,8 +124,7 @@ def finish(draft: Draft, task: str, signal: TaskSignal, **fields: Any) -> None:
     """End a task's newest attempt, try again if it may, and stop others if the strategy says so."""
     was_failing = draft.failing
     if signal is TaskSignal.LOSE and task in draft.run.plan.once:
-        why = fields.get("reason") or "its worker was lost"
-        fields["reason"] = f"{why}; not run again by itself: it may have taken effect"
+        fields["reason"] = (fields.get("reason") or say(Code.REASON_WORKER_GONE)) + NOT_AGAIN
     ended = draft.signal(task, signal, **fields)
     may_run_again = not was_failing or draft.rule(task) in HANDLERS
     if draft.state in MAY_START and may_run_again:
@@ -208,10 +209,11 @@ def _stop_starting(draft: Draft, culprit: str) -> None:
         if attempt.started_at is not None:  # a pause holds it in the middle of its work
             if fail_fast and attempt.state is not _T.WAITING:  # else it is released, and dies next
                 drop(draft, attempt)
-                draft.signal(attempt.task, TaskSignal.KILL, reason=f"killed: {culprit} failed")
+                why = say(Code.REASON_KILLED_FOR, task=culprit)
+                draft.signal(attempt.task, TaskSignal.KILL, reason=why)
             continue
         drop(draft, attempt)
-        draft.skip(attempt.task, SkipCause.FAILING, f"not started: {culprit} failed")
+        draft.skip(attempt.task, SkipCause.FAILING, say(Code.REASON_NOT_STARTED, task=culprit))
 
 
 # -- before its time ----------------------------------------------------------------------------
@@ -268,8 +270,8 @@ def finish_terminated(draft: Draft, attempt: Attempt) -> None:
 
 def _timed_out(draft: Draft, attempt: Attempt) -> str:
     timeout = format_duration(draft.spec(attempt.task).timeout or 0)
-    answer = f"; the last answer: {attempt.reason}" if attempt.looks and attempt.reason else ""
-    return f"timed out after {timeout}{answer}"
+    answer = (attempt.reason or None) if attempt.looks else None
+    return say(Code.REASON_TIMED_OUT, after=timeout, answer=answer)
 
 
 def drop(draft: Draft, attempt: Attempt) -> None:

@@ -18,6 +18,8 @@ from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
 from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Watch
 from shoal.core.runs.scope import Scope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 
 _T, _C = TaskState, ChildState
 _RUNNING = frozenset({_C.RUNNING})
@@ -192,12 +194,16 @@ def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
         ending.finish(draft, attempt.task, TaskSignal.SUCCEED, outputs=outputs)
         return
     first: Child = children.of(bad[0]) or {}
-    why = first.get("reason") or "no reason is known"
-    what = f"instance {first['instance']}" if first.get("instance") else "the sub-workflow"
-    state = "could not be started" if first["state"] == _C.REFUSED else str(first["state"])
-    reason = f"{what} {state}: {why}"
+    told = first.get("reason") or "no reason is known"
+    instance = first.get("instance")
+    if first["state"] == _C.REFUSED:
+        reason = say(Code.REASON_CHILD_REFUSED, instance=instance, why=told)
+    else:
+        state = str(first["state"])
+        reason = say(Code.REASON_CHILD, instance=instance, state=state, why=told)
     if draft.kind(attempt.task) is LogicKind.MAP:
-        reason = f"{len(bad)} of {len(children.items or ())} items did not succeed; first: {reason}"
+        items = len(children.items or ())
+        reason = say(Code.REASON_ITEMS, failed=len(bad), items=items, why=reason)
     ending.finish(draft, attempt.task, TaskSignal.FAIL, reason=reason)
 
 
@@ -257,4 +263,4 @@ def dependency_judged(draft: Draft, event: DependencyJudged) -> None:
             ending.finish(draft, task, TaskSignal.FAIL, **fields)
         case Verdict.SKIP:
             draft.note(task, detail=event.detail)
-            draft.skip(task, SkipCause.BRANCH, event.reason or "no run was found")
+            draft.skip(task, SkipCause.BRANCH, event.reason or say(Code.REASON_NO_RUN))

@@ -9,6 +9,8 @@ from shoal.core.definition.kinds import CHOOSERS
 from shoal.core.definition.model import FailureStrategy, RunWhen
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 
 _T = TaskState
 
@@ -79,7 +81,7 @@ def _hold_back(draft: Draft, task: str, failing: bool) -> bool:
     """Skip a task that the failure strategy does not start; one that has been held goes on."""
     exempt = draft.rule(task) in HANDLERS or draft.attempt(task).started_at is not None
     if failing and not exempt:
-        draft.skip(task, SkipCause.FAILING, "not started: another task failed")
+        draft.skip(task, SkipCause.FAILING, say(Code.REASON_NOT_STARTED))
     return failing and not exempt
 
 
@@ -87,7 +89,7 @@ def _was_left(draft: Draft, task: str) -> bool:
     """Skip a task that is ready by its other upstream tasks, but was not chosen meanwhile."""
     for chooser in draft.run.plan.choosers.get(task, ()):
         if seen(draft, chooser, task) & Seen.NOT_TAKEN:
-            draft.skip(task, SkipCause.BRANCH, f"{chooser} chose another branch")
+            draft.skip(task, SkipCause.BRANCH, say(Code.REASON_OTHER_BRANCH, task=chooser))
             return True
     return False
 
@@ -122,7 +124,7 @@ def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bo
     if bad is not None:
         draft.skip(task, SkipCause.UPSTREAM, _because(draft, bad))
     elif done and _all_neutral(views):
-        draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
+        draft.skip(task, SkipCause.BRANCH, say(Code.REASON_NO_BRANCH))
     elif done:
         draft.ready[task] = True
 
@@ -133,11 +135,11 @@ def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
     if bad is not None:
         draft.skip(task, SkipCause.UPSTREAM, _because(draft, bad))
     elif _all_neutral(views):
-        draft.skip(task, SkipCause.BRANCH, "no branch that leads here was taken")
+        draft.skip(task, SkipCause.BRANCH, say(Code.REASON_NO_BRANCH))
     elif not draft.spec(task).enabled:
-        draft.skip(task, SkipCause.DISABLED, "disabled")
+        draft.skip(task, SkipCause.DISABLED, say(Code.REASON_DISABLED))
     else:
-        draft.skip(task, SkipCause.NOT_SELECTED, "not selected for this run")
+        draft.skip(task, SkipCause.NOT_SELECTED, say(Code.REASON_NOT_SELECTED))
 
 
 def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, done: bool) -> None:
@@ -147,11 +149,11 @@ def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, do
         return
     if not done:
         return
-    verb = "succeeded" if wanted is Seen.PASSED else "failed"
+    code = Code.REASON_NONE_SUCCEEDED if wanted is Seen.PASSED else Code.REASON_NONE_FAILED
     hindered = Seen.BLOCKED if wanted is Seen.FAILED else Seen.BLOCKED | Seen.FAILED
     of_failure = any(view & hindered for view in views.values())
     cause = SkipCause.UPSTREAM if of_failure else SkipCause.BRANCH
-    draft.skip(task, cause, f"no upstream task {verb}")
+    draft.skip(task, cause, say(code))
 
 
 def _bad(views: dict[str, Seen]) -> str | None:
@@ -167,5 +169,12 @@ def _all_neutral(views: dict[str, Seen]) -> bool:
 
 
 def _because(draft: Draft, upstream: str) -> str:
-    verbs = {_T.FAILED: "failed", _T.LOST: "was lost", _T.KILLED: "was killed"}
-    return f"upstream task {upstream} {verbs.get(draft.attempt(upstream).state, 'was skipped')}"
+    state = draft.attempt(upstream).state
+    return say(_BECAUSE.get(state, Code.REASON_UPSTREAM_SKIPPED), task=upstream)
+
+
+_BECAUSE = {
+    _T.FAILED: Code.REASON_UPSTREAM_FAILED,
+    _T.LOST: Code.REASON_UPSTREAM_LOST,
+    _T.KILLED: Code.REASON_UPSTREAM_KILLED,
+}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shoal.core.decide import ending, logic
+from shoal.core.decide import deadlines, ending, logic
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import (
@@ -23,6 +23,8 @@ from shoal.core.runs.states import (
     WorkflowSignal,
     WorkflowState,
 )
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say, stopped
 
 _W, _T = WorkflowState, TaskState
 _REFUSALS = {
@@ -38,6 +40,11 @@ _REFUSALS = {
     "FAILED can (a STOPPED or PAUSED one can resume first)",
 }
 
+# After these an instance moves that nobody has watched before: it was paused, or had ended.
+_GOES_ON = frozenset(
+    {WorkflowSignal.RESUME, WorkflowSignal.RECOVER, WorkflowSignal.RERUN, WorkflowSignal.FORCE}
+)
+
 
 def _move(draft: Draft, signal: WorkflowSignal, reason: str | None = None) -> bool:
     """Change the state as asked, or say why not."""
@@ -46,6 +53,8 @@ def _move(draft: Draft, signal: WorkflowSignal, reason: str | None = None) -> bo
     except IllegalTransition:
         draft.refusal = _REFUSALS[signal].format(state=draft.state)
         return False
+    if signal in _GOES_ON:
+        deadlines.remind_of_lateness(draft)
     return True
 
 
@@ -126,7 +135,7 @@ def stop(draft: Draft, event: StopRequested) -> None:
 
 def stop_because(draft: Draft, reason: str | None) -> None:
     """Stop the instance; ``reason`` None: a user asked for it."""
-    if not _move(draft, WorkflowSignal.STOP, f"stopped: {reason}" if reason else None):
+    if not _move(draft, WorkflowSignal.STOP, stopped(reason or None)):
         return
     for attempt in draft.attempts():
         if attempt.finished:
@@ -135,8 +144,10 @@ def stop_because(draft: Draft, reason: str | None) -> None:
             ending.end_early(draft, attempt, Termination.KILL)
             continue
         ending.drop(draft, attempt)
-        when = "between two looks" if attempt.looks else "before it started"
-        draft.signal(attempt.task, TaskSignal.KILL, reason=f"stopped {when}")
+        code = Code.REASON_STOPPED_UNSTARTED
+        if attempt.looks:
+            code = Code.REASON_STOPPED_BETWEEN_LOOKS
+        draft.signal(attempt.task, TaskSignal.KILL, reason=say(code))
 
 
 def recover(draft: Draft, event: RecoverRequested) -> None:
@@ -229,8 +240,10 @@ def kill(draft: Draft, event: KillRequested) -> None:
         ending.end_early(draft, attempt, Termination.KILL)
     else:
         ending.drop(draft, attempt)
-        when = "between two looks" if attempt.looks else "before it started"
-        draft.signal(event.task, TaskSignal.KILL, reason=f"killed by request {when}")
+        code = Code.REASON_KILLED_BY_REQUEST_UNSTARTED
+        if attempt.looks:
+            code = Code.REASON_KILLED_BETWEEN_LOOKS
+        draft.signal(event.task, TaskSignal.KILL, reason=say(code))
 
 
 def force(draft: Draft, event: ForceRequested) -> None:
@@ -240,9 +253,7 @@ def force(draft: Draft, event: ForceRequested) -> None:
         return
     if draft.run.state is _W.FAILED:
         _end_watch(draft)
-    reason = f"taken for a success by {event.by or 'request'}"
-    if event.reason:
-        reason += f": {event.reason}"
+    reason = say(Code.REASON_FORCED, by=event.by or "request", why=event.reason or None)
     if attempt.state in FAILURES:
         draft.reopen(event.task)
         draft.signal(event.task, TaskSignal.SUCCEED, forced=True, reason=reason)

@@ -4,6 +4,8 @@ from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.decide.ending import MAY_START
 from shoal.core.definition.model import FailureStrategy
 from shoal.core.runs.states import TaskState, WorkflowSignal, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 
 _W, _T = WorkflowState, TaskState
 
@@ -18,16 +20,12 @@ def settle(draft: Draft) -> None:
         return
     if draft.state is _W.STOPPING and draft.count(_T.KILLED, _T.LOST):
         asked = draft.reason or draft.run.reason
-        draft.move(WorkflowSignal.SETTLE, reason=asked or "stopped by request")
+        draft.move(WorkflowSignal.SETTLE, reason=asked or say(Code.REASON_STOPPED))
         return
     failed = draft.unhandled(*FAILURES)
     ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
     if failed and not ignored:
-        draft.move(WorkflowSignal.FAIL, reason=_count_failed(failed))
+        draft.move(WorkflowSignal.FAIL, reason=say(Code.REASON_TASKS_FAILED, tasks=failed))
     else:
-        reason = f"{_count_failed(failed)}, ignored as the workflow says" if failed else None
+        reason = say(Code.REASON_FAILURES_IGNORED, tasks=failed) if failed else None
         draft.move(WorkflowSignal.SUCCEED, reason=reason)
-
-
-def _count_failed(count: int) -> str:
-    return "1 task failed" if count == 1 else f"{count} tasks failed"

@@ -1,6 +1,7 @@
 """The kinds of field that definitions are made of: names, durations, levels, zones, days."""
 
 import re
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,8 +12,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     PlainSerializer,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from shoal.core.definition.priority import Priority
 from shoal.core.timing.durations import parse_duration
@@ -22,6 +26,19 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 PARAMETER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 ParameterName = Annotated[str, Field(pattern=PARAMETER_PATTERN)]
+
+
+@dataclass(frozen=True)
+class RefersTo:
+    """Marks a field that names a thing of its own: of the project, the cluster, the tz database."""
+
+    kind: str
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tell forms what to offer."""
+        return {**handler(schema), "x-ref": self.kind}
 
 
 def _seconds(value: Any) -> Any:
@@ -48,7 +65,22 @@ def _known_zone(value: str) -> str:
     return value
 
 
-Zone = Annotated[str, AfterValidator(_known_zone)]
+Zone = Annotated[str, AfterValidator(_known_zone), RefersTo("zone")]
+
+LONGEST_OWNER = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _one_line(value: str) -> str:
+    if _CONTROL.search(value):
+        raise ValueError("must be one line without control characters")
+    if value != value.strip():
+        raise ValueError("must not begin or end with a space")
+    return value
+
+
+# A name, a team or an address to ask at. Shoal gives it no meaning, and no rights.
+Owner = Annotated[str, Field(max_length=LONGEST_OWNER), AfterValidator(_one_line)]
 
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2199  # as those of cron

@@ -7,18 +7,21 @@ files may write "90s" or "10m". Types of tasks are plugins; see ``task_types``.
 import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
 
 from shoal.core.definition import long_json
+from shoal.core.definition.deadline import Deadline
 from shoal.core.definition.environments import DefaultEnvironment
 from shoal.core.definition.fields import (
     Day,
     Duration,
     Level,
     Name,
+    Owner,
     ParameterName,
+    RefersTo,
     Strict,
     WallTime,
     Zone,
@@ -112,9 +115,10 @@ class TaskSpec(Strict):
     description: str = ""
     enabled: StrictBool = True
     priority: Level = Priority.MEDIUM
-    worker_group: Name = "default"
-    environment: Name | None = None  # None: the workflow's; "none": no environment
-    concurrency_group: Name | None = None
+    worker_group: Annotated[Name, RefersTo("worker-group")] = "default"
+    # None: the workflow's; "none": no environment
+    environment: Annotated[Name, RefersTo("environment")] | None = None
+    concurrency_group: Annotated[Name, RefersTo("concurrency-group")] | None = None
     delay: Duration = 0.0  # between being ready and being queued
     retries: StrictInt = Field(default=0, ge=0, le=100)
     retry_delay: Duration = 0.0
@@ -129,7 +133,9 @@ class TaskSpec(Strict):
     timeout_action: TimeoutAction = TimeoutAction.FAIL
     outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
     # Files of the project that are copied into the attempt's folder before it starts.
-    resources: tuple[ResourceReference, ...] = Field(default=(), max_length=MOST_REFERENCES)
+    resources: tuple[Annotated[ResourceReference, RefersTo("resource")], ...] = Field(
+        default=(), max_length=MOST_REFERENCES
+    )
     # Files that the attempt leaves in its folder, and the resources that they become when it has
     # succeeded.
     publish: dict[PlainPath, PlainPath] = Field(default_factory=dict, max_length=MOST_PUBLISHED)
@@ -161,7 +167,8 @@ class ScheduleSpec(Strict):
     end: WallTime | None = None
     # Days, in the schedule's time zone, without fire times.
     exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
-    calendar: Name | None = None  # of the project; its days are excluded as well
+    # Of the project; its days are excluded as well.
+    calendar: Annotated[Name, RefersTo("calendar")] | None = None
     missed: Missed = Missed.LAST
     missed_window: Duration | None = None  # older fire times count as skipped; None: any age
 
@@ -184,6 +191,7 @@ class WorkflowSpec(Strict):
     project: Name = "default"
     name: Name
     description: str = ""
+    owner: Owner = ""
     labels: Labels = Field(default_factory=dict)  # runs have those of their version
     parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
     timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
@@ -191,6 +199,7 @@ class WorkflowSpec(Strict):
     on_failure: FailureStrategy = FailureStrategy.CONTINUE
     timeout: Duration | None = Field(default=None, gt=0)
     timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
+    deadline: Deadline | None = None  # when a run should have ended; it stops nothing
     overlap: Overlap = Overlap.ALLOW
     max_active: StrictInt = Field(
         default=1, ge=1, le=10_000
@@ -199,7 +208,8 @@ class WorkflowSpec(Strict):
         default=1_000, ge=1, le=100_000
     )  # runs that may wait; more are refused
     backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
-    environment: DefaultEnvironment | None = None  # of tasks that name none
+    # Of tasks that name none.
+    environment: Annotated[DefaultEnvironment, RefersTo("environment")] | None = None
     schedules: tuple[ScheduleSpec, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)
 

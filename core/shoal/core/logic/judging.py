@@ -13,6 +13,8 @@ from shoal.core.logic.dependent import Dependency, IfMissing
 from shoal.core.runs.events import Verdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import and_more, say
 
 WorkflowName = tuple[str, str]  # project, name
 
@@ -141,8 +143,7 @@ def judge(question: Question, found: Found, own_id: int) -> Judgement:
     finding = _judge(question, found, own_id, shown)
     reason = None
     if finding.reasons:
-        more = len(finding.reasons) - 1
-        reason = finding.reasons[0] + (f"; and {more} more" if more else "")
+        reason = and_more(finding.reasons[0], len(finding.reasons) - 1)
     return Judgement(finding.verdict, reason, {"items": shown})
 
 
@@ -224,20 +225,23 @@ _MISSING: Mapping[IfMissing, Verdict] = {
 def _judge_window(
     item: Item, window: Window, outcomes: Sequence[tuple[Verdict, WorkflowRun]], *, is_known: bool
 ) -> _Finding:
-    when = f"for {window.label} ({item.date})"
+    named = {"upstream": item.task, "project": item.workflow[0], "workflow": item.workflow[1]}
+    when = {"from_": window.label, "date": item.date}
     if not outcomes:
         verdict = _MISSING[item.if_missing]
-        missing = f"no run {when}"
-        if not is_known:
-            missing = f"the project {item.workflow[0]} has no such workflow"
-        return _Finding(verdict, (f"{item}: {missing}",))
+        if is_known:
+            missing = say(Code.REASON_DEPENDENCY_MISSING, **named, **when)
+        else:
+            missing = say(Code.REASON_DEPENDENCY_NO_WORKFLOW, **named)
+        return _Finding(verdict, (missing,))
     verdict, run = outcomes[0]
     if verdict is _V.SUCCESS:
         return _Finding(verdict)
-    what = f"instance {run.instance_id} is {run.state}"
+    code, state = Code.REASON_DEPENDENCY_RUN, str(run.state)
     if item.task is not None and verdict is _V.FAILURE:
-        what = f"it is {run.tasks[item.task].state} in instance {run.instance_id}"
-    return _Finding(verdict, (f"{item} {when}: {what}",))
+        code, state = Code.REASON_DEPENDENCY_TASK, str(run.tasks[item.task].state)
+    what = say(code, **named, **when, instance=run.instance_id, state=state)
+    return _Finding(verdict, (what,))
 
 
 def _shown(

@@ -87,6 +87,7 @@ class EventKind(StrEnum):
 
     INSTANCE_STATE = "instance.state"
     INSTANCE_OVERDUE = "instance.overdue"
+    INSTANCE_LATE = "instance.late"
     TASK_STATE = "task.state"
     TASK_OVERDUE = "task.overdue"
     TASK_DETAIL = "task.detail"  # something about an attempt but its state

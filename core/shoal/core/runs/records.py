@@ -13,7 +13,7 @@ from shoal.core.definition.model import Missed, WorkflowSpec
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.run import SkipCause
-from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.timing.cron.expression import OnGap, OnOverlap
 
 
@@ -57,6 +57,7 @@ class Workflow:
     updated_at: datetime
     labels: Mapping[str, str] = field(default_factory=dict)
     archived_at: datetime | None = None  # nothing starts
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,13 @@ class Instance:
     backfill_id: int | None = None
     admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
     warned_at: datetime | None = None
+    deadline_at: datetime | None = None  # when it should have ended
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it goes on although it should have ended."""
+        if self.deadline_at is None or self.state in FINISHED_WORKFLOW:
+            return False
+        return now >= self.deadline_at
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,7 @@ class NewInstance:
     parent: Parent | None = None
     backfill_id: int | None = None
     admitted_at: datetime | None = None
+    deadline_at: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -214,7 +223,7 @@ class ChangeEvent:
 
     id: int
     at: datetime
-    kind: str  # instance.state, instance.overdue, task.state, task.overdue, workflow.published …
+    kind: str  # instance.state, instance.late, task.state, task.overdue, workflow.published …
     project: str
     workflow_instance_id: int | None
     task_instance_id: int | None

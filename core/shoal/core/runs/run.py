@@ -252,6 +252,7 @@ class Decision:
     refusal: str | None = None
     admitted_at: datetime | None = None  # set when it is; stored already by the admission
     warned_at: datetime | None = None  # set when the instance's timeout is over and done with
+    late_at: datetime | None = None  # set when the instance is found to be beyond its deadline
     timed_out: bool = False  # the instance has just reached its timeout
     overdue: tuple[str, ...] = ()  # tasks that have just reached theirs, and are warned of
     parent: Parent | None = None  # set when another task takes over the instance
@@ -259,7 +260,14 @@ class Decision:
     @property
     def changes_nothing(self) -> bool:
         """Whether there is nothing to store."""
-        return not (self.attempts or self.state or self.messages or self.warned_at or self.parent)
+        return not (
+            self.attempts
+            or self.state
+            or self.messages
+            or self.warned_at
+            or self.late_at
+            or self.parent
+        )
 
 
 @dataclass
@@ -284,6 +292,8 @@ class Run:
     backfill_id: int | None = None
     admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
     warned_at: datetime | None = None  # since when its timeout does not count any more
+    deadline_at: datetime | None = None  # when it should have ended
+    late_at: datetime | None = None  # when it was found to go on beyond that, for the first time
     reason: str | None = None  # why it is in its state; for people
     # Derived, kept in step by replace(): upstream tasks of each task that are unresolved,
     # newest attempts by state, and the task of every newest attempt's id.
@@ -340,6 +350,7 @@ class Run:
         self.started_at = decision.started_at or self.started_at
         self.admitted_at = decision.admitted_at or self.admitted_at
         self.warned_at = decision.warned_at or self.warned_at
+        self.late_at = decision.late_at or self.late_at
         self.parent = decision.parent or self.parent
 
     def replace(self, attempts: Iterable[Attempt]) -> None:

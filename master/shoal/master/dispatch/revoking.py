@@ -28,6 +28,8 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.master.background import Background
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
@@ -111,10 +113,10 @@ class Revoker:
             member = await self._workers.lookup(worker)
             if member is not None:
                 self._away_since.pop(worker, None)
-                why = f"worker {worker} no longer has it"
+                why = say(Code.REASON_CLAIM_GONE, worker=worker)
                 await self._ask_until_free(lambda some: self._ask(member, some), some, why)
             elif self._is_away(worker, self._delay_s):
-                why = f"worker {worker} went away"
+                why = say(Code.REASON_WORKER_GONE, worker=worker)
                 await self._ask_until_free(lambda some: self._ask_departed(worker, some), some, why)
         except ShoalError as error:
             log.warning("worker not asked; the next sweep asks", worker=worker, error=str(error))

@@ -95,6 +95,7 @@ def _merged(decisions: Sequence[Decision]) -> Decision:
         messages=tuple(chain.from_iterable(one.messages for one in decisions)),
         admitted_at=_last(one.admitted_at for one in decisions),
         warned_at=_last(one.warned_at for one in decisions),
+        late_at=_last(one.late_at for one in decisions),
         timed_out=any(one.timed_out for one in decisions),
         overdue=tuple(chain.from_iterable(one.overdue for one in decisions)),
         parent=_last(one.parent for one in decisions),

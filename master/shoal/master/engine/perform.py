@@ -14,6 +14,8 @@ from shoal.coordination import Entry, Members, TaskQueue
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, Withdraw
 from shoal.core.runs.states import TaskState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.master.engine.listeners import Listeners
 from shoal.master.engine.yielding import Yielding
 from shoal.proto import shoal_pb2 as pb
@@ -95,7 +97,7 @@ class Performer:
         member = self._workers.current().get(worker)
         if member is None:
             return  # gone: its claims vanish, and the sweeper declares them lost
-        request = pb.KillRequest(task_instance_ids=list(ids), reason="stopped by request")
+        request = pb.KillRequest(task_instance_ids=list(ids), reason=say(Code.REASON_STOPPED))
         address = str(member.data["address"])
         failpoints.hit("kill.before_call")
         try:

@@ -20,6 +20,8 @@ from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.master.engine.listeners import Ending
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
@@ -126,10 +128,13 @@ class Gate:
         stops: dict[int, tuple[str, str]] = {}  # key and reason by instance
         for move in moves:
             for run_id in move.supersede:
-                stops[run_id] = (supersede_key(run_id), f"superseded by instance {move.by}")
+                stops[run_id] = (
+                    supersede_key(run_id),
+                    say(Code.REASON_SUPERSEDED, instance=move.by),
+                )
             for run_id in move.replace:
                 key = f"replace:{run_id}:{move.by}"
-                stops[run_id] = (key, f"replaced by instance {move.by}")
+                stops[run_id] = (key, say(Code.REASON_REPLACED, instance=move.by))
         partitions = await self._uow.admission.partitions_of(stops) if stops else {}
         return [
             NewCommand(

@@ -35,6 +35,8 @@ from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import say
 from shoal.core.timing.cron.fields import InvalidCron
 from shoal.master.callers import require_plan, require_rights
 from shoal.master.services.backfill_needs import Needs, needs_of
@@ -288,7 +290,7 @@ def _stop(needs: Needs, run: BackfillRun) -> NewCommand:
         run.workflow_id,
         instance_id=outcome.instance_id,
         requested_by=REQUESTED_BY,
-        detail={"reason": f"backfill {needs.backfill.id} was cancelled"},
+        detail={"reason": say(Code.REASON_BACKFILL_CANCELLED, backfill=needs.backfill.id)},
     )
 
 

@@ -24,7 +24,9 @@ from datetime import datetime
 
 import structlog
 
+from shoal.core.definition import deadline
 from shoal.core.definition.labels import inherited
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
@@ -281,6 +283,7 @@ class Scanner(PeriodicService):
             assert command.instance_id is not None
             source = await uow.instances.get(command.instance_id)
             definitions.require_in_use(source.workflow_id)
+            spec = await uow.workflows.spec(source.workflow_id, source.version)
             return NewInstance(
                 command.id,
                 source.workflow_id,
@@ -297,6 +300,7 @@ class Scanner(PeriodicService):
                 startup=source.startup,
                 selection=source.selection,
                 admitted_at=now,
+                deadline_at=_deadline(spec, now, source.timezone),
                 labels=labels,
             )
         version, spec = await definitions.version(command.workflow_id, command.version)
@@ -317,6 +321,10 @@ class Scanner(PeriodicService):
             )
         except ValueError as error:
             raise _Unusable(f"parameters do not fit version {version}: {error}") from None
+        timezone = command.timezone or spec.timezone
+        # A fire time counts also if it was fired late. Backfills repeat the past.
+        fired_at = command.logical_time if command.schedule_id is not None else None
+        is_timed = command.backfill_id is None
         return NewInstance(
             command.id,
             command.workflow_id,
@@ -326,13 +334,14 @@ class Scanner(PeriodicService):
             launched.parameters,
             command.logical_time or command.created_at or now,
             now,
-            timezone=command.timezone or spec.timezone,
+            timezone=timezone,
             schedule_id=command.schedule_id,
             startup=launched.startup,
             selection=command.selection,
             parent=command.parent,
             backfill_id=command.backfill_id,
             admitted_at=now,
+            deadline_at=_deadline(spec, fired_at or now, timezone) if is_timed else None,
             labels=inherited(command.labels, labels, spec.labels),
         )
 
@@ -404,6 +413,13 @@ class Scanner(PeriodicService):
         self._waiting.discard(command.id)
         self._engine.quarantine.passed(Kind.COMMAND, command.id)
         return True
+
+
+def _deadline(spec: WorkflowSpec, since: datetime, timezone: str) -> datetime | None:
+    """Return when a run should have ended that was due, or was asked for, at ``since``."""
+    if spec.deadline is None:
+        return None
+    return deadline.instant_of(spec.deadline, since, timezone)
 
 
 def _labelled_by(command: Command) -> int | None:

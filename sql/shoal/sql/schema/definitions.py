@@ -2,6 +2,7 @@
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, UniqueConstraint
 
+from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.sql.schema.metadata import metadata, row_id
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 
@@ -101,7 +102,7 @@ concurrency_group = Table(
     sqlite_autoincrement=True,
 )
 
-# The newest version's number, digest, size and labels are repeated here: lists need nothing else.
+# What lists show of the newest version is repeated here: they need nothing else.
 workflow = Table(
     "workflow",
     metadata,
@@ -109,6 +110,7 @@ workflow = Table(
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("name", Line(100), nullable=False),
     Column("description", Prose, nullable=False),
+    Column("owner", Line(LONGEST_OWNER), nullable=False, server_default=""),
     Column("labels", Json(dict, texts=True), nullable=False, server_default="{}"),
     Column("version", Integer, nullable=False),  # 0 only inside the transaction that creates it
     Column("digest", Line(64), nullable=False),

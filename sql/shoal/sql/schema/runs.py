@@ -54,6 +54,8 @@ workflow_instance = Table(
     # Written under the lock on the workflow's row; all else by the partition's owner.
     Column("admitted_at", UtcDateTime),
     Column("warned_at", UtcDateTime),
+    Column("deadline_at", UtcDateTime),
+    Column("late_at", UtcDateTime),  # when it was found to go on beyond its deadline
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
     Column("succeeded_at", UtcDateTime),  # for the first time: a later rerun does not undo that

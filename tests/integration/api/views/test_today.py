@@ -91,6 +91,33 @@ async def test_a_run_beyond_its_timeout_is_late(api: Api) -> None:
     ]
 
 
+async def test_a_run_beyond_its_deadline_is_late_until_it_ends(api: Api) -> None:
+    await api.publish()
+    past, ahead = NOW - timedelta(minutes=5), NOW + DAY
+    for state, deadline_at, is_late in (
+        (_W.RUNNING, past, True),
+        (_W.PAUSED, past, True),
+        (_W.QUEUED, past, True),
+        (_W.RUNNING, ahead, False),
+        (_W.RUNNING, None, False),
+        (_W.FAILED, past, False),
+    ):
+        run = await happened(api, "daily", at=NOW, state=state, deadline_at=deadline_at)
+        [lane] = (await today(api))["items"]
+        late = {one["instance_id"]: one for one in lane["late"]}
+        assert (run.id in late) == is_late, state
+        shown = (await api.client.get(f"{PREFIX}/instances/{run.id}")).json()
+        assert shown["is_late"] == is_late, state
+        told = shown["deadline_at"] and datetime.fromisoformat(shown["deadline_at"])
+        assert told == deadline_at
+        if is_late:
+            said = late[run.id]["said"]
+            arguments = {"instance": run.id, "at": past.isoformat()}
+            assert (said["code"], said["arguments"]) == ("run.late", arguments)
+    listed = (await api.client.get(f"{PREFIX}/instances")).json()["items"]
+    assert [one["is_late"] for one in reversed(listed)] == [True] * 3 + [False] * 3
+
+
 async def test_the_window_has_what_began_in_it_and_what_is_open(api: Api) -> None:
     for name in ("old", "open", "new"):
         await api.publish(name)
@@ -121,3 +148,31 @@ async def test_windows_that_are_none(api: Api) -> None:
         query = {"since": since.isoformat(), "until": until.isoformat()}
         answer = await api.client.get(f"{PREFIX}/today", params=query)
         assert "until" in fields_of(problem_of(answer, 422, "invalid-request"))
+
+
+async def test_reasons_have_codes_also_those_that_were_stored_before(api: Api) -> None:
+    await api.publish()
+    run = await happened(api, "daily", at=NOW, state=_W.FAILED, tasks={"fetch": _T.FAILED})
+    for of_run, of_task, codes in (
+        ("2 tasks failed", "timed out after 4h 00m", ("reason.tasks_failed", "reason.timed_out")),
+        ("out of order", "no such table: x", (None, None)),
+        (None, None, (None, None)),
+    ):
+        async with api.services.database.unit_of_work() as uow:
+            for table, reason in (("workflow_instance", of_run), ("task_instance", of_task)):
+                statement = text(f"UPDATE {table} SET reason = :reason")
+                await uow.connection.execute(statement, {"reason": reason})
+            await uow.commit()
+        shown = (await api.client.get(f"{PREFIX}/instances/{run.id}")).json()
+        [listed] = (await api.client.get(f"{PREFIX}/task-instances?state=FAILED")).json()["items"]
+        [lane] = (await today(api))["items"]
+        of_fetch = next(one for one in shown["tasks"] if one["task"] == "fetch")
+        for one, code in (
+            (shown, codes[0]),
+            (lane["runs"][0], codes[0]),
+            (of_fetch, codes[1]),
+            (listed, codes[1]),
+        ):
+            said = one["reason_said"]
+            assert (said and said["code"]) == code
+            assert said is None or said["text"] == one["reason"]

@@ -118,6 +118,7 @@ function RunLine({ run }: { run: InstanceDetail }) {
   const done = run.tasks.filter((task) => taskHasEnded(task.state)).length
   const failed = run.tasks.filter((task) => ['FAILED', 'LOST', 'KILLED'].includes(task.state)).length
   const label = t('run.done', { done, total })
+  const isLate = run.is_late && !hasEnded(run.state) // the state is patched by events, the rest is read again
   return (
     <div className="run-line">
       <span className="run-progress">
@@ -126,6 +127,7 @@ function RunLine({ run }: { run: InstanceDetail }) {
       </span>
       <span><span className="dim">{t('time.logical')}</span> <Time at={run.logical_time} zone={run.timezone} /></span>
       <span><span className="dim">{t('common.duration')}</span> <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /></span>
+      {run.deadline_at && <span className={isLate ? 'bad-text' : 'wide-only'}><span className="dim">{t(isLate ? 'run.late' : 'run.deadline')}</span> <Time at={run.deadline_at} zone={run.timezone} /></span>}
       <span className="wide-only"><span className="dim">{t('common.version')}</span> <Link className="num" to="/projects/$project/workflows/$name" params={{ project: run.project, name: run.workflow }} search={{ version: run.version }}>{run.version}</Link></span>
     </div>
   )

@@ -6,7 +6,7 @@ const HOUR = 3_600_000
 const T0 = Date.parse('2026-11-21T00:00:00Z')
 const time = (hour: number): string => new Date(T0 + hour * HOUR).toISOString()
 const run = (id: number, state: TodayRun['state'], start: number, end: number | null, more: Partial<TodayRun> = {}): TodayRun => ({
-  id, state, version: 1, reason: null, waits_for: null, logical_time: time(start),
+  id, state, version: 1, reason: null, reason_said: null, waits_for: null, logical_time: time(start),
   created_at: time(start), started_at: time(start), finished_at: end === null ? null : time(end), ...more,
 })
 const lane = (workflow: string, more: Partial<TodayLane>): TodayLane => ({ project: 'p', workflow, rank: 'done', is_more: false, runs: [], late: [], next_fires: [], ...more })

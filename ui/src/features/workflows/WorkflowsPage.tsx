@@ -52,6 +52,7 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNe
     { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('failing'), render: (one) => <LastState run={one.last_runs?.[0]} /> },
     { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', sort: sortBy('-last_run'), render: (one) => <RunBars runs={one.last_runs ?? []} /> },
     { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next_fire'), render: (one) => <Time at={one.next_fire_at ?? null} /> },
+    { key: 'owner', title: t('workflows.owner'), width: 'minmax(90px, 150px)', hide: 'medium', render: (one) => <span className="dim cut">{one.owner}</span> },
     { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', render: (one) => <span className="num">{one.tasks}</span> },
     { key: 'version', title: t('common.version'), width: '76px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
     { key: 'start', title: '', width: isNarrow ? '32px' : '92px', render: (one) => <StartButton isBare={isNarrow} who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },

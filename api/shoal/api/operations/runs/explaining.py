@@ -9,13 +9,14 @@ from shoal.api.services import Services
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
-from shoal.core.runs import why
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Plan
 from shoal.core.runs.states import FINISHED_TASK, FINISHED_WORKFLOW, TaskState, WorkflowState
-from shoal.core.runs.why import Argument, Code, Finding, Layer
+from shoal.core.runs.why import findings as why
+from shoal.core.runs.why.codes import Argument, Code
+from shoal.core.runs.why.findings import Finding, Layer
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 

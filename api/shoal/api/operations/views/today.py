@@ -10,7 +10,7 @@ from shoal.core.access.judging import Visible
 from shoal.core.runs.filters import NEWEST_FIRST, Between, InstanceFilter
 from shoal.core.runs.records import Instance, Schedule
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
-from shoal.core.runs.why import Code, Said
+from shoal.core.runs.why.codes import Code, Said
 from shoal.core.schedule.fire_times import GRACE
 from shoal.sql import UnitOfWork
 
@@ -167,6 +167,11 @@ def _late(lane: Lane, now: datetime) -> Iterator[Late]:
                 run.warned_at,
                 instance_id=run.id,
             )
+        if run.deadline_at is not None and run.is_late(now):
+            at = run.deadline_at
+            text = f"instance {run.id} should have ended at {at.isoformat()}"
+            said = Said(Code.RUN_LATE, text, {"instance": run.id, "at": at.isoformat()})
+            yield Late(said, at, instance_id=run.id)
 
 
 def _waits(run: Instance, tasks: Mapping[TaskState, int]) -> Said | None:

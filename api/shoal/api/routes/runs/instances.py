@@ -1,6 +1,7 @@
 """Workflow instances."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Response
@@ -55,11 +56,12 @@ async def list_instances(
         items, position = await uow.instances.search(wanted, order, after, limit, caller.visible)
         ids = [item.id for item in items]
         counts, labels = await uow.instance_counts.tasks(ids), await uow.labels.of(ids)
+    now = shoal.clock()
     return Page(
         items=shown(
             "workflow instance",
             items,
-            lambda item: InstanceOut(**instance_values(item, counts[item.id], labels)),
+            lambda item: InstanceOut(**instance_values(item, counts[item.id], labels, now)),
             by_id,
         ),
         next=to_cursor(wanted, order, position),
@@ -88,12 +90,13 @@ async def get_instance(
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instance_counts.tasks([instance_id])
         labels = await uow.labels.of([instance_id])
+    now = shoal.clock()
 
     def made() -> InstanceDetail:
         depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
         with legible("workflow instance", instance_id):
             return InstanceDetail(
-                **instance_values(instance, counts[instance_id], labels),
+                **instance_values(instance, counts[instance_id], labels, now),
                 tasks=shown(
                     "task instance",
                     tasks,
@@ -109,6 +112,7 @@ def instance_values(
     instance: Instance,
     counts: Mapping[TaskState, int],
     labels: Mapping[int, Mapping[str, str]],
+    now: datetime,
 ) -> dict[str, Any]:
     """Return what ``InstanceOut`` is made of; ``labels``: by instance."""
     return {
@@ -117,4 +121,5 @@ def instance_values(
         "parent": None if instance.parent is None else vars(instance.parent),
         "task_counts": dict(counts),
         "labels": labels.get(instance.id, {}),
+        "is_late": instance.is_late(now),
     }

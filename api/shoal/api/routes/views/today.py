@@ -44,7 +44,7 @@ async def get_today(
 
     Workflows with something late come first, then those whose newest run has failed, then those
     that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
-    timeout. Between two pages a workflow may move to another place.
+    timeout or its deadline. Between two pages a workflow may move to another place.
     """
     now = shoal.clock()
     start, end = since or now - _BACK, until or now + _AHEAD

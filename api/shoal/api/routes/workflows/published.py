@@ -42,6 +42,7 @@ from shoal.api.web.preconditions import Condition
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
@@ -78,6 +79,13 @@ async def list_workflows(
             examples=[["team=flights"]],
         ),
     ] = [],  # noqa: B006 - FastAPI copies it
+    owner: Annotated[
+        str | None,
+        Query(
+            max_length=LONGEST_OWNER,
+            description="Whose `owner` is exactly this; empty: those that name nobody.",
+        ),
+    ] = None,
     archived: Annotated[
         Literal["false", "true", "any"], Query(description="Whether those that are archived.")
     ] = "false",
@@ -103,12 +111,15 @@ async def list_workflows(
 
     The last run is that for the latest logical time.
     """
-    kind = filtered("workflows", project, search, sorted(label), archived, sorted(state), sort)
+    kind = filtered(
+        "workflows", project, search, sorted(label), owner, archived, sorted(state), sort
+    )
     filters: dict[str, Any] = {
         "visible": caller.visible,
         "labels": _labels(label),
         "archived": {"false": False, "true": True}.get(archived),
         "states": state,
+        "owner": owner,
     }
     async with shoal.database.unit_of_work(read_only=True) as uow:
         if sort.is_ranked:

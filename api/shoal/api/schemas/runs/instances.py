@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, computed_field
 
-from shoal.api.schemas.common import TIME, PriorityName, example
+from shoal.api.schemas.common import TIME, PriorityName, SaidOut, example
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why import reasons
 
 _INSTANCE = {
     "id": 17,
@@ -23,6 +24,8 @@ _INSTANCE = {
     "created_at": TIME,
     "started_at": TIME,
     "finished_at": None,
+    "deadline_at": TIME,
+    "is_late": False,
     "rerun_of": None,
     "run_number": 1,
     "command_id": 12,
@@ -31,6 +34,7 @@ _INSTANCE = {
     "labels": {"team": "flights"},
     "schedule_id": None,
     "backfill_id": None,
+    "reason_said": None,
 }
 _TASK = {
     "id": 91,
@@ -52,6 +56,7 @@ _TASK = {
     "started_at": TIME,
     "finished_at": None,
     "environment": "ml@3",
+    "reason_said": None,
 }
 
 
@@ -98,7 +103,7 @@ class InstanceOut(BaseModel):
     workflow: str
     version: int
     state: WorkflowState
-    reason: str | None
+    reason: str | None = Field(description="Why it is in its state, in English.")
     priority: PriorityName
     parameters: dict[str, str]
     logical_time: datetime = Field(description="The instant the run is for.")
@@ -106,6 +111,11 @@ class InstanceOut(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    deadline_at: datetime | None = Field(
+        description="When it should have ended, by the deadline of its workflow; null: no such "
+        "time."
+    )
+    is_late: bool = Field(description="Whether that has passed and it has not ended.")
     rerun_of: int | None = Field(description="The instance that this one runs again.")
     run_number: int
     command_id: int
@@ -114,6 +124,12 @@ class InstanceOut(BaseModel):
     labels: dict[str, str]
     schedule_id: int | None = Field(description="The schedule that fired it.")
     backfill_id: int | None = Field(description="The backfill that it belongs to.")
+
+    @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
+    @property
+    def reason_said(self) -> SaidOut | None:
+        """The reason with its code."""
+        return SaidOut.of(reasons.of_instance(self.state, self.reason))
 
 
 class TaskOut(BaseModel):
@@ -131,7 +147,7 @@ class TaskOut(BaseModel):
     state: TaskState
     worker_group: str
     worker: str | None
-    reason: str | None
+    reason: str | None = Field(description="Why it is in its state, in English.")
     exit_code: int | None
     due_at: datetime | None = Field(
         description="Not before; while a delay runs, or until the next look."
@@ -147,6 +163,12 @@ class TaskOut(BaseModel):
     environment: str | None = Field(
         description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
     )
+
+    @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
+    @property
+    def reason_said(self) -> SaidOut | None:
+        """The reason with its code."""
+        return SaidOut.of(reasons.of_attempt(self.state, self.reason))
 
 
 class TaskDetail(TaskOut):

@@ -3,7 +3,8 @@
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import example
-from shoal.core.runs.why import Code, Layer
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.findings import Layer
 
 _FINDING = {
     "layer": "queue",

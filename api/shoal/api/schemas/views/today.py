@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 
 from shoal.api.schemas.common import TIME, Page, SaidOut, example
 from shoal.core.runs.states import WorkflowState
+from shoal.core.runs.why import reasons
 
 _WAITS = {
     "code": "tasks.queued",
@@ -23,6 +24,7 @@ _RUN = {
     "started_at": TIME,
     "finished_at": None,
     "waits_for": _WAITS,
+    "reason_said": None,
 }
 _LATE: dict[str, Any] = {
     "said": {
@@ -62,6 +64,12 @@ class TodayRun(BaseModel):
     waits_for: SaidOut | None = Field(
         description="What keeps all of it; null: something of it runs, or it has ended."
     )
+
+    @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
+    @property
+    def reason_said(self) -> SaidOut | None:
+        """The reason with its code."""
+        return SaidOut.of(reasons.of_instance(self.state, self.reason))
 
 
 class LateOut(BaseModel):

@@ -140,6 +140,8 @@ def instance(
     facts = [f"created {clock(found['created_at'], now)}"]
     if clock(found["logical_time"], now) != clock(found["created_at"], now):
         facts.append(f"for {clock(found['logical_time'], now)}")
+    if found.get("deadline_at"):
+        facts.append(f"deadline {clock(found['deadline_at'], now)}")
     if parent := found.get("parent"):
         facts.append(
             f"works for instance {parent['instance_id']}, "

@@ -43,6 +43,8 @@ def head_text(instance: "InstanceJson", now: datetime) -> "Text":
     )
     if began:
         text.append(f"  {lasted(began, instance['finished_at'], now)}")
+    if instance.get("is_late"):
+        text.append("  late", "yellow")
     return text
 
 

@@ -26,6 +26,9 @@ def workflows(
         list[str] | None,
         typer.Option(metavar="KEY[=VALUE]", help="Only those with this label; repeatable."),
     ] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Only those with this owner; '': those that name nobody.")
+    ] = None,
     archived: Annotated[
         bool, typer.Option("--archived", help="Those that are archived instead.")
     ] = False,
@@ -41,7 +44,8 @@ def workflows(
 
     with ShoalClient.connect(data) as client:
         which: Literal["true", "false"] = "true" if archived else "false"
-        found = list(client.workflows(project, search, labels=label or (), archived=which))
+        listed = client.workflows(project, search, labels=label or (), owner=owner, archived=which)
+        found = list(listed)
     if as_json:
         print_json(found)
         return
@@ -51,13 +55,15 @@ def workflows(
     from rich.text import Text
 
     now = datetime.now(UTC)
-    shown = Grid(["workflow", "version>", "tasks>", "changed", "description~"])
+    shown = Grid(["workflow", "version>", "tasks>", "changed", "owner", "description~"])
     for item in found:
         name = Text.assemble((f"{item['project']}/", "dim"), item["name"])
         changed = clock(item["updated_at"], now)
         about = Text(item["description"], "dim")
-        shown.add(name, str(item["version"]), str(item["tasks"]), changed, about)
-    out().print(shown.table(out().width, ("changed", "tasks", "version")))
+        shown.add(
+            name, str(item["version"]), str(item["tasks"]), changed, item.get("owner", ""), about
+        )
+    out().print(shown.table(out().width, ("owner", "changed", "tasks", "version")))
 
 
 def workflow(
@@ -110,6 +116,8 @@ def _show(
     console = out()
     head = Text.assemble((f"{project}/", "dim"), (name, "bold"), f"  version {version}")
     console.print(head)
+    if definition.get("owner"):
+        console.print(Text(f"owner {definition['owner']}", "dim"))
     if definition.get("description"):
         console.print(Text(definition["description"], "dim"))
     tasks = {task["name"]: task for task in definition["tasks"]}

@@ -152,6 +152,7 @@ class Workflows:
             .where(workflow.c.id == row.id)
             .values(
                 description=spec.description,
+                owner=spec.owner,
                 labels=spec.labels,
                 version=version,
                 digest=digest,
@@ -322,15 +323,16 @@ class Workflows:
         labels: Iterable[tuple[str, str | None]] = (),
         archived: bool | None = None,
         states: Collection[WorkflowState] = (),
+        owner: str | None = None,
         order: WorkflowOrder = WorkflowOrder.NAME,
     ) -> _WorkflowList:
         """Return workflows in an order, starting behind ``after``, as ``place_of`` returns it.
 
         ``search``: text that the name or the description must contain, in any case. ``labels``:
         each a key with a value, None for any. ``archived`` None: whether or not they are.
-        ``states``: of the last run.
+        ``states``: of the last run. ``owner``: to the letter; empty: of those that have none.
         """
-        query = _filtered(_workflows(), project, search, visible, labels, archived, states)
+        query = _filtered(_workflows(), project, search, visible, labels, archived, states, owner)
         if order is WorkflowOrder.NAME:
             query = query.order_by(tables.project.c.name, workflow.c.name)
             place = tuple_(tables.project.c.name, workflow.c.name)
@@ -358,6 +360,7 @@ class Workflows:
         labels: Iterable[tuple[str, str | None]] = (),
         archived: bool | None = None,
         states: Collection[WorkflowState] = (),
+        owner: str | None = None,
     ) -> tuple[_WorkflowList, Position | None]:
         """Return workflows in an order that no index has, and where to go on; None: nowhere.
 
@@ -378,7 +381,7 @@ class Workflows:
             .join_from(workflow, tables.project)
             .where(workflow.c.deleted_at.is_(None))
         )
-        query = _filtered(query, project, search, visible, labels, archived, states)
+        query = _filtered(query, project, search, visible, labels, archived, states, owner)
         rows = await self._connection.rows(query.limit(MOST_RANKED + 1))
         if len(rows) > MOST_RANKED:
             raise TooManyToSort(order, MOST_RANKED)
@@ -400,6 +403,7 @@ def _filtered(
     labels: Iterable[tuple[str, str | None]],
     archived: bool | None,
     states: Collection[WorkflowState],
+    owner: str | None,
 ) -> Select[Any]:
     """Limit a query of workflows and their projects; see ``Workflows.list``."""
     if project is not None:
@@ -418,6 +422,8 @@ def _filtered(
     if archived is not None:
         is_archived = workflow.c.archived_at.is_not(None)
         query = query.where(is_archived if archived else ~is_archived)
+    if owner is not None:
+        query = query.where(workflow.c.owner == owner)
     if states:
         query = query.where(last_state().in_(sorted(states)))
     return query
@@ -524,4 +530,5 @@ def _workflow(row: Row[Any]) -> Workflow:
         row.updated_at,
         row.labels,
         row.archived_at,
+        row.owner,
     )

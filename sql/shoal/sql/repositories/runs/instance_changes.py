@@ -78,11 +78,13 @@ class InstanceChanges:
         return made.new_ids
 
     async def _update_marks(self, changes: Sequence[Change]) -> None:
-        """Write what changes beside the state: the timeout that was reached, the parent."""
+        """Write what changes beside the state: what was reached, the parent."""
         for run, decision in changes:
             values: dict[str, Any] = {}
             if decision.warned_at is not None:
                 values["warned_at"] = decision.warned_at
+            if decision.late_at is not None:
+                values["late_at"] = decision.late_at
             if decision.parent is not None:
                 values["parent"] = parent_json(decision.parent)
                 values["parent_task_id"] = decision.parent.task_instance_id
@@ -172,6 +174,9 @@ def events_of(change: Change, new_ids: NewIds, at: datetime) -> Iterator[NewEven
     if decision.timed_out:
         data = _compact(workflow=spec.name, timeout_s=spec.timeout)
         yield NewEvent(at, "instance.overdue", spec.project, data, run.id)
+    if decision.late_at is not None and run.deadline_at is not None:
+        data = {"workflow": spec.name, "deadline_at": run.deadline_at.isoformat()}
+        yield NewEvent(at, "instance.late", spec.project, data, run.id)
     if decision.state is not None:
         data = _compact(
             workflow=spec.name,

@@ -271,6 +271,7 @@ def _instance(row: Row[Any]) -> Instance:
         backfill_id=row.backfill_id,
         admitted_at=row.admitted_at,
         warned_at=row.warned_at,
+        deadline_at=row.deadline_at,
     )
 
 
@@ -305,4 +306,6 @@ def _run(row: Row[Any], stored: StoredPlan, rows: Sequence[Row[Any]]) -> Run:
         backfill_id=row.backfill_id,
         admitted_at=row.admitted_at,
         warned_at=row.warned_at,
+        deadline_at=row.deadline_at,
+        late_at=row.late_at,
     )

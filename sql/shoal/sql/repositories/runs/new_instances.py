@@ -144,6 +144,7 @@ def _new_run(new: NewInstance, row_id: int, stored: StoredPlan, task_ids: Iterab
         parent=new.parent,
         backfill_id=new.backfill_id,
         admitted_at=new.admitted_at,
+        deadline_at=new.deadline_at,
     )
 
 

@@ -212,6 +212,8 @@ export const editorEn = {
   'field.outputs_from_log': 'Lines ${setValue(name=value)} of its log set outputs.',
   'field.timezone': 'Of dates, and of schedules that name none.',
   'field.workflowParameters': 'By name: a default, or {default, type, description}.',
+  'field.owner': 'Who is to be asked: a name, a team, an address.',
+  'field.deadline': 'When a run should have ended: 4h after it was due, or a time of day such as 08:00. It is shown as late then, not stopped.',
   'field.labels': 'What lists are filtered by.',
   'field.overlap': 'What a new run does while others are active.',
   'field.max_active': 'Runs side by side, unless overlap is allow.',

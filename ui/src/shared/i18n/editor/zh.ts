@@ -210,6 +210,8 @@ export const editorZh: Record<WithoutOne<EditorKey>, string> = {
   'field.outputs_from_log': '日志中的 ${setValue(name=value)} 行设置输出。',
   'field.timezone': '用于日期，以及未指定时区的调度。',
   'field.workflowParameters': '按名称：默认值，或 {default, type, description}。',
+  'field.owner': '联系人：姓名、团队或地址。',
+  'field.deadline': '运行应结束的时间：应开始后 4h，或一天中的时刻（如 08:00）。之后显示为延迟，不会停止。',
   'field.labels': '用于筛选列表。',
   'field.overlap': '已有运行时新的运行如何处理。',
   'field.max_active': '同时进行的运行数（overlap 为 allow 时除外）。',

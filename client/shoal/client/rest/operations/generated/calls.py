@@ -782,10 +782,10 @@ def follow_events(
     What happens, as it is committed.
 
     `reset` says that some events are not kept any more: read the present state anew. Events are
-    `instance.state`, `instance.overdue`, `instance.labels`, `task.state`, `task.overdue`,
-    `task.detail` (something about an attempt but its state), `backfill.state` and
+    `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
+    `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state` and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
-    `workflow.deleted`.
+    `workflow.deleted`. Overdue is beyond the timeout, late beyond the deadline.
 
     Every event comes once and in order. A client that reads too slowly is disconnected
     and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
@@ -1115,7 +1115,7 @@ def get_today(
 
     Workflows with something late come first, then those whose newest run has failed, then those
     that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
-    timeout. Between two pages a workflow may move to another place.
+    timeout or its deadline. Between two pages a workflow may move to another place.
     """
     return Call(
         "GET",
@@ -1907,6 +1907,7 @@ def list_workflows(
     project: str | None = None,
     search: str | None = None,
     label: Sequence[str] | None = None,
+    owner: str | None = None,
     archived: Literal["false", "true", "any"] | None = None,
     state: Sequence[types.WorkflowState] | None = None,
     runs: int | None = None,
@@ -1927,6 +1928,7 @@ def list_workflows(
             "project": project,
             "search": search,
             "label": label,
+            "owner": owner,
             "archived": archived,
             "state": state,
             "runs": runs,

@@ -160,10 +160,49 @@ Code: TypeAlias = Literal[
     "run.paused",
     "run.stopping",
     "run.overdue",
+    "run.late",
     "tasks.blocked",
     "tasks.queued",
     "tasks.delayed",
     "fire.late",
+    "reason.backfill_cancelled",
+    "reason.child",
+    "reason.child_refused",
+    "reason.claim_gone",
+    "reason.dependency_missing",
+    "reason.dependency_no_workflow",
+    "reason.dependency_run",
+    "reason.dependency_task",
+    "reason.disabled",
+    "reason.exit_code",
+    "reason.failures_ignored",
+    "reason.forced",
+    "reason.items",
+    "reason.killed_between_looks",
+    "reason.killed_by_request_unstarted",
+    "reason.killed_for",
+    "reason.killed_unstarted",
+    "reason.none_failed",
+    "reason.none_succeeded",
+    "reason.not_selected",
+    "reason.not_started",
+    "reason.no_branch",
+    "reason.no_run",
+    "reason.other_branch",
+    "reason.ran_longer",
+    "reason.replaced",
+    "reason.signal",
+    "reason.stopped",
+    "reason.stopped_between_looks",
+    "reason.stopped_unstarted",
+    "reason.superseded",
+    "reason.tasks_failed",
+    "reason.timed_out",
+    "reason.upstream_failed",
+    "reason.upstream_killed",
+    "reason.upstream_lost",
+    "reason.upstream_skipped",
+    "reason.worker_gone",
 ]
 
 
@@ -392,6 +431,7 @@ class EnvironmentOut(TypedDict):
 EventKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
+    "instance.late",
     "task.state",
     "task.overdue",
     "task.detail",
@@ -525,6 +565,7 @@ class Health(TypedDict):
 HistoryKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
+    "instance.late",
     "task.state",
     "task.overdue",
     "task.detail",
@@ -1482,6 +1523,7 @@ class WorkflowDetail(TypedDict):
     project: str
     name: str
     description: str
+    owner: str
     labels: dict[str, str]
     version: int
     digest: str
@@ -2253,6 +2295,8 @@ class InstanceOut(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    deadline_at: str | None
+    is_late: bool
     rerun_of: int | None
     run_number: int
     command_id: int
@@ -2261,6 +2305,7 @@ class InstanceOut(TypedDict):
     labels: dict[str, str]
     schedule_id: int | None
     backfill_id: int | None
+    reason_said: SaidOut | None
 
 
 class InstanceTask(TypedDict):
@@ -2289,6 +2334,7 @@ class InstanceTask(TypedDict):
     environment: str | None
     depends_on: list[str]
     detail: dict[str, Any]
+    reason_said: SaidOut | None
 
 
 class LastRunOut(TypedDict):
@@ -2499,6 +2545,7 @@ class TaskDetail(TypedDict):
     environment: str | None
     detail: dict[str, Any]
     outputs: dict[str, str]
+    reason_said: SaidOut | None
 
 
 class TaskOut(TypedDict):
@@ -2525,6 +2572,7 @@ class TaskOut(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+    reason_said: SaidOut | None
 
 
 class TaskSide(TypedDict):
@@ -2564,6 +2612,7 @@ class TodayRun(TypedDict):
     started_at: str | None
     finished_at: str | None
     waits_for: SaidOut | None
+    reason_said: SaidOut | None
 
 
 class WhyOut(TypedDict):
@@ -2588,6 +2637,7 @@ class WorkflowOut(TypedDict):
     project: str
     name: str
     description: str
+    owner: str
     labels: dict[str, str]
     version: int
     digest: str
@@ -2647,6 +2697,7 @@ class WorkflowSpec(TypedDict):
     project: NotRequired[str]
     name: NotRequired[str]
     description: NotRequired[str]
+    owner: NotRequired[str]
     labels: NotRequired[dict[str, str | int | float | bool]]
     parameters: NotRequired[dict[str, ParameterSpec]]
     timezone: NotRequired[str]
@@ -2654,6 +2705,7 @@ class WorkflowSpec(TypedDict):
     on_failure: NotRequired[FailureStrategy]
     timeout: NotRequired[str | float | None]
     timeout_action: NotRequired[WorkflowTimeoutAction]
+    deadline: NotRequired[str | float | None]
     overlap: NotRequired[Overlap]
     max_active: NotRequired[int]
     max_queued: NotRequired[int]
@@ -2826,6 +2878,8 @@ class InstanceDetail(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    deadline_at: str | None
+    is_late: bool
     rerun_of: int | None
     run_number: int
     command_id: int
@@ -2835,6 +2889,7 @@ class InstanceDetail(TypedDict):
     schedule_id: int | None
     backfill_id: int | None
     tasks: list[InstanceTask]
+    reason_said: SaidOut | None
 
 
 class LaneOut(TypedDict):

@@ -10,6 +10,7 @@ from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import Plan, SkipCause
 from shoal.core.runs.states import FINISHED_TASK, TaskState
+from shoal.core.runs.why.codes import Argument, Code
 from shoal.core.timing.durations import format_duration
 
 _T = TaskState
@@ -32,72 +33,6 @@ class Layer(StrEnum):
     QUEUE = "queue"  # its place among what waits for the worker group
     WORKERS = "workers"  # the worker group
     RESULT = "result"  # it has ended
-
-
-class Code(StrEnum):
-    """What is said, for programs: clients may say it in another language.
-
-    A code keeps its meaning and its arguments. ``docs/codes.md`` has them all.
-    """
-
-    CHILD_INSTANCE = "child.instance"
-    CHILD_ITEMS = "child.items"
-    CHILD_MORE = "child.more"
-    CHILD_STARTING = "child.starting"
-    DELAY_LOOK = "delay.look"
-    DELAY_RETRY = "delay.retry"
-    DELAY_START = "delay.start"
-    DEPENDENCY_LOOKING = "dependency.looking"
-    DEPENDENCY_NO_WORKFLOW = "dependency.no_workflow"
-    DEPENDENCY_RUN = "dependency.run"
-    INSTANCE_MORE_TASKS = "instance.more_tasks"
-    INSTANCE_QUARANTINED = "instance.quarantined"
-    LOOK_WAITS = "look.waits"
-    OVERLAP_ADMITS = "overlap.admits"
-    OVERLAP_INSTANCE = "overlap.instance"
-    OVERLAP_LINEUP = "overlap.lineup"
-    PARTITION_OWNER = "partition.owner"
-    PARTITION_UNOWNED = "partition.unowned"
-    PARTITION_WORKS = "partition.works"
-    QUEUE_ARRIVING = "queue.arriving"
-    QUEUE_PLACE = "queue.place"
-    RESULT_INSTANCE = "result.instance"
-    RESULT_NEWER_ATTEMPT = "result.newer_attempt"
-    RESULT_TASK = "result.task"
-    SLOTS_HOLDER = "slots.holder"
-    SLOTS_NO_GROUP = "slots.no_group"
-    SLOTS_TAKEN = "slots.taken"
-    TASK_HELD = "task.held"
-    UPSTREAM_MORE = "upstream.more"
-    UPSTREAM_RULE = "upstream.rule"
-    UPSTREAM_TASK = "upstream.task"
-    UPSTREAM_WAITING = "upstream.waiting"
-    WORKERS_NONE = "workers.none"
-    WORKERS_PAUSED = "workers.paused"
-    WORKERS_RUNS = "workers.runs"
-    WORKERS_SLOTS = "workers.slots"
-    WORKERS_STARTING = "workers.starting"
-    RUN_OVERLAP = "run.overlap"
-    RUN_STARTING = "run.starting"
-    RUN_PAUSED = "run.paused"
-    RUN_STOPPING = "run.stopping"
-    RUN_OVERDUE = "run.overdue"
-    TASKS_BLOCKED = "tasks.blocked"
-    TASKS_QUEUED = "tasks.queued"
-    TASKS_DELAYED = "tasks.delayed"
-    FIRE_LATE = "fire.late"
-
-
-Argument = str | int | float | None
-
-
-@dataclass(frozen=True)
-class Said:
-    """A sentence, and the code with arguments that it is made of."""
-
-    code: Code
-    text: str
-    arguments: Mapping[str, Argument] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
