@@ -1,6 +1,6 @@
 """Owners of workflows, deadlines of runs
 
-Revision: 0022, after 0020. What is stored has neither: an owner and a deadline come with the next
+Revision: 0021, after 0020. What is stored has neither: an owner and a deadline come with the next
 published version, and a deadline with the next run.
 """
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
-revision = "0022"
+revision = "0021"
 down_revision = "0020"
 branch_labels = None
 depends_on = None
