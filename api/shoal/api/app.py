@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.api.access.authentication import require_browser
+from shoal.api.access.pacing import PacedLogins
 from shoal.api.browser.pages import Pages
 from shoal.api.routes import (
     backfills,
@@ -134,6 +135,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
+    app.add_middleware(PacedLogins)
     app.add_middleware(Exchange, settings=services.settings)
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)

@@ -420,6 +420,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         (_LOGIN + "test_many_wrong_passwords_at_once_count",),
     ),
     _lost(
+        "logins begin all at once",
+        f"{_ACCESS}/pacing.py",
+        ("            self._free_s = now_s + wait_s + _APART_S\n", ""),
+        ("tests/unit/api/test_pacing.py::test_others_pass_while_logins_stand_in_a_row",),
+    ),
+    _lost(
+        "everybody waits in the row of logins",
+        f"{_ACCESS}/pacing.py",
+        (" and _brings_a_password(scope):", ":"),
+        ("tests/unit/api/test_pacing.py::test_others_pass_while_logins_stand_in_a_row",),
+    ),
+    _lost(
+        "the row of logins has no end",
+        f"{_ACCESS}/pacing.py",
+        ("if wait_s > _LONGEST_S:", "if wait_s < 0:"),
+        ("tests/unit/api/test_pacing.py::test_a_row_that_is_too_long_is_refused",),
+    ),
+    _lost(
         "another password leaves sessions",
         f"{_API}/routes/access/account.py",
         (
