@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -193,6 +195,25 @@ def test_later_values_of_another_type_are_refused_with_their_place(tmp_path: Pat
 def test_file_without_rows_has_its_columns(tmp_path: Path, name: str) -> None:
     assert collected(tmp_path, ["a", "b"], [], result="file", file_name=name)["file"] == name
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+_WITHOUT_PANDAS = """
+import importlib.util, sys
+from pathlib import Path
+from shoal.worker.types.sql.results.files import open_writer
+from shoal.worker.types.sql.session import Column
+writer = open_writer(Path(sys.argv[1]), [Column("n", "")])
+writer.write([1])
+writer.close()
+assert "pandas" not in sys.modules, "it was imported"
+assert importlib.util.find_spec("pandas"), "it can be, by others"
+"""
+
+
+def test_parquet_imports_no_pandas(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", _WITHOUT_PANDAS, str(tmp_path / "r.parquet")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_many_rows_in_parquet_arrive_in_order(tmp_path: Path) -> None:

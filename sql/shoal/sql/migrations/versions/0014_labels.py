@@ -1,6 +1,6 @@
 """Labels of runs, lists by more filters, takeovers
 
-Revision: 0013, after 0012. Changes of owners are kept. Runs have labels; lists by schedule, backfill and parent are walks along
+Revision: 0014, after 0013. Changes of owners are kept. Runs have labels; lists by schedule, backfill and parent are walks along
 an index, and those of a workflow come by logical time as well.
 """
 

@@ -6,10 +6,14 @@ value that does not fit ends the task: what is written cannot change its type.
 
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from shoal.core.errors import shortened
@@ -25,6 +29,24 @@ _INT64 = 2**63
 _WIDEST = 38  # digits of a decimal
 
 
+class _NoPandas(MetaPathFinder):
+    """Says that pandas is not installed, for as long as the block runs."""
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *error: object) -> None:
+        sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Raise ModuleNotFoundError for pandas; look for nothing."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not imported here", name=fullname)
+        return None
+
+
 class ParquetWriter:
     """See files.RowWriter."""
 
@@ -34,6 +56,10 @@ class ParquetWriter:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         self._arrow, self._parquet = library("pyarrow"), library("pyarrow.parquet")
         self._arrow.set_cpu_count(1)
+        # Its first array has Arrow import pandas where that is installed, to know its types: 50 MiB
+        # for what no driver returns. It looks once.
+        with _NoPandas():
+            self._arrow.array(())
         self._path, self._columns = path, columns
         self._rows: list[Sequence[Any]] = []
         self._batches: list[Any] = []
