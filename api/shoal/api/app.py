@@ -55,7 +55,7 @@ from shoal.api.routes.runs import (
     why,
 )
 from shoal.api.routes.views import grid, history, today
-from shoal.api.routes.workflows import drafts, exchange, lifecycle, published, versions
+from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
 from shoal.api.web.description import describe
@@ -89,6 +89,7 @@ _ROUTERS = (
     versions.router,
     lifecycle.router,
     drafts.router,
+    layouts.router,
     exchange.router,
     grid.router,
     today.router,

@@ -18,6 +18,7 @@ from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.access.sign_ins import SignIns
 from shoal.sql.repositories.authoring.drafts import Drafts
+from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.lifecycle import Lifecycle
 from shoal.sql.repositories.authoring.references import References
 from shoal.sql.repositories.definitions.backfills import Backfills
@@ -266,6 +267,10 @@ class UnitOfWork:
         return Drafts(self.connection, self.projects)
 
     @cached_property
+    def layouts(self) -> Layouts:
+        return Layouts(self.connection)
+
+    @cached_property
     def references(self) -> References:
         return References(self.connection)
 
@@ -277,6 +282,7 @@ class UnitOfWork:
             self.schedules,
             self.references,
             self.drafts,
+            self.layouts,
             self.events,
         )
 

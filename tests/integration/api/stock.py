@@ -17,8 +17,8 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     ``word`` stands wherever people write what they like. Needs the key of secrets.
     """
 
-    async def put(path: str, content: Any) -> None:
-        answer = await api.client.put(f"{PREFIX}/projects/{project}/{path}", json=content)
+    async def put(path: str, content: Any, **more: Any) -> None:
+        answer = await api.client.put(f"{PREFIX}/projects/{project}/{path}", json=content, **more)
         assert answer.status_code < 300, answer.text
 
     await api.store(lambda uow: uow.projects.ensure(project, datetime.now(UTC)))
@@ -52,6 +52,8 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         description=word,
     )
     await put("workflows/daily/draft", {"text": word})
+    layout = "workflows/daily/layout"
+    await put(layout, {"places": {"fetch": {"x": 1, "y": 2}}}, headers={"If-Match": "*"})
     run = await api.started("daily", project, y=word)
     await _begin(api, run)
     backfill = await _backfill(api, project)

@@ -63,6 +63,7 @@ ROWS: Mapping[Table, tuple[str, str]] = {
     tables.concurrency_group: ("project_id", "project"),
     tables.workflow: ("project_id", "project"),
     tables.workflow_version: ("workflow_id", "project"),
+    tables.workflow_layout: ("workflow_id", "project"),
     tables.command: ("id", "command_id"),
     tables.workflow_instance: ("id", "instance_id"),
     tables.task_instance: ("id", "task_instance_id"),
@@ -105,7 +106,10 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
     """Write a value into a row, past everything that checks; tell whether the database took it."""
     by, name = ROWS[column.table]
     key = BY_PROJECT.get(by, ":key")
-    if by == "workflow_id" and column.table is not tables.workflow_version:
+    if by == "workflow_id" and column.table not in (
+        tables.workflow_version,
+        tables.workflow_layout,
+    ):
         key = ":key"
     statement = text(
         f'UPDATE "{column.table.name}" SET "{column.name}" = :value WHERE {by} = {key}'

@@ -106,6 +106,8 @@ EXPECTED = {
     ("put", "/projects/{project}/workflows/{name}/draft"),
     ("delete", "/projects/{project}/workflows/{name}/draft"),
     ("post", "/projects/{project}/workflows/{name}/draft/publish"),
+    ("get", "/projects/{project}/workflows/{name}/layout"),
+    ("put", "/projects/{project}/workflows/{name}/layout"),
     ("post", "/projects/{project}/workflows/{name}/validate"),
     ("post", "/projects/{project}/workflows/{name}/plan"),
     ("get", "/projects/{project}/export"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
+from shoal.core.definition.layout import Layout
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import WorkflowOrder, place_of
 from shoal.sql import Database
@@ -25,6 +26,31 @@ def naming(name: str, *named: tuple[str, str | None], project: str = "demo") -> 
         for number, (one, home) in enumerate(named)
     ]
     return WorkflowSpec.model_validate({"project": project, "name": name, "tasks": tasks})
+
+
+async def test_a_workflow_has_one_layout_which_goes_with_it(database: Database) -> None:
+    await published(database)
+    first = Layout({"fetch": (1.5, -2.0)}, {"g": ("fetch",)}, ("g",), NOW, "ada")
+    second = replace(first, places={}, updated_at=LATER, updated_by="bob")
+    async with database.unit_of_work() as uow:
+        found = await uow.workflows.lock("demo", "flow")
+        assert await uow.layouts.get(found.id) is None
+        await uow.layouts.put(found.id, first)
+        assert await uow.layouts.get(found.id) == first
+        await uow.layouts.put(found.id, second)
+        await uow.commit()
+    async with database.unit_of_work() as uow:
+        assert await uow.layouts.get(found.id) == second
+        await uow.lifecycle.delete("demo", "flow", LATER)
+        assert await uow.layouts.get(found.id) is None
+        await uow.commit()
+
+
+def test_a_layout_forgets_tasks_that_are_not_there() -> None:
+    layout = Layout({"a": (0, 0), "b": (1, 1)}, {"g": ("a", "b"), "h": ("b",)}, ("h", "g"), NOW, "")
+    left = layout.of_tasks({"a"})
+    assert (left.places, left.groups, left.folded) == ({"a": (0, 0)}, {"g": ("a",)}, ("g",))
+    assert Layout.of(left.content(), NOW, "") == left
 
 
 async def test_a_draft_is_changed_only_as_it_was_found(database: Database) -> None:

@@ -62,6 +62,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         _DRAFTS + "test_two_windows_that_save_at_once_never_lose_an_edit",
     ),
     _lost(
+        "places of tasks are stored over some that were not seen",
+        f"{_ROUTES}/layouts.py",
+        ("await condition.strictly().check(lambda: _stored(uow, found.id, name), body)", "pass"),
+        "tests/integration/api/test_layouts.py::test_nobody_writes_over_places_that_were_not_seen",
+    ),
+    _lost(
         "a draft is published over a version that was not seen",
         f"{_ROUTES}/drafts.py",
         ("        await _require_base(uow, draft)\n", ""),

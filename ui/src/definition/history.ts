@@ -42,6 +42,11 @@ export function changed(history: History, next: { text?: string; places?: Places
   return { past: isSame ? past : [...past, now].slice(-most), now: { text, places, what: next.what }, future: [], at, group }
 }
 
+/** Returns the history with tasks at other places, which is no step of it. */
+export function moved(history: History, places: Places): History {
+  return { ...history, now: { ...history.now, places } }
+}
+
 export function undone(history: History): History {
   const last = history.past.at(-1)
   if (!last) return history

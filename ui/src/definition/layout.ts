@@ -1,35 +1,11 @@
-/**
- * Where tasks stand on the canvas, beside the definition and never a version of it.
- *
- * `LayoutStore` is all that editors know of where that is kept. `browserLayouts` keeps it in this
- * browser; a store that asks the API takes its place without a change elsewhere.
- */
+/** Where tasks stand on the canvas, beside the definition and never a version of it. Pure. */
 import { layered, SIZES } from '@/graph/layered'
 import type { Place, Places } from './history'
 
-export interface LayoutStore {
-  load(project: string, workflow: string): Places
-  save(project: string, workflow: string, places: Places): void
-}
-
-const keyOf = (project: string, workflow: string): string => `shoal.layout.${project}/${workflow}`
-
-export const browserLayouts: LayoutStore = {
-  load(project, workflow) {
-    try {
-      const found: unknown = JSON.parse(localStorage.getItem(keyOf(project, workflow)) ?? '{}')
-      return typeof found === 'object' && found !== null ? (found as Places) : {}
-    } catch {
-      return {}
-    }
-  },
-  save(project, workflow, places) {
-    try {
-      localStorage.setItem(keyOf(project, workflow), JSON.stringify(places))
-    } catch {
-      // The browser has no room left: tasks are arranged anew when the page is opened again.
-    }
-  },
+/** Returns where tasks stand now, as others see them (`theirs`), with what was moved here since `base`. */
+export function joined(base: Places, mine: Places, theirs: Places): Places {
+  const moved = Object.entries(mine).filter(([name, place]) => place.x !== base[name]?.x || place.y !== base[name]?.y)
+  return { ...theirs, ...Object.fromEntries(moved) }
 }
 
 interface Task {

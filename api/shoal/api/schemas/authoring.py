@@ -10,6 +10,7 @@ from shoal.api.schemas.common import TIME, Strict, body_example, example
 from shoal.api.schemas.definitions import DIGEST, ChangeOut
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.api.web.problems import ProblemField
+from shoal.core.checks.workflow import MAX_TASKS
 from shoal.core.definition.fields import Name
 
 LONGEST_TEXT = 1_000_000  # characters of a draft
@@ -26,6 +27,12 @@ _COMPARISON: dict[str, Any] = {
     "edges_added": [{"source": "report", "target": "tell"}],
     "edges_removed": [],
     "text": "--- version 3\n+++ version 4\n…",
+}
+_FARTHEST = 10_000_000  # pixels from the middle: 10,000 tasks in a row take 3 million
+_LAYOUT: dict[str, Any] = {
+    "places": {"fetch": {"x": 40, "y": 120}},
+    "groups": {"load": ["load_eu", "load_us"]},
+    "folded": ["load"],
 }
 _NAMED = {"project": "reports", "workflow": "weekly", "kind": "DEPENDENT", "task": "wait"}
 
@@ -361,3 +368,65 @@ class ExportOut(BaseModel):
     environments: list[str] = Field(
         description="What the workflows name that belongs to the cluster, and has to be there."
     )
+
+
+class PlaceIn(Strict):
+    """The upper left corner of a task."""
+
+    x: float = Field(ge=-_FARTHEST, le=_FARTHEST, allow_inf_nan=False, strict=True)
+    y: float = Field(ge=-_FARTHEST, le=_FARTHEST, allow_inf_nan=False, strict=True)
+
+
+class LayoutIn(Strict):
+    """Where tasks are on the canvas. It replaces what was there."""
+
+    model_config = body_example(_LAYOUT)
+
+    places: dict[Name, PlaceIn] = Field(
+        max_length=MAX_TASKS, description="Of tasks by name, in pixels. Others are arranged."
+    )
+    groups: dict[Name, list[Name]] = Field(
+        default_factory=dict,
+        max_length=MAX_TASKS,
+        description="Tasks that are shown together. A task is in one group at most.",
+    )
+    folded: list[Name] = Field(
+        default_factory=list, max_length=MAX_TASKS, description="Groups that are shown as one."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        home: dict[str, str] = {}
+        for group, tasks in self.groups.items():
+            for task in tasks:
+                if home.setdefault(task, group) != group or tasks.count(task) > 1:
+                    raise ValueError(f"task {task!r} is in a group already: {home[task]!r}")
+        if len(home) > MAX_TASKS:
+            raise ValueError(f"groups have more than {MAX_TASKS} tasks")
+        for name in self.folded:
+            if name not in self.groups:
+                raise ValueError(f"folded: there is no group {name!r}")
+        return self
+
+
+class PlaceOut(BaseModel):
+    """The upper left corner of a task."""
+
+    model_config = example({"x": 40, "y": 120})
+
+    x: float
+    y: float
+
+
+class LayoutOut(BaseModel):
+    """Where tasks are on the canvas; without any it is as if nobody had moved them."""
+
+    model_config = example({**_LAYOUT, "updated_at": TIME, "updated_by": "uma"})
+
+    places: dict[str, PlaceOut] = Field(
+        description="By name. Some may be of tasks that the newest version has not."
+    )
+    groups: dict[str, list[str]]
+    folded: list[str]
+    updated_at: datetime | None = Field(description="Null: nobody has arranged anything.")
+    updated_by: str | None

@@ -135,6 +135,16 @@ workflow_version = Table(
     Column("published_by", Line(201)),  # NULL: before it was noted
 )
 
+# Where people have put the tasks on the canvas: beside the versions, never one.
+workflow_layout = Table(
+    "workflow_layout",
+    metadata,
+    Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
+    Column("content", Json(dict), nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("updated_by", Line(201), nullable=False),
+)
+
 # What somebody has not published yet, as it was typed: never run, and perhaps no YAML at all.
 # ``base_version``: the newest when it was begun; 0: there was none. ``revision`` grows with each
 # change. ``editor`` is the name of a principal, which nobody gets anew.

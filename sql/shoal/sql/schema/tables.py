@@ -27,6 +27,7 @@ from shoal.sql.schema.definitions import (
     schedule,
     secret,
     workflow,
+    workflow_layout,
     workflow_version,
 )
 from shoal.sql.schema.metadata import literals, metadata, row_id
@@ -104,5 +105,6 @@ __all__ = [
     "task_instance",
     "workflow",
     "workflow_instance",
+    "workflow_layout",
     "workflow_version",
 ]

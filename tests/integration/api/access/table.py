@@ -138,6 +138,8 @@ project.edit     GET    /projects/{project}/workflows/{name}/draft
 project.edit     PUT    /projects/{project}/workflows/{name}/draft
 project.edit     DELETE /projects/{project}/workflows/{name}/draft
 project.edit     POST   /projects/{project}/workflows/{name}/draft/publish
+project.read     GET    /projects/{project}/workflows/{name}/layout
+project.edit     PUT    /projects/{project}/workflows/{name}/layout
 project.edit     POST   /projects/{project}/workflows/{name}/validate
 project.edit     POST   /projects/{project}/workflows/{name}/plan
 project.read     GET    /projects/{project}/export
@@ -272,6 +274,7 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PUT", "/projects/{project}/resource-contents/{path}"): lambda _: b"bytes",
     ("PUT", "/projects/{project}/workflows/{name}"): lambda _: {"tasks": _TASKS},
     ("PUT", _WORKFLOW + "/draft"): lambda _: {"text": "tasks: []"},
+    ("PUT", _WORKFLOW + "/layout"): lambda _: {"places": {}},
     ("POST", _WORKFLOW + "/validate"): lambda _: {"definition": {"tasks": _TASKS}},
     ("POST", _WORKFLOW + "/plan"): lambda _: {"definition": {"tasks": _TASKS}},
     ("POST", _WORKFLOW + "/rename"): lambda _: {"name": "other"},

@@ -5,7 +5,6 @@ import { Link } from '@tanstack/react-router'
 import { Alert, App, Button, Segmented } from 'antd'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { WorkflowDetail } from '@/api/types'
-import { browserLayouts } from '@/definition/layout'
 import { isPlain, lineOf } from '@/definition/parse'
 import { NotPatchable } from '@/definition/patch'
 import { addTask, connect, freeName, taskNamed } from '@/definition/tasks'
@@ -25,6 +24,7 @@ import { Inspector } from './inspector/Inspector'
 import { troublesOf, type Trouble } from './problems'
 import { ConflictDialog } from './publish/ConflictDialog'
 import { PublishDialog } from './publish/PublishDialog'
+import { openPlaces, type KeptPlaces } from './places'
 import { draftsOf, newestOf, problemsOf, taskTypes, versionText } from './queries'
 import { open, Saving, useSaving, type Opened } from './saving'
 import { SchedulesView } from './schedules/SchedulesView'
@@ -57,7 +57,7 @@ export function EditorPage(props: Props) {
   const who = useQuery(meOf).data?.name
   const refusal = useRefusal('project.edit', project)
   const newest = useQuery(newestOf(project, name))
-  const [opened, setOpened] = useState<Opened | null>(null)
+  const [opened, setOpened] = useState<{ draft: Opened; places: KeptPlaces } | null>(null)
   const [error, setError] = useState<Error | null>(null)
   const version = newest.data === undefined ? undefined : (newest.data?.version ?? 0)
   const isReady = opened !== null
@@ -65,36 +65,40 @@ export function EditorPage(props: Props) {
     if (version === undefined || who === undefined || isReady) return
     // Who may not edit has no draft, and reads what is published.
     const found = refusal === null ? open(who, project, name, version, starter(name)) : versionText(project, name, version).then((text): Opened => ({ text, savedText: text, baseVersion: version, tag: null, isRestored: false, clash: null }))
-    found.then(setOpened, (caught: unknown) => setError(caught instanceof Error ? caught : new Error(String(caught))))
+    Promise.all([found, openPlaces(project, name, refusal === null)]).then(([draft, places]) => setOpened({ draft, places }), (caught: unknown) => setError(caught instanceof Error ? caught : new Error(String(caught))))
   }, [who, project, name, version, refusal, isReady])
   const failure = error ?? newest.error
   if (failure) return <Failure error={failure} retry={() => location.reload()} />
   if (!opened || who === undefined || newest.data === undefined) return <Loading rows={12} />
-  return <Editor {...props} who={who} opened={opened} newest={newest.data} refusal={refusal} />
+  return <Editor {...props} who={who} opened={opened.draft} places={opened.places} newest={newest.data} refusal={refusal} />
 }
 
-function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPublished, who, opened, newest, refusal }: Props & { who: string; opened: Opened; newest: WorkflowDetail | null; refusal: string | null }) {
+function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPublished, who, opened, places, newest, refusal }: Props & { who: string; opened: Opened; places: KeptPlaces; newest: WorkflowDetail | null; refusal: string | null }) {
   const t = useT()
   const { message, modal, notification } = App.useApp()
   const queries = useQueryClient()
   const [{ session, saving }] = useState(() => {
     const made: { session: Session; saving: Saving } = {
       saving: new Saving(who, project, name, opened, (text) => made.session.replace('edit.merged', text)),
-      session: new Session(project, name, opened.text, refusal, browserLayouts, (text) => made.saving.changed(text)),
+      session: new Session(project, name, opened.text, refusal, places, (text) => made.saving.changed(text)),
     }
+    places.onOthers = (moved) => made.session.takePlaces(moved)
     return made
   })
   const state = useSession(session)
   const info = useSaving(saving)
   useEffect(() => session.refuse(refusal), [session, refusal])
   useEffect(() => {
-    const leave = (): void => saving.stop()
+    const leave = (): void => {
+      saving.stop()
+      void places.flush()
+    }
     addEventListener('pagehide', leave)
     return () => {
       removeEventListener('pagehide', leave)
-      saving.stop()
+      leave()
     }
-  }, [saving])
+  }, [saving, places])
 
   const types = useQuery(taskTypes)
   const schemas = useMemo(() => new Map((types.data?.items ?? []).map((one): [string, Schema] => [one.name, one.params_schema])), [types.data])
@@ -195,6 +199,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
     const version = await saving.publish()
     if (version !== null) {
       setPublishing(false)
+      await places.published()
       void message.success(t('publish.done', { version }))
       await queries.invalidateQueries({ queryKey: ['workflows'] })
       await queries.invalidateQueries({ queryKey: ['schedules'] })

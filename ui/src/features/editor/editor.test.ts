@@ -1,12 +1,11 @@
 import type { CompletionContext } from '@codemirror/autocomplete'
 import { describe, expect, it } from 'vitest'
-import type { LayoutStore } from '@/definition/layout'
 import { parse } from '@/definition/parse'
 import { addTask, connect, rename } from '@/definition/tasks'
 import { difference } from '@/shared/code/difference'
 import { placeOf, values } from './completion'
 import { problemAt, troublesOf } from './problems'
-import { Session } from './session'
+import { Session, type PlaceStore } from './session'
 import { grouped, starterOf } from './types'
 
 const TEXT = `name: x
@@ -61,8 +60,8 @@ describe('a session', () => {
   const made = (refusal: string | null = null) => {
     const texts: string[] = []
     const kept: unknown[] = []
-    const layouts: LayoutStore = { load: () => ({}), save: (_, __, places) => void kept.push(places) }
-    return { session: new Session('p', 'x', TEXT, refusal, layouts, (text) => texts.push(text)), texts, kept }
+    const layout: PlaceStore = { places: {}, save: (places) => void kept.push(places) }
+    return { session: new Session('p', 'x', TEXT, refusal, layout, (text) => texts.push(text)), texts, kept }
   }
 
   it('undoes text and places as one history, whichever view made them', () => {
@@ -80,6 +79,14 @@ describe('a session', () => {
     session.redo()
     expect(session.state.parsed.tasks.length).toBe(3)
     expect(texts.at(-1)).toBe(session.state.text)
+  })
+
+  it('stands where others have moved tasks, and cannot undo that', () => {
+    const { session, kept } = made()
+    session.place('edit.move', (shown) => ({ ...shown, a: { x: 7, y: 7 } }))
+    session.takePlaces({ ...session.state.places, b: { x: 9, y: 9 } })
+    expect([session.state.places.a, session.state.places.b, session.state.canUndo]).toEqual([{ x: 7, y: 7 }, { x: 9, y: 9 }, 'edit.move'])
+    expect(kept).toHaveLength(1)
   })
 
   it('keeps the last text that could be read, and refuses changes by hand meanwhile', () => {

@@ -1,7 +1,8 @@
 /** What an editor asks the API. */
 import { queryOptions } from '@tanstack/react-query'
 import { stringify } from 'yaml'
-import { api, ApiProblem, take, takeTagged } from '@/api/client'
+import { api, ApiProblem, take, takeTagged, type Tagged } from '@/api/client'
+import type { Layout } from '@/api/types'
 
 const PAGE = 200
 const pathOf = (project: string, name: string) => ({ path: { project, name } })
@@ -28,6 +29,21 @@ export function discardDraft(project: string, name: string, tag: string) {
 
 export function publishDraft(project: string, name: string, tag: string) {
   return takeTagged(api.POST('/api/v1/projects/{project}/workflows/{name}/draft/publish', { params: { ...pathOf(project, name), header: { 'if-match': tag } } }))
+}
+
+/** Where tasks stand, with the layout's ETag; null: the workflow is not published. */
+export async function loadLayout(project: string, name: string): Promise<Tagged<Layout> | null> {
+  try {
+    return await takeTagged(api.GET('/api/v1/projects/{project}/workflows/{name}/layout', { params: pathOf(project, name) }))
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) return null
+    throw error
+  }
+}
+
+/** Stores where tasks stand. Throws ApiProblem 412 with `current`. */
+export function saveLayout(project: string, name: string, layout: Pick<Layout, 'places' | 'groups' | 'folded'>, tag: string): Promise<Tagged<Layout>> {
+  return takeTagged(api.PUT('/api/v1/projects/{project}/workflows/{name}/layout', { params: { ...pathOf(project, name), header: { 'if-match': tag } }, body: layout }))
 }
 
 /** The text of a version: as it was published, with its comments, or written anew. Version 0 is empty. */

@@ -1,7 +1,7 @@
 /** What is being edited: one text that all views show, where tasks stand, and the history of both. */
 import { useSyncExternalStore } from 'react'
-import { begun, changed, redone, undone, type History, type Places } from '@/definition/history'
-import { arranged, placed, type LayoutStore } from '@/definition/layout'
+import { begun, changed, moved, redone, undone, type History, type Places } from '@/definition/history'
+import { arranged, placed } from '@/definition/layout'
 import { parse, type Parsed } from '@/definition/parse'
 import type { TextKey } from '@/shared/i18n'
 
@@ -21,10 +21,16 @@ export interface SessionState {
 const SLOW_MS = 25 // texts that take longer are read when typing pauses
 const PAUSE_MS = 300
 
+/** Where the places of tasks come from, and go to. */
+export interface PlaceStore {
+  readonly places: Places
+  save(places: Places): void
+}
+
 export class Session {
   readonly project: string
   readonly name: string
-  readonly #layouts: LayoutStore
+  readonly #layout: PlaceStore
   readonly #listeners = new Set<() => void>()
   readonly #onText: (text: string) => void
   #history: History
@@ -34,15 +40,15 @@ export class Session {
   #refusal: string | null
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(project: string, name: string, text: string, refusal: string | null, layouts: LayoutStore, onText: (text: string) => void) {
+  constructor(project: string, name: string, text: string, refusal: string | null, layout: PlaceStore, onText: (text: string) => void) {
     this.project = project
     this.name = name
-    this.#layouts = layouts
+    this.#layout = layout
     this.#onText = onText
     this.#refusal = refusal
     this.#parsed = parse(text)
     this.#good = this.#parsed.mistakes.length ? parse('') : this.#parsed
-    this.#history = begun(text, layouts.load(project, name))
+    this.#history = begun(text, layout.places)
     this.#state = this.#made()
   }
 
@@ -82,6 +88,12 @@ export class Session {
     this.place('edit.arrange', () => arranged(this.#good.tasks))
   }
 
+  /** Tasks stand elsewhere, because somebody else has moved them: nothing that can be undone here. */
+  takePlaces(places: Places): void {
+    this.#history = moved(this.#history, places)
+    this.#tell()
+  }
+
   undo(): void {
     if (this.#refusal === null) this.#go(undone(this.#history))
   }
@@ -110,7 +122,7 @@ export class Session {
     if (history === before) return
     this.#history = history
     const { text, places } = history.now
-    if (places !== before.now.places) this.#layouts.save(this.project, this.name, places)
+    if (places !== before.now.places) this.#layout.save(places)
     if (text !== before.now.text) this.#onText(text)
     if (this.#parsed.text !== text) {
       clearTimeout(this.#timer)

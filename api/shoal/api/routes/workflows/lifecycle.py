@@ -1,5 +1,6 @@
 """What becomes of workflows: copied, renamed, archived, deleted; and what hangs on them."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import Body, Query, Response
@@ -196,7 +197,11 @@ async def copy_workflow(
         if problems := await problems_there(uow, spec):
             raise InvalidDefinition(problems)
         done, before = await published(uow, spec, shoal.clock(), by=caller.name)
-        tag = tag_of(await uow.workflows.get(project, name))
+        copy = await uow.workflows.get(project, name)
+        if (layout := await uow.layouts.get(version.workflow_id)) is not None:
+            own = layout.of_tasks({task.name for task in spec.tasks})
+            await uow.layouts.put(copy.id, replace(own, updated_by=caller.name))
+        tag = tag_of(copy)
         await uow.commit()
     return await answered(shoal, done, before, tag)
 

@@ -13,6 +13,7 @@ from shoal.core.runs.records import Workflow
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, OpenInstances, WorkflowExists
 from shoal.sql.repositories.authoring.drafts import Drafts
+from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.references import References, Referrers
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.workflows import Published, Workflows
@@ -51,6 +52,7 @@ class Lifecycle:
         schedules: Schedules,
         references: References,
         drafts: Drafts,
+        layouts: Layouts,
         events: Events,
     ) -> None:
         self._connection = connection
@@ -58,6 +60,7 @@ class Lifecycle:
         self._schedules = schedules
         self._references = references
         self._drafts = drafts
+        self._layouts = layouts
         self._events = events
 
     async def hanging(self, found: Workflow, visible: Visible) -> Hanging:
@@ -81,7 +84,7 @@ class Lifecycle:
     async def delete(
         self, project: str, name: str, at: datetime | None = None, *, leaving_runs: bool = False
     ) -> None:
-        """Delete a workflow and its schedules; its history stays.
+        """Delete a workflow, its schedules and its layout; its history stays.
 
         Raises NotFound, and OpenInstances while an instance has not ended, unless such go on.
         """
@@ -92,6 +95,7 @@ class Lifecycle:
         if unfinished and not leaving_runs:
             raise OpenInstances(project, name, unfinished)
         await self._schedules.delete_of(found.id)
+        await self._layouts.delete(found.id)
         at = at or datetime.now(UTC)
         await self._connection.execute(
             update(workflow).where(workflow.c.id == found.id).values(deleted_at=at)

@@ -957,6 +957,14 @@ def get_keys() -> Call[types.KeysOut]:
     return Call("GET", "/secrets-keys")
 
 
+def get_layout(project: str, name: str) -> Call[types.LayoutOut]:
+    """Show where tasks are.
+
+    Places, groups and what is folded. Empty where nobody has arranged anything.
+    """
+    return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}/layout")
+
+
 def get_links(
     *, after: int | None = None, limit: int | None = None
 ) -> Call[Sequence[types.AuditLinkOut]]:
@@ -2225,6 +2233,28 @@ def put_identity(
     return Call(
         "PUT",
         f"/users/{part(str(name))}/identity",
+        headers={"if-match": if_match, "if-none-match": if_none_match},
+        body=body,
+    )
+
+
+def put_layout(
+    project: str,
+    name: str,
+    body: types.LayoutIn,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+) -> Call[types.LayoutOut]:
+    """Arrange tasks.
+
+    Replaces the layout. Versions and drafts stay as they are, and nothing is run.
+
+    It follows the workflow to another name and is copied with it; it goes when that is deleted.
+    """
+    return Call(
+        "PUT",
+        f"/projects/{part(str(project))}/workflows/{part(str(name))}/layout",
         headers={"if-match": if_match, "if-none-match": if_none_match},
         body=body,
     )

@@ -677,6 +677,9 @@ Layer: TypeAlias = Literal[
 ]
 
 
+FoldedItem: TypeAlias = str
+
+
 class Live(TypedDict):
     """
     The process answers.
@@ -856,6 +859,24 @@ Permission: TypeAlias = Literal[
 
 
 Phase: TypeAlias = Literal["waiting", "working", "stuck", "done"]
+
+
+class PlaceIn(TypedDict):
+    """
+    The upper left corner of a task.
+    """
+
+    x: float
+    y: float
+
+
+class PlaceOut(TypedDict):
+    """
+    The upper left corner of a task.
+    """
+
+    x: float
+    y: float
 
 
 class PlannedOut(TypedDict):
@@ -2359,6 +2380,28 @@ class LateOut(TypedDict):
     since: str
     instance_id: int | None
     schedule_id: int | None
+
+
+class LayoutIn(TypedDict):
+    """
+    Where tasks are on the canvas. It replaces what was there.
+    """
+
+    places: dict[str, PlaceIn]
+    groups: NotRequired[dict[str, list[str]]]
+    folded: NotRequired[list[FoldedItem]]
+
+
+class LayoutOut(TypedDict):
+    """
+    Where tasks are on the canvas; without any it is as if nobody had moved them.
+    """
+
+    places: dict[str, PlaceOut]
+    groups: dict[str, list[str]]
+    folded: list[str]
+    updated_at: str | None
+    updated_by: str | None
 
 
 class MeOut(TypedDict):
