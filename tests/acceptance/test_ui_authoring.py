@@ -51,6 +51,8 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert facts["merged"], "changes of two windows in different tasks are joined"
     assert facts["conflict"] == ["first · description"]
     assert facts["decided"]
+    places = facts["places"]
+    assert (places["isKept"], places["isMoved"]) == (True, True), "nobody's moves are lost"
     assert facts["tookIn"] == [True, True], "theirs came, and ours stayed"
     assert facts["fires"] == ["06:00", "02:30"]
     assert facts["restored"] == ["first", "second", "third"]
@@ -58,6 +60,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert facts["survived"]
     assert "画布" in facts["chinese"]
     reader = facts["reader"]
+    assert reader["sees"], "one layout for everybody"
     assert reader["isDisabled"]
     assert reader["tasks"]
     assert reader["publish"] == "true"

@@ -62,6 +62,24 @@ const publish = async (page) => {
   await page.locator('.ant-modal').getByRole('button', { name: 'Publish', exact: true }).click()
 }
 
+/** Where tasks stand, as the API has it. */
+const layout = async (page, name) => (await (await page.context().request.get(`${url}/api/v1/projects/default/workflows/${name}/layout`)).json()).places
+/** Drags a task down by 60 pixels, and waits until the API has its place. Returns all places. */
+const pulled = async (page, name, task) => {
+  const before = JSON.stringify((await layout(page, name))[task])
+  const box = await page.locator(`.canvas [data-task=${task}]`).boundingBox()
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2 + 60, { steps: 6 })
+  await page.mouse.up()
+  for (let tries = 0; tries < 100; tries += 1) {
+    const places = await layout(page, name)
+    if (JSON.stringify(places[task]) !== before) return places
+    await page.waitForTimeout(100)
+  }
+  throw new Error(`the layout of ${name} never has another place of ${task}`)
+}
+
 /** Publishes the newest version with one more task, as a colleague would. */
 const publishAnother = async (name, task) => {
   const headers = { Authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -225,6 +243,11 @@ try {
   await page.getByRole('button', { name: 'Use what is chosen' }).click()
   await saved(page)
   facts.decided = (await code(page)).includes('description: theirs')
+
+  // Both move a task: the layout has what each has moved, and so does who opens the workflow next.
+  const first = await pulled(page, 'by_mouse', 'second')
+  const both = await pulled(other, 'by_mouse', 'third')
+  facts.places = { isKept: both.second.y === first.second.y, isMoved: both.third.y !== first.third.y, third: [both.third.x, both.third.y] }
   await other.close()
 
   // Somebody publishes: the draft stays, and takes that in when it is asked to.
@@ -234,8 +257,8 @@ try {
   await page.getByRole('button', { name: 'Take the changes in' }).click()
   await page.getByText('Version 2 appeared').waitFor({ state: 'hidden' })
   await keeps(page, 'by_mouse', 'by_another')
-  const both = await code(page)
-  facts.tookIn = [both.includes('by_another'), both.includes('description: theirs')]
+  const taken = await code(page)
+  facts.tookIn = [taken.includes('by_another'), taken.includes('description: theirs')]
 
   // A schedule: its next fire times change while it is edited, and again in what publishing would do.
   await view(page, 'Schedules')
@@ -299,7 +322,9 @@ try {
   await two.page.goto(`${workflow('by_mouse')}/edit?sel=first`)
   await two.page.waitForSelector('[data-task=first]')
   const frozen = two.page.locator('.editor-side').getByLabel('Name', { exact: true })
+  const stands = await two.page.locator('.canvas .react-flow__node[data-id=third]').evaluate((node) => node.style.transform.match(/-?[0-9.]+/g).map(Number))
   facts.reader = {
+    sees: JSON.stringify(stands) === JSON.stringify(facts.places.third),
     isDisabled: await frozen.isDisabled(),
     says: await two.page.locator('.ant-alert').first().innerText(),
     publish: await two.page.getByRole('button', { name: /Publish/ }).getAttribute('aria-disabled'),
