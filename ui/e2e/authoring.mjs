@@ -322,9 +322,12 @@ try {
   await two.page.goto(`${workflow('by_mouse')}/edit?sel=first`)
   await two.page.waitForSelector('[data-task=first]')
   const frozen = two.page.locator('.editor-side').getByLabel('Name', { exact: true })
-  const stands = await two.page.locator('.canvas .react-flow__node[data-id=third]').evaluate((node) => node.style.transform.match(/-?[0-9.]+/g).map(Number))
+  const stands = (page) => page.locator('.react-flow__node[data-id=third]').evaluate((node) => JSON.stringify(node.style.transform.match(/-?[0-9.]+/g).map(Number)))
+  const reads = await two.context.newPage()
+  await reads.goto(workflow('by_mouse'))
+  await reads.waitForSelector('.react-flow__node[data-id=third]')
   facts.reader = {
-    sees: JSON.stringify(stands) === JSON.stringify(facts.places.third),
+    sees: [await stands(two.page), await stands(reads)].every((place) => place === JSON.stringify(facts.places.third)),
     isDisabled: await frozen.isDisabled(),
     says: await two.page.locator('.ant-alert').first().innerText(),
     publish: await two.page.getByRole('button', { name: /Publish/ }).getAttribute('aria-disabled'),

@@ -1,10 +1,5 @@
 /** One history of everything an editor changes: the text, and where tasks stand. Pure. */
-export interface Place {
-  x: number
-  y: number
-}
-
-export type Places = Readonly<Record<string, Place>>
+import type { Places } from '@/graph/places'
 
 /** What is undone and done again as one. */
 export interface Snapshot {

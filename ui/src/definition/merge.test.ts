@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { begun, changed, redone, undone } from './history'
-import { arranged, freePlace, placed } from './layout'
+import { arranged, freePlace, placed } from '@/graph/places'
 import { merge, takeTheirs } from './merge'
 import { parse } from './parse'
 

@@ -36,6 +36,19 @@ export const workflow = (project: string, name: string) =>
     queryFn: () => take(api.GET('/api/v1/projects/{project}/workflows/{name}', { params: { path: { project, name } } })),
   })
 
+/** Where people have put the tasks of a workflow; null: it is there no more, or was never published. */
+export const layout = (project: string, name: string) =>
+  queryOptions({
+    queryKey: ['layout', project, name],
+    queryFn: () => take(api.GET('/api/v1/projects/{project}/workflows/{name}/layout', { params: { path: { project, name } } })).catch(gone),
+    staleTime: 60_000,
+  })
+
+function gone(error: unknown): null {
+  if (error instanceof ApiProblem && error.status === 404) return null
+  throw error
+}
+
 export const versions = (project: string, name: string) =>
   queryOptions({
     queryKey: ['workflows', 'versions', project, name],

@@ -9,7 +9,8 @@ import { AutoComplete } from 'antd'
 import { memo, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { useNamed, useT } from '@/shared/i18n'
 import { lookOf } from '@/entities/states'
-import { layered, SIZES } from './layered'
+import { SIZES } from './layered'
+import { placed, type Places } from './places'
 
 export interface PictureTask {
   name: string
@@ -22,6 +23,8 @@ export interface PictureTask {
 
 interface Props {
   tasks: readonly PictureTask[]
+  /** Where people have put them; the others are arranged. */
+  places?: Places
   chosen?: string | undefined
   onChoose?: (name: string) => void
   critical?: ReadonlySet<string>
@@ -32,6 +35,7 @@ interface Props {
 
 type TaskNode = Node<{ task: PictureTask; critical: boolean; stateText: string }, 'task'>
 
+const NO_PLACES: Places = {}
 const LONGEST_NAME = 22
 const FAR_NAME = 14
 const FAR = 0.6 // below this zoom nodes have a large name alone
@@ -45,18 +49,18 @@ export function Graph(props: Props) {
   )
 }
 
-function Picture({ tasks, chosen, onChoose, critical, edgeMarks, aside }: Props) {
+function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical, edgeMarks, aside }: Props) {
   const t = useT()
   const named = useNamed()
   const flow = useReactFlow()
   const shape = tasks.map((task) => `${task.name}<${task.dependsOn.join(',')}`).join(';')
   // Only the shape moves nodes: states change in place.
   // eslint-disable-next-line react-hooks/exhaustive-deps
-  const places = useMemo(() => new Map(layered(tasks).map((place) => [place.name, place])), [shape])
+  const places = useMemo(() => placed(tasks, given), [shape, given])
   const nodes = useMemo(
     () =>
       tasks.map((task): TaskNode => {
-        const place = places.get(task.name)
+        const place = places[task.name]
         return {
           id: task.name,
           type: 'task',

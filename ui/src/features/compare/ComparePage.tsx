@@ -8,7 +8,8 @@ import type { Comparison, InstanceTask } from '@/api/types'
 import { AttemptDiff } from '@/entities/AttemptDiff'
 import { StateMark, Trouble } from '@/entities/marks'
 import { run as runOf } from '@/entities/queries'
-import { Graph, type PictureTask } from '@/graph/Graph'
+import { WorkflowGraph } from '@/entities/WorkflowGraph'
+import type { PictureTask } from '@/graph/Graph'
 import { useT } from '@/shared/i18n'
 import { durationText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
@@ -135,7 +136,7 @@ function Picture({ data, run, chosen, onTask }: { data: Comparison; run: number;
   return (
     <div className="stack fill">
       <p className="dim">{t('compare.changes', { count: differs.size })}</p>
-      <div className="graph-frame"><Graph tasks={picture} chosen={chosen} onChoose={onTask} critical={differs} /></div>
+      <div className="graph-frame"><WorkflowGraph project={other.project} workflow={other.workflow} tasks={picture} chosen={chosen} onChoose={onTask} critical={differs} /></div>
     </div>
   )
 }

@@ -91,14 +91,14 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
   useEffect(() => {
     const leave = (): void => {
       saving.stop()
-      void places.flush()
+      void places.flush().then(() => queries.invalidateQueries({ queryKey: ['layout', project, name] }))
     }
     addEventListener('pagehide', leave)
     return () => {
       removeEventListener('pagehide', leave)
       leave()
     }
-  }, [saving, places])
+  }, [saving, places, queries, project, name])
 
   const types = useQuery(taskTypes)
   const schemas = useMemo(() => new Map((types.data?.items ?? []).map((one): [string, Schema] => [one.name, one.params_schema])), [types.data])

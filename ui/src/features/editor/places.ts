@@ -7,8 +7,7 @@
  */
 import { ApiProblem, type Tagged } from '@/api/client'
 import type { Layout } from '@/api/types'
-import type { Places } from '@/definition/history'
-import { joined } from '@/definition/layout'
+import { joined, type Places } from '@/graph/places'
 import { loadLayout, saveLayout } from './queries'
 
 /** What the API has. `load` answers null for a workflow that is not published. */

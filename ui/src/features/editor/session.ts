@@ -1,7 +1,7 @@
 /** What is being edited: one text that all views show, where tasks stand, and the history of both. */
 import { useSyncExternalStore } from 'react'
-import { begun, changed, moved, redone, undone, type History, type Places } from '@/definition/history'
-import { arranged, placed } from '@/definition/layout'
+import { begun, changed, moved, redone, undone, type History } from '@/definition/history'
+import { arranged, placed, type Places } from '@/graph/places'
 import { parse, type Parsed } from '@/definition/parse'
 import type { TextKey } from '@/shared/i18n'
 

@@ -3,7 +3,8 @@ import { CaretRightOutlined, PauseOutlined } from '@ant-design/icons'
 import { Button, Select } from 'antd'
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { StateMark } from '@/entities/marks'
-import { Graph, type PictureTask } from '@/graph/Graph'
+import { WorkflowGraph } from '@/entities/WorkflowGraph'
+import type { PictureTask } from '@/graph/Graph'
 import { readEvents } from '@/live/sse'
 import { tapEvents } from '@/live/live'
 import type { ChangeEvent } from '@/live/stream'
@@ -20,13 +21,15 @@ type Kind = 'all' | 'instance' | 'task'
 
 interface Props {
   run: number
+  project: string
+  workflow: string
   zone: string
   tasks: readonly PictureTask[]
   chosen: string | undefined
   onTask: (task: string) => void
 }
 
-export function Events({ run, zone, tasks, chosen, onTask }: Props) {
+export function Events({ run, project, workflow, zone, tasks, chosen, onTask }: Props) {
   const t = useT()
   const { events, isDone } = useHistory(run)
   const [kind, setKind] = useState<Kind>('all')
@@ -52,7 +55,7 @@ export function Events({ run, zone, tasks, chosen, onTask }: Props) {
         {last ? <Time at={last.at} zone={zone} /> : null}
         <Select<Kind> size="small" className="filter-short" aria-label={t('events.kind')} value={kind} onChange={(to) => { setKind(to); setAt(null) }} options={(['all', 'instance', 'task'] as const).map((value) => ({ value, label: t(`events.kind.${value}`) }))} />
       </Player>
-      <div className="graph-frame replay-graph"><Graph tasks={picture} chosen={chosen} onChoose={onTask} /></div>
+      <div className="graph-frame replay-graph"><WorkflowGraph project={project} workflow={workflow} tasks={picture} chosen={chosen} onChoose={onTask} /></div>
       <DataTable label={t('run.events')} rows={shown} columns={columns} rowKey={(event) => event.id} rowHeight={32} isChosen={(event) => event === last} onOpen={(event) => setAt(shown.indexOf(event) + 1)} />
     </div>
   )

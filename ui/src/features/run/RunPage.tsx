@@ -9,7 +9,8 @@ import { Act, Findings, StateMark, Trouble, useRefusal } from '@/entities/marks'
 import { run as runOf, whyRun } from '@/entities/queries'
 import { useSend } from '@/entities/sending'
 import { hasEnded, taskHasEnded } from '@/entities/states'
-import { Graph, type PictureTask } from '@/graph/Graph'
+import { WorkflowGraph } from '@/entities/WorkflowGraph'
+import type { PictureTask } from '@/graph/Graph'
 import { criticalPath } from '@/graph/timeline'
 import { useNamed, useT } from '@/shared/i18n'
 import { useKeys } from '@/shared/keys'
@@ -75,11 +76,11 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
         onChange={(key) => onTab(key as RunTab)}
         destroyOnHidden
         items={[
-          { key: 'graph', label: t('run.graph'), children: <div className="graph-frame"><Graph tasks={picture} chosen={task} onChoose={onTask} critical={critical} />{hasEnded(run.state) ? null : <WhyPanel id={run.id} />}</div> },
+          { key: 'graph', label: t('run.graph'), children: <div className="graph-frame"><WorkflowGraph project={run.project} workflow={run.workflow} tasks={picture} chosen={task} onChoose={onTask} critical={critical} />{hasEnded(run.state) ? null : <WhyPanel id={run.id} />}</div> },
           { key: 'gantt', label: t('run.gantt'), children: <Gantt tasks={run.tasks} zone={run.timezone} onChoose={onTask} /> },
           { key: 'tasks', label: t('run.tasks'), children: <Tasks run={run} chosen={task} onTask={onTask} refusal={refusal} /> },
           { key: 'parameters', label: t('run.parameters'), children: <Parameters run={run} /> },
-          { key: 'events', label: t('run.events'), children: <Events run={run.id} zone={run.timezone} tasks={picture} chosen={task} onTask={onTask} /> },
+          { key: 'events', label: t('run.events'), children: <Events run={run.id} project={run.project} workflow={run.workflow} zone={run.timezone} tasks={picture} chosen={task} onTask={onTask} /> },
         ]}
       />
       {drawer(run, actions)}

@@ -12,7 +12,8 @@ import { Act, Trouble, useRefusal } from '@/entities/marks'
 import { preview as previewOf, runs as runsOf, version as versionOf, workflow as workflowOf, workflowSchedules } from '@/entities/queries'
 import { RunTable } from '@/entities/RunTable'
 import { useAsk, useDo } from '@/entities/saving'
-import { Graph, type PictureTask } from '@/graph/Graph'
+import { WorkflowGraph } from '@/entities/WorkflowGraph'
+import type { PictureTask } from '@/graph/Graph'
 import { useT } from '@/shared/i18n'
 import { useSettings } from '@/shared/settings'
 import { timeText } from '@/shared/time/format'
@@ -76,7 +77,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, year, day, o
         onChange={(key) => onView({ tab: key as WorkflowTab })}
         destroyOnHidden
         items={[
-          { key: 'graph', label: t('workflow.graph'), children: definition ? <GraphTab definition={definition} chosen={chosen} onChoose={(sel) => onView({ sel })} /> : <Loading /> },
+          { key: 'graph', label: t('workflow.graph'), children: definition ? <GraphTab project={project} name={name} definition={definition} chosen={chosen} onChoose={(sel) => onView({ sel })} /> : <Loading /> },
           { key: 'grid', label: t('workflow.grid'), children: <Suspense fallback={<Loading rows={10} />}><GridView project={project} name={name} zone={zone} onOpen={onRun} /></Suspense> },
           { key: 'calendar', label: t('workflow.days'), children: <Suspense fallback={<Loading rows={10} />}><CalendarView project={project} name={name} zone={zone} year={year} day={day} onView={onView} onRun={onRun} onPlan={onPlan} /></Suspense> },
           { key: 'definition', label: t('workflow.definition'), children: definition ? <DefinitionText definition={definition} /> : <Loading /> },
@@ -90,14 +91,14 @@ export function WorkflowPage({ project, name, tab, version, chosen, year, day, o
   )
 }
 
-function GraphTab({ definition, chosen, onChoose }: { definition: Record<string, unknown>; chosen: string | undefined; onChoose: (name: string) => void }) {
+function GraphTab({ project, name, definition, chosen, onChoose }: { project: string; name: string; definition: Record<string, unknown>; chosen: string | undefined; onChoose: (name: string) => void }) {
   const t = useT()
   const tasks = useMemo(() => (definition.tasks ?? []) as TaskText[], [definition])
   const picture = useMemo(() => tasks.map((task): PictureTask => ({ name: task.name, type: task.type, dependsOn: task.depends_on ?? [], state: null })), [tasks])
   const one = tasks.find((task) => task.name === chosen)
   return (
     <div className="graph-frame">
-      <Graph tasks={picture} chosen={chosen} onChoose={onChoose} />
+      <WorkflowGraph project={project} workflow={name} tasks={picture} chosen={chosen} onChoose={onChoose} />
       {one ? (
         <aside className="inspector" aria-label={one.name}>
           <h2 className="mono">{one.name}</h2>

@@ -6,7 +6,7 @@ import {
 import '@xyflow/react/dist/base.css'
 import '@/graph/graph.css'
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type DragEvent, type KeyboardEvent } from 'react'
-import { freePlace } from '@/definition/layout'
+import { freePlace } from '@/graph/places'
 import type { TaskModel } from '@/definition/parse'
 import { closesCircle, connect, copied, disconnect, paste, removeTasks } from '@/definition/tasks'
 import { shortened } from '@/graph/Graph'

@@ -1,6 +1,13 @@
 /** Where tasks stand on the canvas, beside the definition and never a version of it. Pure. */
-import { layered, SIZES } from '@/graph/layered'
-import type { Place, Places } from './history'
+import { layered, SIZES } from './layered'
+
+/** The upper left corner of a task, in pixels. */
+export interface Place {
+  x: number
+  y: number
+}
+
+export type Places = Readonly<Record<string, Place>>
 
 /** Returns where tasks stand now, as others see them (`theirs`), with what was moved here since `base`. */
 export function joined(base: Places, mine: Places, theirs: Places): Places {
