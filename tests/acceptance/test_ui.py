@@ -42,6 +42,9 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
     rest.publish("followed", {"long": {"script": "sleep 600"}})
     live = rest.start("followed")
     rest.until(lambda: rest.tasks(live)["long"]["state"], lambda state: state == "RUNNING")
+    rest.publish("waits", {"only": {"script": "true", "worker_group": "absent"}})
+    waits = rest.start("waits")
+    rest.until(lambda: rest.tasks(waits)["only"]["state"], lambda state: state == "QUEUED")
     what = rest.instance(run)
     with ShoalClient(cluster.url, cluster.token) as client:
         link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"

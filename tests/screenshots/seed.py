@@ -169,7 +169,12 @@ def runs(rest: Rest) -> dict[str, Any]:
         },
         description="Who is about to leave?",
     )
+    gpu = {"tune": {"worker_group": "gpu"}, "embed": {"worker_group": "gpu"}}
+    _publish(rest, "ml", "retrain", gpu, description="Waits for a machine with a GPU.")
+    _publish(rest, "ml", "urgent", {"fix": {"worker_group": "gpu"}}, priority="HIGH")
     found: dict[str, Any] = {"project": "flights", "workflow": "nightly"}
+    for name in ("retrain", "retrain", "urgent"):
+        _start(rest, "ml", name)
     for _ in range(3):
         _start(rest, "flights", "hourly")
         _start(rest, "sales", "orders")

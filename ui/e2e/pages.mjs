@@ -21,6 +21,8 @@ const PAGES = {
   events: [`/runs/${run}?tab=events`, '[role=cell]'],
   log: [`/runs/${run}?task=fetch`, '.log-line'],
   cluster: ['/cluster', '.partition'],
+  queue: ['/cluster?tab=queue', '[role=cell]'],
+  takeovers: ['/cluster?tab=takeovers', '[role=cell]'],
 }
 
 const browser = await launched()

@@ -49,6 +49,8 @@ const PAGES = {
   audit: ['/admin?tab=audit', '[role=cell]', verified],
   account: ['/account', '.facts'],
   cluster: ['/cluster', '.partition'],
+  queue: ['/cluster?tab=queue', '[role=cell]'],
+  takeovers: ['/cluster?tab=takeovers', '[role=cell]'],
 }
 const EMPTY = {
   'empty-workflows': ['/workflows?project=empty', '.empty'],

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.coordination import Entry
 from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
@@ -63,6 +64,9 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     async with api.services.database.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(run.id)
         attempts = await uow.tasks.of_instance(run.id)
+    await api.services.queue.put(
+        [Entry("default", instance.priority, run.id, 2, attempts[0].id, instance.partition)]
+    )
     return {
         "project": project,
         "instance_id": run.id,

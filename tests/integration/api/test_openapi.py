@@ -163,6 +163,7 @@ EXPECTED = {
     ("get", "/masters"),
     ("get", "/workers"),
     ("get", "/worker-groups"),
+    ("get", "/queue-entries"),
     ("get", "/partitions"),
     ("get", "/takeovers"),
     ("get", "/events"),

@@ -55,6 +55,30 @@ async def test_pages_show_every_entry_once(
     assert pages > 5 or most > 10
 
 
+@pytest.mark.parametrize(("most", "lists"), [(1, 1000), (7, 2), (10_000, 1000)])
+async def test_what_waits_for_a_group_is_read_in_order(
+    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int, lists: int
+) -> None:
+    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(survey, "MOST_LISTS", lists)
+    urgent = [Entry("g", 0, 5000, 1, task, 2) for task in (1, 2)]
+    waiting = [*entries(30, 3), *urgent, Entry("g", 2, 3, 0, 999_999, 1)]
+    await queue.put([*waiting, *entries(5, 2, "a/b")])
+    await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
+    await session.create(f"{layout.queue('g')}/1-000000000", b"")
+    seen: list[Entry] = []
+    more, after = True, None
+    while more:
+        found, more = await queue.waiting("g", after, most)
+        assert found or not more
+        assert len(found) <= most
+        seen += found
+        after = seen[-1]
+    assert seen == sorted(waiting)
+    assert await queue.waiting("g", after, most) == ([], False)
+    assert await queue.waiting("nobody", None, most) == ([], False)
+
+
 async def test_pages_are_short_in_lists_as_well(
     queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -409,7 +409,16 @@ const compare = createRoute({
   },
 })
 
-const cluster = createRoute({ getParentRoute: () => inside, path: '/cluster', component: ClusterPage })
+const cluster = createRoute({
+  getParentRoute: () => inside,
+  path: '/cluster',
+  validateSearch: z.object({ tab: opt(z.enum(['overview', 'queue', 'takeovers'])), group: text }),
+  component: function ClusterRoute() {
+    const search = cluster.useSearch()
+    const navigate = cluster.useNavigate()
+    return <ClusterPage {...search} onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })} />
+  },
+})
 
 const tree = root.addChildren([
   login, signIn, password,

@@ -187,6 +187,14 @@ export const cluster = queryOptions({
   refetchInterval: 5000, // no event tells of load
 })
 
+/** What waits for the workers of one group, or of all. */
+export const queueEntries = (group: string | undefined) => ({
+  ...pagesOf(['cluster', 'queue', group], (cursor) => take(api.GET('/api/v1/queue-entries', { params: { query: { group, cursor, limit: 100 } } }))),
+  refetchInterval: 5000, // no event tells of places
+})
+
+export const takeovers = pagesOf(['cluster', 'takeovers'], (cursor) => take(api.GET('/api/v1/takeovers', { params: { query: { cursor, limit: 100 } } })))
+
 /** Reads a part of a log; a negative offset counts from its end. */
 export function readLog(id: number, offset: number, limit: number) {
   return take(

@@ -21,7 +21,7 @@ from shoal.client.cli.authoring import drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import environments, purging, rotation, status
+from shoal.client.cli.cluster import environments, listing, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
 from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
@@ -80,6 +80,7 @@ def build() -> typer.Typer:
         backfills,
         logs,
         status,
+        listing,
         environments,
         purging,
         rotation,

@@ -167,6 +167,10 @@ class ShoalClient(
         """Yield the groups of workers, each with what waits for it."""
         return self._connection.pages("/worker-groups", {})
 
+    def queue_entries(self, group: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield what waits for workers, of all groups or one, as it will be claimed."""
+        return self._connection.pages("/queue-entries", {"group": group})
+
     def partitions(self, owner: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the partitions, or those of a master; an empty ``owner``: those without one."""
         return self._connection.pages("/partitions", {"owner": owner})

@@ -125,6 +125,33 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
     return entries, START
 
 
+async def waiting(
+    session: ZkSession, group: str, after: Entry | None, most: int
+) -> tuple[list[Entry], bool]:
+    """Return entries of one group in order: see TaskQueue.waiting."""
+    root = layout.queue(group)
+    start = ("", "")
+    if after is not None:
+        start = (after.outer.rsplit("/", 1)[1], after.inner.rsplit("/", 1)[1])
+    entries: list[Entry] = []
+    lists = 0
+    for outer in sorted(await _names(session, root)):
+        if outer < start[0]:
+            continue
+        inners = sorted(await _names(session, f"{root}/{outer}"))
+        inners = [name for name in inners if (outer, name) >= start]
+        for some in _batches(inners, PAGE_LISTS_AT_ONCE):
+            read = [session.children(f"{root}/{outer}/{inner}") for inner in some]
+            for inner, found in zip(some, await _gather(read, Children), strict=True):
+                parsed = _parsed(group, outer, inner, found.names if found else [])
+                entries += [one for one in parsed if after is None or one > after]
+            lists += len(some)
+            # Empty buckets alone are no page: there would be nothing to go on behind.
+            if len(entries) > most or (entries and lists >= MOST_LISTS):
+                return entries[:most], True
+    return entries, False
+
+
 def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[Entry]:
     entries = []
     for name in sorted(names):

@@ -286,6 +286,14 @@ class TaskQueue:
         """
         return await survey.ahead(self._session, entry, most)
 
+    async def waiting(self, group: str, after: Entry | None, most: int) -> tuple[list[Entry], bool]:
+        """Return at most ``most`` entries of a group behind ``after``, in order; whether more wait.
+
+        It takes at most some 1000 lists, so of many small instances fewer may come although more
+        wait; go on behind the last one then. What is put or taken meanwhile may or may not show.
+        """
+        return await survey.waiting(self._session, group, after, most)
+
     async def claims(self) -> dict[int, str]:
         """Return every live claim: task instance id -> worker id."""
         return await survey.claims(self._session)

@@ -70,6 +70,7 @@ cluster.read     GET    /cluster
 cluster.read     GET    /masters
 cluster.read     GET    /workers
 cluster.read     GET    /worker-groups
+project.read     GET    /queue-entries
 cluster.read     GET    /partitions
 cluster.read     GET    /takeovers
 cluster.read     GET    /stores
@@ -215,7 +216,7 @@ LISTS: tuple[str, ...] = (
     "/task-instances",
     "/backfills",
 )
-LISTS += ("/today", "/history")
+LISTS += ("/today", "/history", "/queue-entries")
 # Of them alone are counted, or asked for something, by filters.
 FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")

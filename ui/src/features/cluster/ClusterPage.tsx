@@ -1,6 +1,6 @@
-/** Is anyone overloaded or gone? Masters, partitions, workers, queues. */
+/** Is anyone overloaded or gone? Masters, partitions, workers, what waits for them, takeovers. */
 import { useQuery } from '@tanstack/react-query'
-import { Alert, Progress, Tag } from 'antd'
+import { Alert, Progress, Tabs, Tag } from 'antd'
 import { useMemo } from 'react'
 import type { Cluster } from '@/api/types'
 import { Trouble } from '@/entities/marks'
@@ -9,23 +9,46 @@ import { useT } from '@/shared/i18n'
 import { Time } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 import { Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
+import { Queue } from './Queue'
+import { Takeovers } from './Takeovers'
 
 const COLOURS = 8
 
-export function ClusterPage() {
+export type ClusterTab = 'overview' | 'queue' | 'takeovers'
+
+interface Props {
+  tab?: ClusterTab | undefined
+  /** The worker group whose queue is shown. */
+  group?: string | undefined
+  onView: (to: { tab?: ClusterTab; group?: string | undefined }) => void
+}
+
+export function ClusterPage({ tab = 'overview', group, onView }: Props) {
   const t = useT()
   const { data, error, refetch } = useQuery(clusterOf)
   return (
-    <>
+    <div className="page-fill">
       <PageHead title={t('cluster.title')} mark={data ? <Tag>{t('cluster.group', { state: data.group.state, generation: data.group.generation })}</Tag> : null} />
       {error ? <Trouble error={error} retry={() => void refetch()} /> : null}
       {!data && !error ? <Loading rows={10} /> : null}
-      {data ? <Parts cluster={data} /> : null}
-    </>
+      {data ? (
+        <Tabs
+          className="fill-tabs"
+          activeKey={tab}
+          onChange={(key) => onView({ tab: key as ClusterTab })}
+          destroyOnHidden
+          items={[
+            { key: 'overview', label: t('cluster.overview'), children: <Parts cluster={data} onGroup={(one) => onView({ tab: 'queue', group: one })} /> },
+            { key: 'queue', label: t('cluster.queue'), children: <Queue groups={data.queues} group={group} onGroup={(one) => onView({ group: one })} /> },
+            { key: 'takeovers', label: t('cluster.takeovers'), children: <Takeovers /> },
+          ]}
+        />
+      ) : null}
+    </div>
   )
 }
 
-function Parts({ cluster }: { cluster: Cluster }) {
+function Parts({ cluster, onGroup }: { cluster: Cluster; onGroup: (group: string) => void }) {
   const t = useT()
   const { backlog } = cluster
   const colour = useMemo(() => new Map(cluster.masters.map((master, index) => [master.id, index % COLOURS])), [cluster.masters])
@@ -51,9 +74,17 @@ function Parts({ cluster }: { cluster: Cluster }) {
       </div>
       {cluster.set_aside.length ? <Alert type="warning" title={t('cluster.setAside')} description={cluster.set_aside.map((one) => `${one.kind} ${one.item}: ${one.reason}`).join('\n')} /> : null}
       <div className="columns wide-left">
-        <Panel title={t('cluster.workers')} flush>
-          {cluster.workers.length ? <Workers workers={cluster.workers} /> : <Empty title={t('cluster.noWorkers')} />}
-        </Panel>
+        <div className="stack">
+          <Panel title={t('cluster.workers')} flush>
+            {cluster.workers.length ? <Workers workers={cluster.workers} /> : <Empty title={t('cluster.noWorkers')} />}
+          </Panel>
+          <Panel title={t('cluster.queues')}>
+            <Facts items={cluster.queues.map((queue) => [queue.group, <button key={queue.group} type="button" className="link num" onClick={() => onGroup(queue.group)}>{queue.depth}</button>])} />
+          </Panel>
+          <Panel title={t('cluster.stores')}>
+            <Facts items={[[t('cluster.zookeeper'), <Answers key="zookeeper" what={cluster.zookeeper.state} latency={cluster.zookeeper.latency_s} />], [t('cluster.database'), <Answers key="database" what={cluster.database.kind} latency={cluster.database.latency_s} />]]} />
+          </Panel>
+        </div>
         <div className="stack">
           <Panel title={t('cluster.masters')} flush>
             <ul className="side-list">
@@ -82,13 +113,16 @@ function Parts({ cluster }: { cluster: Cluster }) {
               ))}
             </div>
           </Panel>
-          <Panel title={t('cluster.queues')}>
-            <Facts items={[...cluster.queues.map((queue): [string, number] => [queue.group, queue.depth]), [t('cluster.zookeeper'), cluster.zookeeper.state], [t('cluster.database'), cluster.database.kind]]} />
-          </Panel>
         </div>
       </div>
     </div>
   )
+}
+
+/** How quickly a store answers; it may not answer at all. */
+function Answers({ what, latency }: { what: string; latency: number | null | undefined }) {
+  const t = useT()
+  return <>{what} · {latency === null || latency === undefined ? <Tag color="error">{t('cluster.silent')}</Tag> : <span className="num">{t('cluster.answers', { ms: (latency * 1000).toFixed(latency < 0.01 ? 1 : 0) })}</span>}</>
 }
 
 type Worker = Cluster['workers'][number]

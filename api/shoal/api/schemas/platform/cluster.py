@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import TIME, example
+from shoal.api.schemas.common import TIME, PriorityName, example
 
 _MASTER = {
     "id": "host-1-5a6b7c8d",
@@ -227,6 +227,40 @@ class WorkerGroupOut(BaseModel):
     paused: int = Field(description="How many of them take no further tasks.")
     slots: int = Field(description="Of all of them.")
     running: int
+
+
+class QueueEntryOut(BaseModel):
+    """A task that waits for a worker. Of projects that the caller may not see it says no names."""
+
+    model_config = example(
+        {
+            "group": "default",
+            "position": 1,
+            "priority": "MEDIUM",
+            "task_priority": "HIGH",
+            "task_instance_id": 91,
+            "workflow_instance_id": 17,
+            "project": "default",
+            "workflow": "daily",
+            "task": "fetch",
+            "attempt": 1,
+            "queued_at": TIME,
+        }
+    )
+
+    group: str
+    position: int | None = Field(
+        description="In the order in which workers claim: 1 is next. Null: too far back to count."
+    )
+    priority: PriorityName = Field(description="Of the workflow instance, which counts first.")
+    task_priority: PriorityName
+    task_instance_id: int | None
+    workflow_instance_id: int | None
+    project: str | None
+    workflow: str | None
+    task: str | None
+    attempt: int | None
+    queued_at: datetime | None
 
 
 class TakeoverOut(BaseModel):

@@ -1601,6 +1601,20 @@ def list_purges(*, limit: int | None = None, cursor: str | None = None) -> Call[
     return Call("GET", "/purges", query={"limit": limit, "cursor": cursor})
 
 
+def list_queue_entries(
+    *, group: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Call[types.QueueEntryPage]:
+    """List what waits for workers.
+
+    Tasks of all projects, by worker group, in the order in which its workers claim them.
+
+    Those of projects that the caller may not see count, and say no names. Near neighbours may
+    overtake each other where several workers claim at once. A page may have fewer items than asked
+    for although more follow: the list is over when `next` is null.
+    """
+    return Call("GET", "/queue-entries", query={"group": group, "limit": limit, "cursor": cursor})
+
+
 def list_resource_grants(
     project: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.ResourceGrantPage]:

@@ -1021,6 +1021,24 @@ class PurgeOut(TypedDict):
     oldest: str | None
 
 
+class QueueEntryOut(TypedDict):
+    """
+    A task that waits for a worker. Of projects that the caller may not see it says no names.
+    """
+
+    group: str
+    position: int | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    task_priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    task_instance_id: int | None
+    workflow_instance_id: int | None
+    project: str | None
+    workflow: str | None
+    task: str | None
+    attempt: int | None
+    queued_at: str | None
+
+
 class QueueOut(TypedDict):
     """
     What waits for the workers of a group.
@@ -1854,6 +1872,11 @@ class ProjectPage(TypedDict):
 
 class PurgePage(TypedDict):
     items: list[PurgeOut]
+    next: NotRequired[str | None]
+
+
+class QueueEntryPage(TypedDict):
+    items: list[QueueEntryOut]
     next: NotRequired[str | None]
 
 
