@@ -54,7 +54,7 @@ from shoal.api.routes.runs import (
     tasks,
     why,
 )
-from shoal.api.routes.views import grid, history, queue, today
+from shoal.api.routes.views import dependencies, grid, history, queue, today
 from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
 from shoal.api.services import Services
 from shoal.api.web import docs, problems
@@ -94,6 +94,7 @@ _ROUTERS = (
     grid.router,
     today.router,
     queue.router,
+    dependencies.router,
     history.router,
     schedules.router,
     calendars.router,

@@ -110,6 +110,7 @@ EXPECTED = {
     ("put", "/projects/{project}/workflows/{name}/layout"),
     ("post", "/projects/{project}/workflows/{name}/validate"),
     ("post", "/projects/{project}/workflows/{name}/plan"),
+    ("get", "/projects/{project}/dependency-graph"),
     ("get", "/projects/{project}/export"),
     ("post", "/projects/{project}/import"),
     ("get", "/projects/{project}/workflows/{name}/schedules"),

@@ -102,3 +102,45 @@ def test_project_is_exported_and_imported(here: Shoal) -> None:
     wrong = here("import", "all.yaml", "--project", "taking")
     assert wrong.status == 2
     assert "all.yaml:2: tasks[0].type: is required" in wrong.err
+
+
+CHAIN = """\
+name: {name}
+tasks:
+  - name: wait
+    type: DEPENDENT
+    params: {{when: {{workflow: {source}, date: last1Days}}}}
+"""
+
+
+def test_who_waits_for_whom_on_a_day(here: Shoal) -> None:
+    here("apply", ".", "--project", "days")
+    workflow("first", "true", "project: days")
+    Path("second.yaml").write_text("project: days\n" + CHAIN.format(name="second", source="first"))
+    Path("third.yaml").write_text("project: days\n" + CHAIN.format(name="third", source="second"))
+    applied = here("apply", ".")
+    assert applied.status == 0, applied.err
+    run = ("run", "days/first", "--logical-time", "2026-03-10T06:00:00Z", "--wait", "--json")
+    ended = here(*run)
+    assert ended.status == 0, ended.err
+    shown = here("dependencies", "days/second", "--date", "2026-03-11")
+    first, second, third = [line for line in shown.out.splitlines() if "days/" in line]
+    assert str(ended.json["id"]) in first
+    assert "SUCCEEDED" in first
+    assert ("└─ days/second" in second, "no run" in second) == (True, True)
+    assert "looks for last1Days" in third
+    assert "critical: days/first → days/second" in shown.err
+    whole = here("dependencies", "--project", "days", "--date", "2026-03-11", "--json").json
+    assert {one["id"] for one in whole["nodes"]} == {"days/first", "days/second", "days/third"}
+    assert "names days/first, task wait" in here("dependencies", "days/second").out
+    assert here("dependencies", "days/second", "--date", "tomorrow").status == 2
+
+
+def test_workflows_that_wait_in_a_circle_are_drawn(here: Shoal) -> None:
+    for name, source in (("one", "two"), ("two", "one")):
+        text = CHAIN.format(name=name, source=source)
+        Path(f"{name}.yaml").write_text(f"project: circle\n{text}")
+    assert here("apply", ".").status == 0
+    shown = here("dependencies", "circle/one", "--date", "2026-03-11")
+    assert shown.status == 0, shown.err
+    assert len([line for line in shown.out.splitlines() if "circle/" in line]) == 2

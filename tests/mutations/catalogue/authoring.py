@@ -47,6 +47,23 @@ MUTATIONS: tuple[Mutation, ...] = (
         *_NO_WAY,
     ),
     _open(
+        "the map of dependencies shows what is hidden",
+        f"{_SQL}/references.py",
+        (
+            "            if visible is None or row.project_id in visible:\n"
+            "                name = row.project, row.name",
+            "            if True:\n                name = row.project, row.name",
+        ),
+        "tests/integration/api/views/test_dependencies.py::"
+        "test_what_is_hidden_has_no_runs_and_no_names_of_its_own",
+    ),
+    _open(
+        "the queue names tasks of projects that are hidden",
+        "api/shoal/api/routes/views/queue.py",
+        ("for one in some], caller.visible)", "for one in some])"),
+        "tests/integration/api/views/test_queue.py::test_what_is_hidden_counts_and_says_no_names",
+    ),
+    _open(
         "who names a workflow is told of projects that are hidden",
         f"{_SQL}/references.py",
         ("if visible is None or row.project_id in visible:", "if True:"),

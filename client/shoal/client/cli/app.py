@@ -17,7 +17,7 @@ from shoal.client.cli.access import (
     users,
     whoami,
 )
-from shoal.client.cli.authoring import drafts, exchange, lifecycle, versions
+from shoal.client.cli.authoring import dependencies, drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
@@ -60,6 +60,7 @@ def build() -> typer.Typer:
         drafts,
         versions,
         lifecycle,
+        dependencies,
         exchange,
         schedules,
         calendars,

@@ -33,6 +33,34 @@ def references(project: str, definition: Mapping[str, Any]) -> list[Reference]:
     return list(found)
 
 
+@dataclass(frozen=True)
+class Link:
+    """A reference, and which runs are meant: those of ``date``, a date value, and a task of them.
+
+    Both are None for tasks that run the workflow.
+    """
+
+    named: Reference
+    date: str | None = None
+    of_task: str | None = None
+
+
+def links(project: str, definition: Mapping[str, Any]) -> list[Link]:
+    """Return what the tasks of a definition of ``project`` name, with dates, in their order."""
+    found: dict[Link, None] = {}
+    for task in definition["tasks"]:
+        for kind, named in _named(task):
+            home = str(named.get("project") or project)
+            one = Reference(str(task["name"]), kind, home, named["workflow"])
+            found[Link(one, _text(named, "date"), _text(named, "task"))] = None
+    return list(found)
+
+
+def _text(named: Mapping[str, Any], name: str) -> str | None:
+    value = named.get(name)
+    return value if isinstance(value, str) else None
+
+
 def renamed(spec: WorkflowSpec, name: str, project: str | None = None) -> dict[str, Any]:
     """Return the definition under another name; where it names itself it goes on doing so."""
     home = project or spec.project

@@ -143,6 +143,7 @@ project.read     GET    /projects/{project}/workflows/{name}/layout
 project.edit     PUT    /projects/{project}/workflows/{name}/layout
 project.edit     POST   /projects/{project}/workflows/{name}/validate
 project.edit     POST   /projects/{project}/workflows/{name}/plan
+project.read     GET    /projects/{project}/dependency-graph
 project.read     GET    /projects/{project}/export
 project.edit     POST   /projects/{project}/import
 project.read     GET    /projects/{project}/workflows/{name}/schedules

@@ -1,4 +1,4 @@
-"""``shoal copy``, ``rename``, ``archive``, ``unarchive``, ``delete`` and ``dependencies``."""
+"""``shoal copy``, ``rename``, ``archive``, ``unarchive`` and ``delete``."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -28,27 +28,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would hap
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to ``app``."""
-    for command in (dependencies, copy, rename, archive, unarchive, delete):
+    for command in (copy, rename, archive, unarchive, delete):
         app.command(rich_help_panel="Workflows")(command)
-
-
-def dependencies(
-    name: WorkflowName, project: Project = None, data: Data = None, as_json: Json = False
-) -> None:
-    """Show the workflows that one runs or waits for, and those that run it or wait for it."""
-    from shoal.client.cli.authoring.showing import show_named
-    from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.rest.client import ShoalClient
-
-    with ShoalClient.connect(data) as client:
-        found = client.dependencies(*find_workflow(client, name, project))
-    if as_json:
-        print_json(found)
-        return
-    for one in found["upstream"]:
-        text = f"names {one['project']}/{one['workflow']}, task {one['task']} ({one['kind']})"
-        out().print(text, highlight=False)
-    show_named(found["downstream"], found["hidden"])
 
 
 def copy(

@@ -5,7 +5,13 @@ from typing import Literal, cast
 
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part, workflow_path
-from shoal.client.rest.types import PublishJson, VersionDetailJson, VersionJson, WorkflowJson
+from shoal.client.rest.types import (
+    DependencyGraphJson,
+    PublishJson,
+    VersionDetailJson,
+    VersionJson,
+    WorkflowJson,
+)
 from shoal.client.rest.workflows.types import (
     DependenciesJson,
     DiffJson,
@@ -92,6 +98,21 @@ class LifecycleCalls:
         """Return the workflows that one names, and those that name it."""
         path = f"{workflow_path(project, name)}/dependencies"
         return cast(DependenciesJson, self._connection.get(path))
+
+    def dependency_graph(
+        self,
+        project: str,
+        workflow: str | None = None,
+        date: str | None = None,
+        hops: int | None = None,
+    ) -> DependencyGraphJson:
+        """Return who waits for whom on a day, YYYY-MM-DD, with the runs that count for it.
+
+        Around a workflow, or around all of the project that are connected.
+        """
+        path = f"/projects/{part(project)}/dependency-graph"
+        query = {"workflow": workflow, "date": date, "hops": hops}
+        return cast(DependencyGraphJson, self._connection.get(path, query))
 
     def export_workflows(self, project: str, names: Sequence[str] = ()) -> ExportJson:
         """Return workflows with what they name as documents of YAML; no names: all in use."""

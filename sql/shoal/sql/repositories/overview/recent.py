@@ -4,10 +4,10 @@ The last run is that for the latest logical time, which an index finds at once.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ScalarSelect, func, select, union_all
+from sqlalchemy import ColumnElement, ScalarSelect, func, select, union_all
 
 from shoal.core.runs.records import Instance
 from shoal.sql.driver.connection import Connection, batched
@@ -29,21 +29,40 @@ class Recent:
 
     async def runs(self, workflow_ids: Collection[int], each: int) -> dict[int, list[Instance]]:
         """Return the last runs of workflows, ``each`` at most, the latest logical time first."""
+        return await self._last([(_I.workflow_id == one,) for one in sorted(workflow_ids)], each)
+
+    async def runs_within(
+        self, windows: Mapping[int, tuple[datetime, datetime]], each: int
+    ) -> dict[int, list[Instance]]:
+        """Return the same of runs whose logical times are in a window of each workflow.
+
+        A window has the first instant, and the first behind it.
+        """
+        wanted = [
+            (_I.workflow_id == one, _I.logical_time >= start, _I.logical_time < end)
+            for one, (start, end) in sorted(windows.items())
+        ]
+        return await self._last(wanted, each)
+
+    async def _last(
+        self, wanted: Sequence[tuple[ColumnElement[bool], ...]], each: int
+    ) -> dict[int, list[Instance]]:
+        """``wanted``: conditions that hold for the runs of one workflow."""
         ids: list[int] = []
-        for some in batched(sorted(workflow_ids) if each else (), _TOGETHER):
+        for some in batched(wanted if each else (), _TOGETHER):
             walks = [
                 select(_I.id)
-                .where(_I.workflow_id == one)
+                .where(*conditions)
                 .order_by(_I.logical_time.desc(), _I.id.desc())
                 .limit(each)
                 .subquery()
-                for one in some
+                for conditions in some
             ]
             rows = await self._connection.rows(union_all(*(select(walk) for walk in walks)))
             ids += [row.id for row in rows]
         found: defaultdict[int, list[Instance]] = defaultdict(list)
-        for some in batched(ids, _TOGETHER * 10):
-            for run in await self._instances.known(some):
+        for known in batched(ids, _TOGETHER * 10):
+            for run in await self._instances.known(known):
                 found[run.workflow_id].append(run)
         for runs in found.values():
             runs.sort(key=lambda run: (run.logical_time, run.id), reverse=True)

@@ -879,6 +879,24 @@ def get_dependencies(project: str, name: str) -> Call[types.DependenciesOut]:
     return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}/dependencies")
 
 
+def get_dependency_graph(
+    project: str, *, workflow: str | None = None, date: str | None = None, hops: int | None = None
+) -> Call[types.DependencyGraphOut]:
+    """Show who waits for whom on a day.
+
+    Workflows with their runs, and what they wait for, by the newest definitions.
+
+    A workflow waits for those that it runs (SUB_WORKFLOW, MAP), and for those whose runs its
+    DEPENDENT tasks look for. What counts of a workflow are the runs that matter for the day: where
+    one looks for `last1Days`, those of the day before. 500 workflows at most; `is_cut` tells.
+    """
+    return Call(
+        "GET",
+        f"/projects/{part(str(project))}/dependency-graph",
+        query={"workflow": workflow, "date": date, "hops": hops},
+    )
+
+
 def get_draft(project: str, name: str, *, editor: str | None = None) -> Call[types.DraftDetail]:
     """Show a draft.
 

@@ -711,6 +711,9 @@ class LogOut(TypedDict):
     finished: bool
 
 
+LogicKind: TypeAlias = Literal["CONDITIONS", "SWITCH", "SUB_WORKFLOW", "MAP", "DEPENDENT"]
+
+
 class LoginIn(TypedDict):
     """
     A name and its password.
@@ -2222,6 +2225,29 @@ class DependenciesOut(TypedDict):
     hidden: int
 
 
+class DependencyRun(TypedDict):
+    """
+    A run in the window of its workflow.
+    """
+
+    id: int
+    state: WorkflowState
+    logical_time: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class DependencyTask(TypedDict):
+    """
+    Why a workflow waits: one of its tasks names the other one.
+    """
+
+    task: str
+    kind: LogicKind
+    date: str | None
+    of_task: str | None
+
+
 class EffectOut(TypedDict):
     """
     What a request would do to one run, as it is now.
@@ -2893,6 +2919,37 @@ class ConcurrencyGroupDetail(TypedDict):
     waiters: list[SlotUserOut]
 
 
+class DependencyEdge(TypedDict):
+    """
+    `target` waits for `source`.
+    """
+
+    source: str
+    target: str
+    tasks: list[DependencyTask]
+    is_allowed: bool
+
+
+class DependencyNode(TypedDict):
+    """
+    A workflow, and its runs in the window of logical time that counts for the day.
+    """
+
+    id: str
+    project: str
+    workflow: str
+    is_known: bool
+    distance: int
+    since: str
+    until: str
+    state: WorkflowState | None
+    runs: list[DependencyRun]
+    has_more: bool
+    started_at: str | None
+    finished_at: str | None
+    hidden: int
+
+
 class DiffOut(TypedDict):
     """
     What differs between two published versions.
@@ -3024,3 +3081,15 @@ class Comparison(TypedDict):
     parameters: list[ValueChange]
     labels: list[ValueChange]
     tasks: list[TaskChange]
+
+
+class DependencyGraphOut(TypedDict):
+    """
+    Workflows and who waits for whom. A workflow may wait for itself, of another day.
+    """
+
+    date: str
+    nodes: list[DependencyNode]
+    edges: list[DependencyEdge]
+    critical: list[str]
+    is_cut: bool

@@ -1,0 +1,118 @@
+"""Which workflows wait for which on one day."""
+
+from datetime import date, datetime
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import TIME, example
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.runs.states import WorkflowState
+
+_RUN = {
+    "id": 17,
+    "state": "SUCCEEDED",
+    "logical_time": TIME,
+    "started_at": TIME,
+    "finished_at": TIME,
+}
+_NODE = {
+    "id": "default/daily",
+    "project": "default",
+    "workflow": "daily",
+    "is_known": True,
+    "distance": 0,
+    "since": TIME,
+    "until": TIME,
+    "state": "SUCCEEDED",
+    "runs": [_RUN],
+    "has_more": False,
+    "started_at": TIME,
+    "finished_at": TIME,
+    "hidden": 0,
+}
+_EDGE = {
+    "source": "default/hourly",
+    "target": "default/daily",
+    "tasks": [{"task": "wait", "kind": "DEPENDENT", "date": "last1Days", "of_task": None}],
+    "is_allowed": True,
+}
+
+
+class DependencyRun(BaseModel):
+    """A run in the window of its workflow."""
+
+    model_config = example(_RUN)
+
+    id: int
+    state: WorkflowState
+    logical_time: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class DependencyNode(BaseModel):
+    """A workflow, and its runs in the window of logical time that counts for the day."""
+
+    model_config = example(_NODE)
+
+    id: str = Field(description="PROJECT/NAME.")
+    project: str
+    workflow: str
+    is_known: bool = Field(
+        description="False: there is no such workflow, or the caller may not see it."
+    )
+    distance: int = Field(description="Steps from where the search began.")
+    since: datetime = Field(description="The first logical time that counts.")
+    until: datetime = Field(description="The first one behind.")
+    state: WorkflowState | None = Field(description="Of the newest run; null: there is none.")
+    runs: list[DependencyRun] = Field(description="The latest logical time first.")
+    has_more: bool = Field(description="Whether there are earlier ones.")
+    started_at: datetime | None = Field(description="When the first of `runs` began.")
+    finished_at: datetime | None = Field(
+        description="When the last of `runs` ended; null: one has not."
+    )
+    hidden: int = Field(description="How many workflows wait for it that the caller may not see.")
+
+
+class DependencyTask(BaseModel):
+    """Why a workflow waits: one of its tasks names the other one."""
+
+    task: str
+    kind: LogicKind
+    date: str | None = Field(description="Which runs a DEPENDENT task looks for.")
+    of_task: str | None = Field(description="The task of these runs that counts; null: all.")
+
+
+class DependencyEdge(BaseModel):
+    """`target` waits for `source`."""
+
+    model_config = example(_EDGE)
+
+    source: str
+    target: str
+    tasks: list[DependencyTask]
+    is_allowed: bool = Field(
+        description="False: its project does not let the tasks of the other one see or run it."
+    )
+
+
+class DependencyGraphOut(BaseModel):
+    """Workflows and who waits for whom. A workflow may wait for itself, of another day."""
+
+    model_config = example(
+        {
+            "date": "2026-03-01",
+            "nodes": [_NODE],
+            "edges": [_EDGE],
+            "critical": ["default/hourly", "default/daily"],
+            "is_cut": False,
+        }
+    )
+
+    date: date
+    nodes: list[DependencyNode]
+    edges: list[DependencyEdge]
+    critical: list[str] = Field(
+        description="The workflows that decide when the last one is done, the first one first."
+    )
+    is_cut: bool = Field(description="Whether there are more workflows than one answer shows.")

@@ -1,0 +1,223 @@
+"""Which workflows wait for which on one day, and what decides when they are done.
+
+A workflow waits for those that it runs (SUB_WORKFLOW, MAP) and for those whose runs its DEPENDENT
+tasks look for. Each has a window of logical time: the day that was asked for, and around it what
+the date values of DEPENDENT tasks lead to. ``last1Days`` leads to the day before.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from shoal.core.logic.intervals import UnknownDateValue, intervals
+from shoal.core.logic.judging import WorkflowName
+from shoal.core.logic.references import Link
+from shoal.core.timing.wallclock import SECOND, first_instant_from
+
+Window = tuple[datetime, datetime]  # of logical time, in UTC; the end is excluded
+
+_DAY = timedelta(days=1)
+_AHEAD = 40  # days after a run on which another may look for it: lastMonth looks 31 days back
+_BEHIND = 31  # and before it: thisMonthEnd looks ahead
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A workflow: its zone, and what its newest version names."""
+
+    timezone: str
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edge:
+    """``target`` waits for ``source``, for each of ``links``."""
+
+    source: WorkflowName
+    target: WorkflowName
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class DependencyGraph:
+    """Workflows with their windows and their distance from where the search began.
+
+    ``is_cut``: there are more. Those that are named and are not known have a window, too.
+    """
+
+    windows: Mapping[WorkflowName, Window]
+    distances: Mapping[WorkflowName, int]
+    edges: tuple[Edge, ...]
+    is_cut: bool
+
+
+def day_of(day: date, timezone: str) -> Window:
+    """Return the window of a day in a zone."""
+    zone = ZoneInfo(timezone)
+    start, end = (
+        first_instant_from(datetime.combine(one, datetime.min.time()), zone).astimezone(UTC)
+        for one in (day, day + _DAY)
+    )
+    return start, end
+
+
+def dependency_graph(
+    known: Mapping[WorkflowName, Linked],
+    roots: Collection[WorkflowName],
+    day: date,
+    hops: int,
+    most: int,
+) -> DependencyGraph:
+    """Return who waits for whom around ``roots``, ``hops`` steps far in both directions.
+
+    ``known``: all workflows that may be walked through. At most ``most`` workflows are returned.
+    """
+    search = _Search(known, most)
+    for root in sorted(roots):
+        search.add(root, 0, day_of(day, known[root].timezone))
+    for distance in range(1, hops + 1):
+        for name in [one for one, at in search.distances.items() if at == distance - 1]:
+            for other, window in search.around(name):
+                search.add(other, distance, window)
+    return DependencyGraph(
+        dict(search.windows),
+        dict(search.distances),
+        tuple(search.edges()),
+        search.is_cut,
+    )
+
+
+@dataclass
+class _Search:
+    known: Mapping[WorkflowName, Linked]
+    most: int
+    windows: dict[WorkflowName, Window] = field(default_factory=dict)
+    distances: dict[WorkflowName, int] = field(default_factory=dict)
+    is_cut: bool = False
+
+    def __post_init__(self) -> None:
+        self._waiting: defaultdict[WorkflowName, dict[WorkflowName, None]] = defaultdict(dict)
+        for name, one in self.known.items():
+            for link in one.links:
+                self._waiting[link.named.project, link.named.workflow][name] = None
+
+    def add(self, name: WorkflowName, distance: int, window: Window) -> None:
+        if name in self.windows:
+            if self.distances[name] == distance != 0:  # another way of the same length
+                old = self.windows[name]
+                self.windows[name] = min(old[0], window[0]), max(old[1], window[1])
+        elif len(self.windows) >= self.most:
+            self.is_cut = True
+        else:
+            self.windows[name], self.distances[name] = window, distance
+
+    def around(self, name: WorkflowName) -> Iterator[tuple[WorkflowName, Window]]:
+        window = self.windows[name]
+        if (own := self.known.get(name)) is not None:
+            for link in own.links:
+                source = link.named.project, link.named.workflow
+                if source != name:
+                    yield source, looked_for(link, window, own.timezone)
+        for other in self._waiting.get(name, ()):
+            if other != name:
+                for link in self.known[other].links:
+                    if (link.named.project, link.named.workflow) == name:
+                        yield other, looking(link, window, self.known[other].timezone)
+
+    def edges(self) -> Iterator[Edge]:
+        for target in self.windows:
+            by_source: defaultdict[WorkflowName, list[Link]] = defaultdict(list)
+            for link in self.known[target].links if target in self.known else ():
+                by_source[link.named.project, link.named.workflow].append(link)
+            for source, some in by_source.items():
+                if source in self.windows:
+                    yield Edge(source, target, tuple(some))
+
+
+def looked_for(link: Link, window: Window, timezone: str) -> Window:
+    """Return the window of the runs that runs in ``window`` look for, or start."""
+    if link.date is None:
+        return window
+    zone = ZoneInfo(timezone)
+    try:
+        found = [
+            one
+            for base in (window[0], window[1] - SECOND)
+            for one in intervals(link.date, base.astimezone(zone))
+        ]
+    except (UnknownDateValue, OverflowError):
+        return window
+    if not found:
+        return window
+    return (
+        min(start.astimezone(UTC) for start, _ in found),
+        max(end.astimezone(UTC) for _, end in found) + SECOND,
+    )
+
+
+def looking(link: Link, window: Window, timezone: str) -> Window:
+    """Return the window of the runs that look for runs in ``window``, or have started them.
+
+    It is one day: of those on which they do, the first that is not before the window.
+    """
+    if link.date is None:
+        return window
+    first = window[0].astimezone(ZoneInfo(timezone)).date()
+    steps = (*range(_AHEAD + 1), *range(-1, -_BEHIND - 1, -1))
+    for step in steps:
+        try:
+            own = day_of(first + step * _DAY, timezone)
+        except OverflowError:
+            continue
+        wanted = looked_for(link, own, timezone)
+        if wanted[0] < window[1] and window[0] < wanted[1]:
+            return own
+    return window
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the runs of a workflow are; ``ended``: when the last did, None: one has not.
+
+    A workflow without a run has no Progress.
+    """
+
+    ended: datetime | None
+
+
+def critical_chain(
+    edges: Sequence[Edge], progress: Mapping[WorkflowName, Progress], end: WorkflowName
+) -> list[WorkflowName]:
+    """Return the workflows that decide when ``end`` is done, the first one first.
+
+    Of those that a workflow waits for the last to end decides. One that has not ended, or has no
+    run although the workflow is not done, counts as the last.
+    """
+    sources: defaultdict[WorkflowName, list[WorkflowName]] = defaultdict(list)
+    for edge in edges:
+        sources[edge.target].append(edge.source)
+    chain = [end]
+    while True:
+        own = progress.get(chain[-1])
+        is_done = own is not None and own.ended is not None
+        candidates = [
+            one
+            for one in sources[chain[-1]]
+            if one not in chain and (one in progress or not is_done)
+        ]
+        if not candidates:
+            return chain[::-1]
+        chain.append(max(candidates, key=lambda one: (_end(progress.get(one)), one)))
+
+
+def last(progress: Mapping[WorkflowName, Progress]) -> WorkflowName | None:
+    """Return the workflow that ends last; None: none has a run."""
+    return max(progress, key=lambda one: (_end(progress[one]), one), default=None)
+
+
+def _end(progress: Progress | None) -> datetime:
+    if progress is None or progress.ended is None:
+        return datetime.max.replace(tzinfo=UTC)
+    return progress.ended

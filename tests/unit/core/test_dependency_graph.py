@@ -1,0 +1,149 @@
+"""Which workflows wait for which on a day, and what decides when they are done."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.logic.dependency_graph import (
+    Edge,
+    Linked,
+    Progress,
+    critical_chain,
+    day_of,
+    dependency_graph,
+    last,
+    looked_for,
+    looking,
+)
+from shoal.core.logic.references import Link, Reference, links
+
+DAY = date(2026, 3, 11)  # a Wednesday
+
+
+def waits(workflow: str, value: str = "today", project: str = "p") -> Link:
+    return Link(Reference("wait", LogicKind.DEPENDENT, project, workflow), value)
+
+
+def runs(workflow: str) -> Link:
+    return Link(Reference("run", LogicKind.SUB_WORKFLOW, "p", workflow))
+
+
+def at(day: int, hour: int = 0, month: int = 3) -> datetime:
+    return datetime(2026, month, day, hour, tzinfo=UTC)
+
+
+def test_links_say_which_runs_are_meant() -> None:
+    when = {
+        "all": [
+            {"workflow": "a", "date": "today"},
+            {"any": [{"workflow": "a", "date": "last1Days", "task": "t", "project": "q"}]},
+        ]
+    }
+    definition = {
+        "tasks": [
+            {"name": "one", "type": "DEPENDENT", "params": {"when": when}},
+            {"name": "two", "type": "MAP", "params": {"workflow": "b"}},
+            {"name": "three", "type": "SHELL", "params": {"workflow": "c"}},
+        ]
+    }
+    assert links("p", definition) == [
+        Link(Reference("one", LogicKind.DEPENDENT, "p", "a"), "today"),
+        Link(Reference("one", LogicKind.DEPENDENT, "q", "a"), "last1Days", "t"),
+        Link(Reference("two", LogicKind.MAP, "p", "b")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "start", "end"),
+    [
+        ("today", at(11), at(12)),
+        ("currentHour", at(11), at(12)),
+        ("last1Days", at(10), at(11)),
+        ("last3Days", at(8), at(11)),
+        ("lastMonday", at(2), at(3)),
+        ("lastMonth", at(1, month=2), at(1)),
+        ("thisMonthEnd", at(31), at(1, month=4)),
+        ("of a later version", at(11), at(12)),
+    ],
+)
+def test_date_values_lead_to_the_days_of_others_and_back(
+    value: str, start: datetime, end: datetime
+) -> None:
+    own = day_of(DAY, "UTC")
+    found = looked_for(waits("a", value), own, "UTC")
+    assert found == (start, end)
+    back = looking(waits("a", value), found, "UTC")
+    again = looked_for(waits("a", value), back, "UTC")
+    assert again[0] < found[1]
+    assert found[0] < again[1]
+    assert back[1] - back[0] == timedelta(days=1)
+
+
+def test_days_are_those_of_the_zone_of_who_looks() -> None:
+    berlin = day_of(DAY, "Europe/Berlin")
+    assert berlin == (at(10, 23), at(11, 23))
+    assert looked_for(waits("a", "last1Days"), berlin, "Europe/Berlin") == (at(9, 23), at(10, 23))
+    spring = day_of(date(2026, 3, 29), "Europe/Berlin")
+    assert spring[1] - spring[0] == timedelta(hours=23)
+
+
+def test_the_graph_goes_both_ways_and_ends_after_some_steps() -> None:
+    known = {
+        ("p", "a"): Linked("UTC"),
+        ("p", "b"): Linked("UTC", (waits("a", "last1Days"), waits("gone"))),
+        ("p", "c"): Linked("UTC", (waits("b"), runs("d"))),
+        ("p", "d"): Linked("UTC"),
+        ("p", "e"): Linked("UTC", (waits("c", "last1Days"),)),
+        ("p", "alone"): Linked("UTC"),
+        ("p", "itself"): Linked("UTC", (waits("itself", "last1Days"),)),
+    }
+    graph = dependency_graph(known, [("p", "b")], DAY, 1, 100)
+    assert graph.distances == {("p", "b"): 0, ("p", "a"): 1, ("p", "gone"): 1, ("p", "c"): 1}
+    assert graph.windows["p", "a"] == (at(10), at(11))
+    assert graph.windows["p", "c"] == (at(11), at(12))
+    assert {(one.source[1], one.target[1]) for one in graph.edges} == {
+        ("a", "b"),
+        ("gone", "b"),
+        ("b", "c"),
+    }
+    far = dependency_graph(known, [("p", "b")], DAY, 9, 100)
+    assert {name for _, name in far.windows} == {"a", "b", "c", "d", "e", "gone"}
+    assert far.windows["p", "e"] == (at(12), at(13))
+    assert (far.windows["p", "d"], far.is_cut) == (far.windows["p", "c"], False)
+    cut = dependency_graph(known, [("p", "b")], DAY, 9, 3)
+    assert (len(cut.windows), cut.is_cut) == (3, True)
+    own = dependency_graph(known, [("p", "itself")], DAY, 9, 100)
+    assert [edge.source for edge in own.edges] == [("p", "itself")]
+
+
+def test_two_ways_of_one_length_join_their_windows() -> None:
+    known = {
+        ("p", "a"): Linked("UTC"),
+        ("p", "b"): Linked("UTC", (waits("a", "today"), waits("a", "last1Days"))),
+    }
+    graph = dependency_graph(known, [("p", "b")], DAY, 1, 9)
+    assert graph.windows["p", "a"] == (at(10), at(12))
+    assert [len(edge.links) for edge in graph.edges] == [2]
+
+
+def edge(source: str, target: str) -> Edge:
+    return Edge(("p", source), ("p", target), ())
+
+
+def test_the_last_to_end_decides() -> None:
+    edges = [edge("a", "c"), edge("b", "c"), edge("c", "d"), edge("missing", "d")]
+    done = {("p", name): Progress(at(11, hour)) for name, hour in (("a", 1), ("b", 2), ("c", 3))}
+    assert critical_chain(edges, done, ("p", "c")) == [("p", "b"), ("p", "c")]
+    # What is not done waits for what there is not; what is done has not waited for it.
+    assert critical_chain(edges, done, ("p", "d")) == [("p", "missing"), ("p", "d")]
+    ended = {**done, ("p", "d"): Progress(at(11, 4))}
+    assert critical_chain(edges, ended, ("p", "d")) == [("p", name) for name in "bcd"]
+    running = {**ended, ("p", "a"): Progress(None)}
+    assert critical_chain(edges, running, ("p", "d"))[0] == ("p", "a")
+    assert (last(ended), last(running), last({})) == (("p", "d"), ("p", "a"), None)
+
+
+def test_a_circle_has_an_end() -> None:
+    around = [edge("a", "b"), edge("b", "a")]
+    assert critical_chain(around, {}, ("p", "a")) == [("p", "b"), ("p", "a")]
