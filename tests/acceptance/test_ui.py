@@ -45,6 +45,10 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
     rest.publish("waits", {"only": {"script": "true", "worker_group": "absent"}})
     waits = rest.start("waits")
     rest.until(lambda: rest.tasks(waits)["only"]["state"], lambda state: state == "QUEUED")
+    needs = {"type": "DEPENDENT", "params": {"when": {"workflow": "seen", "date": "today"}}}
+    body = {"name": "after", "tasks": [{"name": "wait", **needs}]}
+    answer = rest.http.put("/projects/default/workflows/after", json=body)
+    assert answer.status_code in (200, 201), answer.text
     what = rest.instance(run)
     with ShoalClient(cluster.url, cluster.token) as client:
         link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
@@ -66,5 +70,8 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
         "sawRunning": True,
         "touched": ["long"],
         "stopped": True,
+        "waiting": ["seen", "after"],
+        "drawn": 1,
+        "ran": "FAILED",
         "chinese": "今日",
     }

@@ -169,6 +169,16 @@ def runs(rest: Rest) -> dict[str, Any]:
         },
         description="Who is about to leave?",
     )
+    for name, waits in {
+        "report": {"nightly": "today", "hourly": "today", "weather": "today"},
+        "forecast": {"weather": "today"},
+        "billing": {"report": "today"},
+        "week": {"report": "last7Days", "billing": "last1Days"},
+    }.items():
+        items = [{"workflow": one, "date": value} for one, value in waits.items()]
+        wait = {"name": "wait", "type": "DEPENDENT", "params": {"when": {"all": items}}}
+        _put(rest, f"/projects/flights/workflows/{name}", {"name": name, "tasks": [wait]})
+    _publish(rest, "flights", "weather", {"read": {"script": "sleep 0.1"}})
     gpu = {"tune": {"worker_group": "gpu"}, "embed": {"worker_group": "gpu"}}
     _publish(rest, "ml", "retrain", gpu, description="Waits for a machine with a GPU.")
     _publish(rest, "ml", "urgent", {"fix": {"worker_group": "gpu"}}, priority="HIGH")
@@ -190,6 +200,9 @@ def runs(rest: Rest) -> dict[str, Any]:
         description="Fetches, checks and loads the delays of a day.",
         timezone="Europe/Berlin",
     )
+    _wait(rest, _start(rest, "flights", "weather"))
+    _wait(rest, _start(rest, "flights", "forecast"))
+    _start(rest, "flights", "report")
     found["run"] = _wait(rest, _start(rest, "flights", "nightly"))
     found["live"] = _start(rest, "ml", "churn")
     rest.until(

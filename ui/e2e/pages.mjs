@@ -15,6 +15,8 @@ const PAGES = {
   projects: ['/projects', '.card'],
   runs: ['/runs', '[role=cell]'],
   workflow: [`/projects/${project}/workflows/${workflow}`, '.task-node'],
+  map: [`/projects/${project}/map`, '.task-node'],
+  dependencies: [`/projects/${project}/workflows/${workflow}?tab=dependencies`, '.task-node'],
   start: [`/projects/${project}/workflows/${workflow}?start=1`, 'form input'],
   run: [`/runs/${run}`, '.task-node'],
   gantt: [`/runs/${run}?tab=gantt`, '.gantt-bar'],
@@ -57,6 +59,18 @@ try {
   await page.locator('.ant-modal').getByRole('button', { name: 'Stop' }).click()
   await page.waitForSelector('.page-head [data-state=STOPPED]')
   found.facts.stopped = true
+
+  // Who waits for whom: what has run, what has not, in words and as a picture; the day before is another one.
+  await page.goto(`${url}/projects/${project}/workflows/${workflow}?tab=dependencies`)
+  await page.waitForSelector('.task-node')
+  const waiting = async () => (await page.locator('[role=row]').allInnerTexts()).slice(1).map((row) => row.split('\n')[0])
+  found.facts.waiting = await waiting()
+  found.facts.drawn = await page.locator('.dependency-map .react-flow__edge').count()
+  const state = page.locator('[role=row]').filter({ hasText: workflow }).first()
+  found.facts.ran = await state.locator('[data-state]').getAttribute('data-state')
+  await page.getByRole('button', { name: 'The day before' }).click()
+  await page.waitForURL('**date=**')
+  await state.getByText('no run').waitFor()
 
   // In Chinese, dark, and on a narrow screen.
   await page.evaluate(() => localStorage.setItem('shoal.settings', JSON.stringify({ language: 'zh', theme: 'dark' })))

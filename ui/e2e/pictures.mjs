@@ -20,6 +20,8 @@ const PAGES = {
   workflow: [`${at}/workflows/${workflow}`, '.task-node'],
   grid: [`${at}/workflows/${workflow}?tab=grid`, '.grid-cell .glyph'],
   calendar: [`${at}/workflows/${workflow}?tab=calendar`, '[data-kind=good], [data-kind=bad]', dayChosen],
+  dependencies: [`${at}/workflows/${workflow}?tab=dependencies`, '.task-node'],
+  map: [`${at}/map`, '.task-node'],
   schedules: [`${at}/workflows/${workflow}?tab=schedules`, '.fires li'],
   start: [`${at}/workflows/${workflow}?start=1`, 'form input'],
   backfills: [`${at}/workflows/${workflow}?tab=backfills`, '.counts-bar'],

@@ -88,6 +88,12 @@ def test_days_are_those_of_the_zone_of_who_looks() -> None:
     assert spring[1] - spring[0] == timedelta(hours=23)
 
 
+@pytest.mark.parametrize(("value", "day"), [("today", 11), ("last1Days", 12), ("last7Days", 12)])
+def test_a_day_of_another_zone_is_the_one_that_has_most_of_it(value: str, day: int) -> None:
+    berlin = day_of(DAY, "Europe/Berlin")  # from 23:00 of the 10th
+    assert looking(waits("a", value), berlin, "UTC") == (at(day), at(day + 1))
+
+
 def test_the_graph_goes_both_ways_and_ends_after_some_steps() -> None:
     known = {
         ("p", "a"): Linked("UTC"),

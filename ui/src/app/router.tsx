@@ -39,12 +39,14 @@ const AccountPage = lazy(async () => ({ default: (await import('@/features/accou
 const ComparePage = lazy(async () => ({ default: (await import('@/features/compare/ComparePage')).ComparePage }))
 const EditorPage = lazy(async () => ({ default: (await import('@/features/editor/EditorPage')).EditorPage }))
 const NewWorkflow = lazy(async () => ({ default: (await import('@/features/workflows/NewWorkflow')).NewWorkflow }))
+const MapPage = lazy(async () => ({ default: (await import('@/features/map/MapPage')).MapPage }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
 const text = opt(z.string())
 const number = opt(z.coerce.number().int().min(0))
 const inProject = { project: text }
+const mapOf = { date: opt(z.iso.date()), hops: opt(z.coerce.number().int().min(0).max(20)) } // who waits for whom
 const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -162,17 +164,18 @@ const workflow = createRoute({
   getParentRoute: () => inside,
   path: '/projects/$project/workflows/$name',
   validateSearch: z.object({
-    tab: opt(z.enum(['graph', 'grid', 'calendar', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
+    tab: opt(z.enum(['graph', 'dependencies', 'grid', 'calendar', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
     version: number,
     sel: text,
     start: opt(z.literal(1)),
     plan: opt(z.literal(1)), // the form of a backfill is open
     year: opt(z.coerce.number().int().min(1970).max(9989)), // of the calendar, with a day that is chosen
     day: opt(z.iso.date()),
+    ...mapOf,
   }),
   component: function Workflow() {
     const { project, name } = workflow.useParams()
-    const { tab, version, sel, start, plan, year, day } = workflow.useSearch()
+    const { tab, version, sel, start, plan, year, day, date, hops } = workflow.useSearch()
     const t = useT()
     const refusal = useRefusal('run.operate', project)
     const navigate = workflow.useNavigate()
@@ -190,6 +193,8 @@ const workflow = createRoute({
           chosen={sel}
           year={year}
           day={day}
+          date={date}
+          hops={hops}
           onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
           onPlan={(date) => void navigate({ search: (old) => ({ ...old, day: date, plan: 1 as const }) })}
           onStart={() => void navigate({ search: (old) => ({ ...old, start: 1 as const }) })}
@@ -409,6 +414,18 @@ const compare = createRoute({
   },
 })
 
+const map = createRoute({
+  getParentRoute: () => inside,
+  path: '/projects/$project/map',
+  validateSearch: z.object(mapOf),
+  component: function MapRoute() {
+    const { project } = map.useParams()
+    const view = map.useSearch()
+    const navigate = map.useNavigate()
+    return <MapPage key={project} project={project} {...view} onView={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })} onRun={(id) => void navigate({ to: '/runs/$id', params: { id: String(id) } })} />
+  },
+})
+
 const cluster = createRoute({
   getParentRoute: () => inside,
   path: '/cluster',
@@ -422,7 +439,7 @@ const cluster = createRoute({
 
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, map, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

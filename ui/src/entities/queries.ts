@@ -36,6 +36,14 @@ export const workflow = (project: string, name: string) =>
     queryFn: () => take(api.GET('/api/v1/projects/{project}/workflows/{name}', { params: { path: { project, name } } })),
   })
 
+/** Who waits for whom on a day, around a workflow or in a whole project. */
+export const dependencyGraph = (project: string, workflow: string | undefined, date: string, hops: number) =>
+  queryOptions({
+    queryKey: ['dependencies', project, workflow, date, hops],
+    queryFn: () => take(api.GET('/api/v1/projects/{project}/dependency-graph', { params: { path: { project }, query: { workflow, date, hops } } })),
+    placeholderData: keepPreviousData,
+  })
+
 /** Where people have put the tasks of a workflow; null: it is there no more, or was never published. */
 export const layout = (project: string, name: string) =>
   queryOptions({

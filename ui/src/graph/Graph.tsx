@@ -14,6 +14,7 @@ import { placed, type Places } from './places'
 
 export interface PictureTask {
   name: string
+  label?: string // what is written on it instead of the name
   dependsOn: readonly string[]
   type: string
   state: string | null // null: a definition, which has no states
@@ -31,6 +32,8 @@ interface Props {
   /** Classes of edges, by `source→target`. */
   edgeMarks?: ReadonlyMap<string, string>
   aside?: ReactNode
+  /** What the field to find something says. */
+  finds?: string
 }
 
 type TaskNode = Node<{ task: PictureTask; critical: boolean; stateText: string }, 'task'>
@@ -49,7 +52,7 @@ export function Graph(props: Props) {
   )
 }
 
-function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical, edgeMarks, aside }: Props) {
+function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical, edgeMarks, aside, finds }: Props) {
   const t = useT()
   const named = useNamed()
   const flow = useReactFlow()
@@ -124,15 +127,14 @@ function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical,
         {tasks.length > 24 ? <MiniMap pannable zoomable nodeClassName={(node) => `map-${lookOf((node as TaskNode).data.task.state ?? 'WAITING').tone}`} /> : null}
       </ReactFlow>
       <div className="graph-tools">
-        <Finder names={tasks.map((task) => task.name)} onFind={fly} />
+        <Finder names={tasks.map((task) => task.name)} onFind={fly} text={finds ?? t('graph.find')} />
         {aside}
       </div>
     </div>
   )
 }
 
-function Finder({ names, onFind }: { names: readonly string[]; onFind: (name: string) => void }) {
-  const t = useT()
+function Finder({ names, onFind, text: finds }: { names: readonly string[]; onFind: (name: string) => void; text: string }) {
   const [text, setText] = useState('')
   const wanted = text.toLowerCase()
   const options = names.filter((name) => name.toLowerCase().includes(wanted)).slice(0, 30)
@@ -144,8 +146,8 @@ function Finder({ names, onFind }: { names: readonly string[]; onFind: (name: st
       onChange={setText}
       onSelect={(name: string) => onFind(name)}
       options={text ? options.map((value) => ({ value })) : []}
-      placeholder={t('graph.find')}
-      aria-label={t('graph.find')}
+      placeholder={finds}
+      aria-label={finds}
       allowClear
     />
   )
@@ -166,7 +168,7 @@ const TaskBox = memo(function TaskBox({ data, selected }: NodeProps<TaskNode>) {
       ) : null}
       {level === 'farthest' ? null : (
         <span className="task-text">
-          <span className="task-name">{shortened(task.name, level ? FAR_NAME : LONGEST_NAME)}</span>
+          <span className="task-name">{shortened(task.label ?? task.name, level ? FAR_NAME : LONGEST_NAME)}</span>
           {level ? null : <span className="task-type">{[task.type, task.note].filter(Boolean).join(' · ')}</span>}
         </span>
       )}

@@ -32,7 +32,7 @@ export function changesOf(events: readonly ChangeEvent[]): Changes {
     const { kind, data, instance_id: instance, task_instance_id: task } = event
     if (kind === 'instance.state' && instance !== null) {
       changes.instances.set(instance, { state: text(data.state), reason: orNull(data.reason) })
-      changes.stale.add('instances').add('workflows/list')
+      changes.stale.add('instances').add('workflows/list').add('dependencies')
     } else if (kind.startsWith('task.') && task !== null && kind !== 'task.overdue') {
       changes.tasks.set(task, {
         instance,
@@ -44,7 +44,7 @@ export function changesOf(events: readonly ChangeEvent[]): Changes {
         exit_code: typeof data.exit_code === 'number' ? data.exit_code : null,
       })
     } else if (kind === 'workflow.published') {
-      changes.stale.add('workflows').add('schedules').add('projects')
+      changes.stale.add('workflows').add('schedules').add('projects').add('dependencies')
     } else if (kind === 'backfill.state') {
       changes.stale.add('backfills')
     }

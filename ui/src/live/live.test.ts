@@ -43,7 +43,7 @@ describe('changesOf', () => {
   })
   it('marks what was published', () => {
     const changes = changesOf([event('workflow.published', {}, { instance_id: null })])
-    expect([...changes.stale]).toEqual(['workflows', 'schedules', 'projects'])
+    expect([...changes.stale]).toEqual(['workflows', 'schedules', 'projects', 'dependencies'])
   })
 })
 

@@ -160,21 +160,25 @@ def looked_for(link: Link, window: Window, timezone: str) -> Window:
 def looking(link: Link, window: Window, timezone: str) -> Window:
     """Return the window of the runs that look for runs in ``window``, or have started them.
 
-    It is one day: of those on which they do, the first that is not before the window.
+    It is one day: of those on which they do, the first that is not before the window. Where zones
+    differ a window is of two days of the other zone; that which has more of it counts.
     """
     if link.date is None:
         return window
     first = window[0].astimezone(ZoneInfo(timezone)).date()
-    steps = (*range(_AHEAD + 1), *range(-1, -_BEHIND - 1, -1))
-    for step in steps:
+    best, most = window, timedelta(0)
+    for step in (*range(_AHEAD + 1), *range(-1, -_BEHIND - 1, -1)):
         try:
             own = day_of(first + step * _DAY, timezone)
         except OverflowError:
             continue
         wanted = looked_for(link, own, timezone)
-        if wanted[0] < window[1] and window[0] < wanted[1]:
-            return own
-    return window
+        common = min(wanted[1], window[1]) - max(wanted[0], window[0])
+        if common > most:
+            best, most = own, common
+        elif most:
+            break  # it was the day before
+    return best
 
 
 @dataclass(frozen=True)

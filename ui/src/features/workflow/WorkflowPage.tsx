@@ -25,7 +25,9 @@ import { Versions } from './Versions'
 const GridView = lazy(async () => ({ default: (await import('./past/GridView')).GridView }))
 const CalendarView = lazy(async () => ({ default: (await import('./past/CalendarView')).CalendarView }))
 
-export type WorkflowTab = 'graph' | 'grid' | 'calendar' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
+const DependencyMap = lazy(async () => ({ default: (await import('@/entities/DependencyMap')).DependencyMap }))
+
+export type WorkflowTab = 'dependencies' | 'graph' | 'grid' | 'calendar' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
 
 interface Props {
   project: string
@@ -35,7 +37,10 @@ interface Props {
   chosen: string | undefined
   year: number | undefined
   day: string | undefined
-  onView: (to: { tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined; year?: number | undefined; day?: string | undefined }) => void
+  /** Of the tab of dependencies: the logical day, and how many steps to go. */
+  date: string | undefined
+  hops: number | undefined
+  onView: (to: { date?: string | undefined; hops?: number | undefined; tab?: WorkflowTab | undefined; version?: number | undefined; sel?: string | undefined; year?: number | undefined; day?: string | undefined }) => void
   onStart: () => void
   onRun: (id: number, task?: string) => void
   onPlan: (day: string) => void
@@ -51,7 +56,7 @@ interface TaskText {
   [key: string]: unknown
 }
 
-export function WorkflowPage({ project, name, tab, version, chosen, year, day, onView, onStart, onRun, onPlan, backfills }: Props) {
+export function WorkflowPage({ project, name, tab, version, chosen, year, day, date, hops, onView, onStart, onRun, onPlan, backfills }: Props) {
   const t = useT()
   const navigate = useNavigate()
   const newest = useQuery(workflowOf(project, name))
@@ -84,6 +89,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, year, day, o
           { key: 'runs', label: t('workflow.runs'), children: <RunsTab project={project} name={name} onRun={onRun} /> },
           { key: 'schedules', label: t('workflow.schedules'), children: <Schedules project={project} name={name} /> },
           { key: 'backfills', label: t('workflow.backfills'), children: backfills },
+          { key: 'dependencies', label: t('map.dependencies'), children: <Suspense fallback={<Loading rows={10} />}><DependencyMap project={project} workflow={name} zone={zone} date={date} hops={hops} onView={onView} onRun={onRun} /></Suspense> },
           { key: 'versions', label: t('workflow.versions'), children: <Versions project={project} name={name} shown={version ?? newest.data.version} onShow={(number) => onView({ version: number, tab: 'graph' })} /> },
         ]}
       />
