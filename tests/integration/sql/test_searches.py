@@ -1,7 +1,7 @@
 """Lists by any mix of filters, in any order: what a plain loop over all of them would find."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ from tests.integration.sql.given import LATER, NOW, created, definition, publish
 
 S, W = TaskState, WorkflowState
 HOUR = timedelta(hours=1)
+PAST, FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ async def runs(database: Database) -> list[Run]:
                 priority=i % 2,
                 schedule_id=7 if i == 1 else None,
                 rerun_of=5 if i == 2 else None,
+                deadline_at=(None, PAST, FUTURE, PAST)[i],
                 labels={"team": f"t{i % 2}", **({"x": ""} if i > 1 else {})},
             )
             found += made
@@ -105,6 +107,13 @@ _FILTERS: tuple[tuple[dict[str, Any], Callable[[Instance, dict[str, str]], bool]
             and (i.finished_at or NOW) - (i.started_at or NOW) <= HOUR
         ),
     ),
+    ({"late": True}, lambda i, labels: i.deadline_at == PAST),
+    ({"late": False}, lambda i, labels: i.deadline_at != PAST),
+    (
+        {"late": True, "workflow": "a", "states": frozenset({W.QUEUED, W.STOPPED})},
+        lambda i, labels: i.deadline_at == PAST and i.state is W.QUEUED and i.workflow == "a",
+    ),
+    ({"late": True, "states": frozenset({W.SUCCEEDED})}, lambda i, labels: False),
     ({"text": "50%_OFF"}, lambda i, labels: i.reason is not None),
     ({"text": "5x"}, lambda i, labels: False),
     ({"text": "B"}, lambda i, labels: i.workflow == "b"),

@@ -60,6 +60,7 @@ class InstanceFilter:
     finished: Between = ANY_TIME
     lasting: Lasting = ANY_DURATION
     text: str | None = None  # in the workflow's name or the reason, whatever the case of letters
+    late: bool | None = None  # goes on beyond its deadline, or does not
 
 
 @dataclass(frozen=True)

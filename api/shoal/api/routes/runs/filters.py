@@ -86,6 +86,10 @@ async def _instances(
     text: Annotated[
         Text | None, Query(description="In the workflow's name or the reason, in any case.")
     ] = None,
+    late: Annotated[
+        bool | None,
+        Query(description="Only those that go on beyond their deadline, or only the others."),
+    ] = None,
 ) -> InstanceFilter:
     return InstanceFilter(
         project=project,
@@ -104,6 +108,7 @@ async def _instances(
         finished=Between(finished_since, finished_until),
         lasting=Lasting(shortest, longest),
         text=text,
+        late=late,
     )
 
 

@@ -44,6 +44,9 @@ def instances(
     parent: Annotated[
         int | None, typer.Option(metavar="ID", min=1, help="Only sub-workflows of this instance.")
     ] = None,
+    late: Annotated[
+        bool, typer.Option("--late", help="Only those that go on beyond their deadline.")
+    ] = False,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +81,7 @@ def instances(
             backfill_id=backfill,
             schedule_id=schedule,
             parent_id=parent,
+            late=late or None,
             sort=sort,
             page=page_of(limit),
         )

@@ -46,6 +46,7 @@ class InstanceFilters(_Filters, total=False):
     until: datetime | None
     logical_since: datetime | None
     logical_until: datetime | None
+    late: bool | None  # beyond the deadline, or not
 
 
 class TaskFilters(_Filters, total=False):

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Table, func, literal, or_, select
+from sqlalchemy import Column, ColumnElement, Table, and_, func, literal, or_, select
 
 from shoal.core.runs.filters import Between, Lasting, SortKey
+from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql.schema.tables import instance_label
 from shoal.sql.statements.lasted import Lasted
 
@@ -33,6 +34,13 @@ def lasting(table: Table, wanted: Lasting) -> Iterator[ColumnElement[bool]]:
         yield func.coalesce(duration(table) >= wanted.shortest_s, False)
     if wanted.longest_s is not None:
         yield func.coalesce(duration(table) <= wanted.longest_s, False)
+
+
+def late(table: Table) -> ColumnElement[bool]:
+    """Return whether a run goes on although it should have ended."""
+    deadline, now = table.c.deadline_at, literal(datetime.now(UTC), table.c.deadline_at.type)
+    is_open = table.c.state.not_in(sorted(FINISHED_WORKFLOW))
+    return and_(is_open, func.coalesce(deadline <= now, False))
 
 
 def contains(text: str, *columns: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -6,11 +6,11 @@ even if nothing was left. So a page may be short although more follow; it never 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Row, and_, func, select, true
+from sqlalchemy import Column, ColumnElement, Row, and_, func, not_, select, true
 
 from shoal.core.access.judging import Visible
 from shoal.core.runs.filters import (
@@ -23,7 +23,7 @@ from shoal.core.runs.filters import (
     Order,
     SortKey,
 )
-from shoal.core.runs.states import WorkflowState
+from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import TooManyToSort, UnreadableRow
 from shoal.sql.repositories.search import conditions
@@ -54,7 +54,8 @@ class InstanceSearch:
     """Searches ``workflow_instance`` for what a filter means, within what is visible."""
 
     def __init__(self, connection: Connection, wanted: InstanceFilter, visible: Visible) -> None:
-        self._connection, self._wanted, self._visible = connection, wanted, visible
+        self._connection, self._visible = connection, visible
+        self._wanted = _narrowed(wanted)
 
     async def page(self, order: Order, after: Position | None, limit: int) -> Found:
         """Return the next ids behind a position. Raises TooManyToSort."""
@@ -239,6 +240,14 @@ def _between(column: Column[Any], interval: Between) -> Iterator[ColumnElement[b
     return conditions.between(column, interval)
 
 
+def _narrowed(wanted: InstanceFilter) -> InstanceFilter:
+    """Return the filter with the states that it implies: what goes on are few, and indexed."""
+    if not wanted.late:
+        return wanted
+    open_ = (wanted.states or frozenset(WorkflowState)) - FINISHED_WORKFLOW
+    return replace(wanted, states=open_) if open_ else wanted
+
+
 def _sifts(wanted: InstanceFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of what no index serves."""
     for column, value in (
@@ -254,6 +263,12 @@ def _sifts(wanted: InstanceFilter) -> Iterator[ColumnElement[bool]]:
     yield from _between(_C.started_at, wanted.started)
     yield from _between(_C.finished_at, wanted.finished)
     yield from conditions.lasting(workflow_instance, wanted.lasting)
+    if wanted.late is not None:
+        yield (
+            conditions.late(workflow_instance)
+            if wanted.late
+            else not_(conditions.late(workflow_instance))
+        )
     if wanted.text is not None:
         named = select(workflow.c.name).where(workflow.c.id == _C.workflow_id).scalar_subquery()
         yield conditions.contains(wanted.text, named, _C.reason)

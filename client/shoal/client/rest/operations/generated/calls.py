@@ -153,6 +153,7 @@ def count_instances(
     shortest: float | None = None,
     longest: float | None = None,
     text: str | None = None,
+    late: bool | None = None,
 ) -> Call[types.InstanceCounts]:
     """Count workflow instances by state.
 
@@ -186,6 +187,7 @@ def count_instances(
             "shortest": shortest,
             "longest": longest,
             "text": text,
+            "late": late,
         },
     )
 
@@ -283,6 +285,7 @@ def create_bulk(
     shortest: float | None = None,
     longest: float | None = None,
     text: str | None = None,
+    late: bool | None = None,
     idempotency_key: str | None = None,
 ) -> Call[types.BulkOut]:
     """Ask the same of many runs or tasks.
@@ -320,6 +323,7 @@ def create_bulk(
             "shortest": shortest,
             "longest": longest,
             "text": text,
+            "late": late,
         },
         headers={"idempotency-key": idempotency_key or str(uuid4())},
         body=body,
@@ -1483,6 +1487,7 @@ def list_instances(
     shortest: float | None = None,
     longest: float | None = None,
     text: str | None = None,
+    late: bool | None = None,
 ) -> Call[types.InstancePage]:
     """List workflow instances.
 
@@ -1521,6 +1526,7 @@ def list_instances(
             "shortest": shortest,
             "longest": longest,
             "text": text,
+            "late": late,
         },
     )
 
