@@ -128,6 +128,7 @@ EXPECTED = {
     ("put", "/projects/{project}/concurrency-groups/{name}"),
     ("delete", "/projects/{project}/concurrency-groups/{name}"),
     ("post", "/commands"),
+    ("post", "/bulk-schedules"),
     ("post", "/bulk-commands"),
     ("post", "/start-previews"),
     ("get", "/commands/{command_id}"),

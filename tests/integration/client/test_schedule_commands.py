@@ -99,3 +99,23 @@ def test_fire_times_are_those_of_the_schedule_and_its_zone(here: Shoal) -> None:
     for listed in (here("schedule", "list", "zoned").out, here("workflow", "zoned").out):
         assert re.search(r"30 2 2 5 \* +Europe/Berlin +2098-05-02 02:30 Europe/Berlin", listed)
     assert "until 2099-01-01 00:00 Europe/Berlin" in here("schedule", "list", "zoned").out
+
+
+def test_many_schedules_are_paused_at_once(here: Shoal) -> None:
+    for name in ("one", "two"):
+        workflow(name, "true", "project: many", "schedules: [{cron: 0 0 6 * * ?}]")
+    assert here("apply", ".").status == 0
+    listed = here("schedule", "list", "--project", "many", "--json").json
+    ids = [str(one["id"]) for one in listed]
+    shown = here("schedule", "pause", *ids, "--dry-run")
+    assert (shown.status, shown.err.count("is not paused")) == (0, 2)
+    paused = here("schedule", "pause", *ids, "899999")
+    assert paused.status == 1
+    assert paused.err.count(" is paused") == 2
+    assert "there is no schedule 899999" in paused.err
+    back = here("schedule", "resume", "--workflow", "many/one")
+    assert (back.status, back.err.count("fires next: 20")) == (0, 1)
+    assert len(here("schedule", "resume", "--project", "many", "--json").json["items"]) == 2
+    assert here("schedule", "pause").status == 2
+    assert here("schedule", "pause", ids[0], "--project", "many").status == 2
+    assert here("schedule", "pause", "899999").status == 3

@@ -8,13 +8,24 @@ from fastapi import Body, Path, Query
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import NOTHING, needs
+from shoal.api.access.recording import Recording
 from shoal.api.operations.authoring.timetables import days_of, schedule_out, timetable_of
 from shoal.api.routes.projects import ProjectName
+from shoal.api.routes.runs.bulk import problem_of_item
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.schedules import FireTimeOut, PreviewIn, PreviewOut, ScheduleOut
-from shoal.api.services import Shoal
-from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, shown
+from shoal.api.schemas.schedules import (
+    MOST_SCHEDULES,
+    BulkSchedule,
+    BulkSchedulesIn,
+    BulkSchedulesOut,
+    FireTimeOut,
+    PreviewIn,
+    PreviewOut,
+    ScheduleOut,
+)
+from shoal.api.services import Services, Shoal
+from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
+from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
     Cursor,
@@ -28,10 +39,13 @@ from shoal.api.web.paging import (
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.access.things import Thing
+from shoal.core.errors import ShoalError
 from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview
 from shoal.core.timing.cron import expression as cron
 from shoal.core.timing.cron.expression import InvalidCron
+from shoal.sql.errors import NotFound
 
 router = strict_router("schedules")
 
@@ -136,6 +150,83 @@ async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
         days = await days_of(uow, [found])
         await uow.commit()
     return schedule_out(found, days)
+
+
+@router.post(
+    "/bulk-schedules",
+    summary="Pause or resume many schedules",
+    responses=documented(400, 413, 415),
+)
+@needs(Permission.RUN_OPERATE, audit="schedule.pause")
+async def post_bulk_schedules(
+    shoal: Shoal,
+    caller: Calling,
+    body: Annotated[BulkSchedulesIn, Body()],
+    record: Recording,
+    project: Annotated[str | None, Query(description="All of this project.")] = None,
+    workflow: Annotated[
+        str | None, Query(description="All of this workflow; with `project`.")
+    ] = None,
+    dry_run: Annotated[bool, Query(description="Only say which it would be.")] = False,
+) -> BulkSchedulesOut:
+    """Of each of the ids, 500 at most, or of all of a project or a workflow.
+
+    Each is authorised by itself, and has a result of its own; one that is paused already, or is
+    not, stays as it is.
+    """
+    _check_bulk(body, project, workflow)
+    is_more = False
+    if body.ids is not None:
+        ids = list(dict.fromkeys(body.ids))
+    else:
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            found = await uow.schedules.list(
+                project, 0, MOST_SCHEDULES + 1, visible=caller.visible, workflow=workflow
+            )
+        ids, is_more = page([one.id for one in found], MOST_SCHEDULES)
+    await caller.look_up(Thing.SCHEDULE, ids)
+    items = []
+    for one in ids:
+        entry = record.about_one(f"schedule.{body.type}", Thing.SCHEDULE, one)
+        try:
+            await caller.require(Permission.RUN_OPERATE, Thing.SCHEDULE, one)
+            stored = await _changed(shoal.recording(entry), body.type, one, dry_run=dry_run)
+            items.append(BulkSchedule(id=one, schedule=stored, problem=None))
+        except ShoalError as error:
+            if error.retriable:
+                raise
+            if isinstance(error, Forbidden | NotFound):
+                entry.refused(Permission.RUN_OPERATE)
+            items.append(BulkSchedule(id=one, schedule=None, problem=problem_of_item(error)))
+    return BulkSchedulesOut(is_more=is_more, items=items)
+
+
+async def _changed(shoal: Services, how: str, schedule_id: int, *, dry_run: bool) -> ScheduleOut:
+    async with shoal.database.unit_of_work(read_only=dry_run) as uow:
+        if dry_run:
+            found = await uow.schedules.get(schedule_id)
+        elif how == "pause":
+            found = await uow.schedules.pause(schedule_id, shoal.clock())
+        else:
+            found = await uow.schedules.unpause(schedule_id, shoal.clock())
+        days = await days_of(uow, [found])
+        if not dry_run:
+            await uow.commit()
+    with legible("schedule", schedule_id):
+        return schedule_out(found, days)
+
+
+def _check_bulk(body: BulkSchedulesIn, project: str | None, workflow: str | None) -> None:
+    """Raise InvalidRequest for what does not go together."""
+    errors = []
+    if workflow is not None and project is None:
+        errors.append(FieldError("project", "is required with workflow"))
+    if body.ids is not None and project is not None:
+        errors.append(FieldError("ids", "do not go with project: give the one or the other"))
+    if body.ids is None and project is None:
+        errors.append(FieldError("ids", "are required without project: nothing means everything"))
+    if errors:
+        raise InvalidRequest(errors)
 
 
 @router.post(

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import TIME, PriorityName, Strict, example
+from shoal.api.schemas.common import TIME, PriorityName, Strict, body_example, example
+from shoal.api.schemas.runs.bulk import ItemProblem
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import Day, Name, WallTime, Zone
 
+MOST_SCHEDULES = 500  # of one request
 OnGap = Literal["shift", "skip"]
 OnOverlap = Literal["first", "last", "both"]
 
@@ -89,6 +91,46 @@ _PREVIEW: dict[str, Any] = {
         },
     ],
 }
+
+
+class BulkSchedulesIn(Strict):
+    """What is asked, and of which schedules: the ids, or, without them, those of the query."""
+
+    model_config = body_example({"type": "pause", "ids": [7, 8]})
+
+    type: Literal["pause", "resume"]
+    ids: list[StrictInt] | None = Field(default=None, min_length=1, max_length=MOST_SCHEDULES)
+
+    @field_validator("ids")
+    @classmethod
+    def _positive(cls, ids: list[int] | None) -> list[int] | None:
+        if any(not 0 < one < 2**63 for one in ids or ()):
+            raise ValueError("ids are positive")
+        return ids
+
+
+class BulkSchedule(BaseModel):
+    """What became of one of many: the schedule as it is now, or a problem."""
+
+    model_config = example({"id": 7, "schedule": _SCHEDULE, "problem": None})
+
+    id: int
+    schedule: ScheduleOut | None
+    problem: ItemProblem | None
+
+
+class BulkSchedulesOut(BaseModel):
+    """One result for each."""
+
+    model_config = example(
+        {
+            "is_more": False,
+            "items": [{"id": 7, "schedule": _SCHEDULE, "problem": None}],
+        }
+    )
+
+    is_more: bool = Field(description="Whether the query means more than these; ask again.")
+    items: list[BulkSchedule]
 
 
 class FireTimeOut(BaseModel):

@@ -27,6 +27,7 @@ PublishJson = made.PublishOut
 DependencyNodeJson = made.DependencyNode
 DependencyGraphJson = made.DependencyGraphOut
 ScheduleJson = made.ScheduleOut
+BulkSchedulesJson = made.BulkSchedulesOut
 FireTimeJson = made.FireTimeOut
 PreviewJson = made.PreviewOut
 CalendarJson = made.CalendarOut

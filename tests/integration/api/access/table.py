@@ -162,6 +162,7 @@ project.edit     PUT    /projects/{project}/concurrency-groups/{name}
 project.edit     DELETE /projects/{project}/concurrency-groups/{name}
 run.operate      POST   /commands
 run.operate      POST   /bulk-commands
+run.operate      POST   /bulk-schedules
 project.read     GET    /commands/{command_id}
 run.operate      POST   /backfills
 project.read     GET    /backfills
@@ -219,7 +220,7 @@ LISTS: tuple[str, ...] = (
 )
 LISTS += ("/today", "/history", "/queue-entries")
 # Of them alone are counted, or asked for something, by filters.
-FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands")
+FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands", "/bulk-schedules")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------
@@ -299,6 +300,7 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
         "parameters": {"y": "1"},
     },
     # Of none that there is: each of many is judged by itself, see test_bulk.py.
+    ("POST", "/bulk-schedules"): lambda _: {"type": "pause", "ids": [MISSING_ID]},
     ("POST", "/bulk-commands"): lambda _: {"type": "STOP", "ids": [MISSING_ID]},
     ("POST", "/start-previews"): lambda made: {
         "project": made["project"],

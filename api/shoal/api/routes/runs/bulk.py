@@ -35,6 +35,7 @@ from shoal.api.web.errors import INTERNAL, FieldError, Forbidden, InvalidRequest
 from shoal.api.web.problems import documented, kind_of
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.errors import ShoalError
 from shoal.core.runs.filters import InstanceFilter
 from shoal.sql.errors import NotFound
 
@@ -107,19 +108,19 @@ def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
 
 
 def _out(item: Item) -> BulkItem:
-    problem = None
-    if item.error is not None:
-        kind = kind_of(item.error) or INTERNAL
-        problem = ItemProblem(
-            type=f"/problems/{kind.slug}",
-            status=int(kind.status),
-            detail=kind.detail or str(item.error),
-        )
     return BulkItem(
         id=item.id,
         command_id=None if item.command is None else item.command.id,
-        problem=problem,
+        problem=None if item.error is None else problem_of_item(item.error),
         preview=None if item.preview is None else _preview(item.preview),
+    )
+
+
+def problem_of_item(error: ShoalError) -> ItemProblem:
+    """Return the problem of one of many."""
+    kind = kind_of(error) or INTERNAL
+    return ItemProblem(
+        type=f"/problems/{kind.slug}", status=int(kind.status), detail=kind.detail or str(error)
     )
 
 

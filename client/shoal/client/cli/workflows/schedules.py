@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -106,33 +107,97 @@ ScheduleId = Annotated[
 ]
 
 
-@group.command()
-def pause(schedule_id: ScheduleId, data: Data = None, as_json: Json = False) -> None:
-    """Have a schedule not fire until it is resumed, whatever is published meanwhile."""
-    from shoal.client.cli.terminal.output import print_json, say
-    from shoal.client.rest.client import ShoalClient
-
-    with ShoalClient.connect(data) as client:
-        found = client.pause_schedule(schedule_id)
-    if as_json:
-        print_json(found)
-    else:
-        say(f"schedule {schedule_id} of {found['project']}/{found['workflow']} is paused")
+ScheduleIds = Annotated[
+    list[int] | None,
+    typer.Argument(metavar="[ID]...", min=1, help="As `shoal schedule list` shows them."),
+]
+OfWorkflow = Annotated[
+    str | None,
+    typer.Option("--workflow", metavar="NAME", help="All of this workflow, also PROJECT/NAME."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which it would be.")]
 
 
 @group.command()
-def resume(schedule_id: ScheduleId, data: Data = None, as_json: Json = False) -> None:
-    """Have a schedule fire again, from now on; nothing is made up for."""
+def pause(
+    ids: ScheduleIds = None,
+    workflow: OfWorkflow = None,
+    project: Project = None,
+    dry_run: DryRun = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Have schedules not fire until they are resumed, whatever is published meanwhile."""
+    _change("pause", ids, workflow, project, dry_run, data, as_json)
+
+
+@group.command()
+def resume(
+    ids: ScheduleIds = None,
+    workflow: OfWorkflow = None,
+    project: Project = None,
+    dry_run: DryRun = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Have schedules fire again, from now on; nothing is made up for."""
+    _change("resume", ids, workflow, project, dry_run, data, as_json)
+
+
+def _change(
+    how: str,
+    ids: list[int] | None,
+    workflow: str | None,
+    project: str | None,
+    dry_run: bool,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Ask for all at once; exits with 1 if any could not be changed."""
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
+    if bool(ids) == (workflow is not None or project is not None):
+        raise typer.BadParameter("name schedules by their ids, or with --workflow or --project")
     with ShoalClient.connect(data) as client:
-        found = client.resume_schedule(schedule_id)
+        if ids and len(ids) == 1 and not dry_run:
+            ask = client.pause_schedule if how == "pause" else client.resume_schedule
+            _tell(how, ask(ids[0]), as_json)
+            return
+        home, name = project, None
+        if workflow is not None:
+            home, name = find_workflow(client, workflow, project)
+        where = {} if ids else {"project": home, "workflow": name}
+        found = client.bulk_schedules(how, ids or None, dry_run=dry_run, **where)
     if as_json:
         print_json(found)
+    for item in found["items"] if not as_json else ():
+        schedule = item["schedule"]
+        if schedule is None:
+            problem = item["problem"]
+            say(f"schedule {item['id']}: {problem['detail'] if problem else 'unknown'}")
+            continue
+        _tell("look" if dry_run else how, schedule, False)
+    if not as_json and not found["items"]:
+        say("there is no such schedule")
+    if found["is_more"]:
+        say("there are more: ask again for each workflow")
+    if any(item["problem"] for item in found["items"]):
+        raise typer.Exit(1)
+
+
+def _tell(how: str, schedule: "ScheduleJson", as_json: bool) -> None:
+    from shoal.client.cli.terminal.output import print_json, say
+
+    of = f"schedule {schedule['id']} of {schedule['project']}/{schedule['workflow']}"
+    if as_json:
+        print_json(schedule)
+    elif how == "look":
+        say(f"{of} {'is' if schedule['paused_at'] else 'is not'} paused")
+    elif how == "pause":
+        say(f"{of} is paused")
     else:
-        following = found["next_fire_at"] or "never"
-        say(f"schedule {schedule_id} fires next: {following}")
+        say(f"{of} fires next: {schedule['next_fire_at'] or 'never'}")
 
 
 @group.command()

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.paths import part, workflow_path
-from shoal.client.rest.types import CalendarJson, PreviewJson, ScheduleJson
+from shoal.client.rest.types import BulkSchedulesJson, CalendarJson, PreviewJson, ScheduleJson
 
 
 class ScheduleCalls:
@@ -32,6 +32,24 @@ class ScheduleCalls:
         """Have it fire again, from now on."""
         path = f"/schedules/{schedule_id:d}/resume"
         return cast(ScheduleJson, self._connection.json("POST", path))
+
+    def bulk_schedules(
+        self,
+        type_: str,
+        ids: Sequence[int] | None = None,
+        *,
+        project: str | None = None,
+        workflow: str | None = None,
+        dry_run: bool = False,
+    ) -> BulkSchedulesJson:
+        """Pause or resume many schedules: those with the ids, or all of a project or workflow.
+
+        Each has a result of its own. ``dry_run``: only say which these are.
+        """
+        query = {"project": project, "workflow": workflow, "dry_run": dry_run or None}
+        body = {"type": type_, **({} if ids is None else {"ids": list(ids)})}
+        found = self._connection.json("POST", "/bulk-schedules", query, json=body)
+        return cast(BulkSchedulesJson, found)
 
     def preview_schedule(self, schedule_id: int, n: int = 10) -> PreviewJson:
         """Return the next fire times of a schedule, with clock changes and days left out."""

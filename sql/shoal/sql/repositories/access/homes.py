@@ -45,6 +45,9 @@ _MANY: Mapping[Thing, Select[Any]] = {
     Thing.TASK_INSTANCE: select(task_instance.c.id, _I.c.project_id.label("home"))
     .join_from(task_instance, _I)
     .where(Among(task_instance.c.id, numbers("keys"))),
+    Thing.SCHEDULE: select(schedule.c.id, _W.c.project_id.label("home"))
+    .join_from(schedule, _W)
+    .where(Among(schedule.c.id, numbers("keys"))),
 }
 
 
@@ -60,6 +63,6 @@ class Homes:
         return rows[0].home if rows else None
 
     async def of_many(self, thing: Thing, keys: Collection[int]) -> dict[int, int]:
-        """Return the ids of the projects of instances or attempts; unknown ones are missing."""
+        """Return the ids of the projects of instances, attempts, schedules; unknown: missing."""
         rows = await self._connection.fetch(_MANY[thing], {"keys": sorted(keys)})
         return {row.id: row.home for row in rows}

@@ -272,13 +272,16 @@ class Schedules:
         after_id: int = 0,
         limit: int = 50,
         visible: Visible = None,
+        workflow: str | None = None,
     ) -> _ScheduleList:
         """Return schedules by id, starting behind ``after_id``."""
         query = _schedules().where(schedule.c.id > after_id).order_by(schedule.c.id)
         if project is not None:
             query = query.where(tables.project.c.name == project)
+        if workflow is not None:
+            query = query.where(tables.workflow.c.name == workflow)
         if visible is not None:
-            query = query.where(workflow.c.project_id.in_(sorted(visible)))
+            query = query.where(tables.workflow.c.project_id.in_(sorted(visible)))
         return await enough(
             lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
         )

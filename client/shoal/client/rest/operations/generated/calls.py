@@ -330,6 +330,28 @@ def create_bulk(
     )
 
 
+def create_bulk_schedules(
+    body: types.BulkSchedulesIn,
+    *,
+    project: str | None = None,
+    workflow: str | None = None,
+    dry_run: bool | None = None,
+) -> Call[types.BulkSchedulesOut]:
+    """Pause or resume many schedules.
+
+    Of each of the ids, 500 at most, or of all of a project or a workflow.
+
+    Each is authorised by itself, and has a result of its own; one that is paused already, or is
+    not, stays as it is.
+    """
+    return Call(
+        "POST",
+        "/bulk-schedules",
+        query={"project": project, "workflow": workflow, "dry_run": dry_run},
+        body=body,
+    )
+
+
 def create_command(
     body: types.CommandIn, *, idempotency_key: str | None = None
 ) -> Call[types.CommandOut]:

@@ -60,6 +60,15 @@ class BacklogOut(TypedDict):
     running: int
 
 
+class BulkSchedulesIn(TypedDict):
+    """
+    What is asked, and of which schedules: the ids, or, without them, those of the query.
+    """
+
+    type: Literal["pause", "resume"]
+    ids: NotRequired[list[int] | None]
+
+
 By: TypeAlias = Literal["schedule", "day"]
 
 
@@ -2089,6 +2098,25 @@ class BulkIn(TypedDict):
     mode: NotRequired[SelectionMode | None]
     reason: NotRequired[str | None]
     digest: NotRequired[str | None]
+
+
+class BulkSchedule(TypedDict):
+    """
+    What became of one of many: the schedule as it is now, or a problem.
+    """
+
+    id: int
+    schedule: ScheduleOut | None
+    problem: ItemProblem | None
+
+
+class BulkSchedulesOut(TypedDict):
+    """
+    One result for each.
+    """
+
+    is_more: bool
+    items: list[BulkSchedule]
 
 
 class ChangeOut(TypedDict):
