@@ -74,4 +74,5 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
         "drawn": 1,
         "ran": "FAILED",
         "chinese": "今日",
+        "said": "1 个任务失败",
     }

@@ -78,6 +78,8 @@ try {
   await page.waitForSelector('.lane-bar')
   found.facts.chinese = await page.locator('h1').innerText()
   found.axe.dark = await findings(page)
+  await page.goto(`${url}/runs/${run}`)
+  found.facts.said = await page.locator('p.reason').innerText()
   await page.setViewportSize({ width: 360, height: 740 })
   for (const [name, [path, awaited]] of Object.entries(PAGES)) {
     await page.goto(url + path)

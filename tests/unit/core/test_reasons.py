@@ -201,3 +201,26 @@ def written(path: Path) -> Iterator[ast.expr]:
                 if isinstance(node, ast.JoinedStr)
                 or (isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value)
             )
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "code"),
+    [
+        (
+            "instance.state",
+            {"state": "FAILED", "reason": "2 tasks failed"},
+            Code.REASON_TASKS_FAILED,
+        ),
+        ("task.state", {"state": "FAILED", "reason": "exit code 3"}, Code.REASON_EXIT_CODE),
+        ("task.state", {"state": "FAILED", "reason": "out of luck"}, None),
+        ("task.state", {"state": "A_LATER_ONE", "reason": "exit code 3"}, None),
+        ("task.state", {"state": 3, "reason": ["exit code 3"]}, None),
+        ("task.state", {"state": "FAILED"}, None),
+        ("task.detail", {"state": "FAILED", "reason": "exit code 3"}, None),
+    ],
+)
+def test_reasons_of_events_are_those_of_what_they_tell(
+    kind: str, data: dict[str, object], code: Code | None
+) -> None:
+    said = reasons.of_event(kind, data)
+    assert (said and said.code) == code

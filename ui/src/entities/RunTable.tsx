@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { Checkbox } from 'antd'
 import type { ReactNode } from 'react'
 import type { Instance } from '@/api/types'
-import { useT } from '@/shared/i18n'
+import { useSaid, useT } from '@/shared/i18n'
 import { Lasting, Time } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 import { StateMark } from './marks'
@@ -28,6 +28,7 @@ interface Props {
 
 export function RunTable({ rows, onOpen, footer, bare = false, choice, onEnd }: Props) {
   const t = useT()
+  const said = useSaid()
   const columns: Column<Instance>[] = [
     ...(choice
       ? [{
@@ -45,7 +46,7 @@ export function RunTable({ rows, onOpen, footer, bare = false, choice, onEnd }: 
     { key: 'logical', title: t('time.logical'), width: 'minmax(190px, 1fr)', hide: 'medium', render: (run) => <Time at={run.logical_time} zone={run.timezone} /> },
     { key: 'started', title: t('common.started'), width: 'minmax(190px, 1fr)', hide: 'narrow', render: (run) => <Time at={run.started_at} zone={run.timezone} /> },
     { key: 'duration', title: t('common.duration'), width: '104px', render: (run) => <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /> },
-    { key: 'reason', title: t('common.reason'), width: 'minmax(120px, 1.6fr)', hide: 'medium', render: (run) => <span className="cut dim" title={run.reason ?? ''}>{run.reason ?? ''}</span> },
+    { key: 'reason', title: t('common.reason'), width: 'minmax(120px, 1.6fr)', hide: 'medium', render: (run) => <span className="cut dim" title={run.reason ?? ''}>{said(run.reason_said, run.reason)}</span> },
   ]
   return <DataTable label={t('nav.runs')} rows={rows} columns={columns} rowKey={(run) => run.id} onOpen={(run) => onOpen(run.id)} isChosen={(run) => choice?.has(run.id) ?? false} footer={footer} onEnd={onEnd} />
 }

@@ -4,7 +4,7 @@ import { Alert, Button, Tooltip, type ButtonProps } from 'antd'
 import type { ReactNode } from 'react'
 import { ApiProblem } from '@/api/client'
 import type { Finding, Me } from '@/api/types'
-import { useNamed, useT } from '@/shared/i18n'
+import { useNamed, useSaid, useT } from '@/shared/i18n'
 import { me } from './queries'
 import { lookOf } from './states'
 
@@ -42,13 +42,14 @@ export function Trouble({ error, retry }: { error: Error; retry?: () => void }) 
 }
 
 export function Findings({ findings, empty }: { findings: readonly Finding[]; empty: ReactNode }) {
+  const said = useSaid()
   if (!findings.length) return <p className="dim">{empty}</p>
   return (
     <ul className="findings">
       {findings.map((finding, index) => (
         <li key={index} className={finding.waits ? 'waits' : undefined}>
           <span className="layer">{finding.layer}</span>
-          <span>{finding.text}</span>
+          <span>{said(finding)}</span>
         </li>
       ))}
     </ul>

@@ -13,6 +13,7 @@ from pydantic import StringConstraints
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
+from shoal.api.schemas.views.history import with_said
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
@@ -227,6 +228,6 @@ def _encoded(event: ChangeEvent) -> bytes:
         "project": event.project,
         "instance_id": event.workflow_instance_id,
         "task_instance_id": event.task_instance_id,
-        "data": dict(event.data),
+        "data": with_said(event.kind, event.data),
     }
     return encode(event.kind, json.dumps(content, ensure_ascii=False), str(event.id))

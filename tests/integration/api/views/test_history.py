@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from shoal.core.decide import decide
+from shoal.core.runs.events import StopRequested
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.repositories.overview import history
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
+from tests.integration.api.test_instances import save
 from tests.integration.api.views.runs import happened
 
 NOW = datetime.now(UTC)
@@ -118,3 +121,14 @@ async def test_what_there_is_not(api: Api) -> None:
     answer = await api.client.get(f"{PREFIX}/history", params={"kind": "task.lost"})
     assert "kind[0]" in fields_of(problem_of(answer, 422, "invalid-request"))
     assert await every(api, instance_id=899_999_999) == []
+
+
+async def test_reasons_of_events_have_codes(api: Api) -> None:
+    run = await api.run()
+    now = api.services.clock()
+    decision = decide(run, StopRequested(now, None))
+    await save(api, run, decision)
+    events = await every(api, instance_id=run.id, kind="instance.state")
+    said = [one["data"].get("reason_said") for one in events]
+    assert {"code": "reason.stopped", "arguments": {}, "text": "stopped by request"} in said
+    assert None in said

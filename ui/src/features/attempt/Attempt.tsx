@@ -6,7 +6,7 @@ import { AttemptDiff } from '@/entities/AttemptDiff'
 import { attempts as attemptsOf, progress as progressOf, rendered, task as taskOf, whyTask } from '@/entities/queries'
 import { Findings, StateMark, Trouble } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
-import { useT } from '@/shared/i18n'
+import { useSaid, useT } from '@/shared/i18n'
 import { Lasting, Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading } from '@/shared/ui/parts'
 import { useWidth } from '@/shared/ui/DataTable'
@@ -28,6 +28,7 @@ interface Props {
 
 export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose, actions }: Props) {
   const t = useT()
+  const said = useSaid()
   const width = useWidth()
   const { data, error } = useQuery(attemptsOf(run))
   const own = data?.tasks.filter((task) => task.task === name).sort((a, b) => a.attempt - b.attempt) ?? []
@@ -62,7 +63,7 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
       {data && !shown ? <Empty title={t('error.notFound.detail')} /> : null}
       {shown ? (
         <>
-          {shown.reason ? <p className={`reason tone-text-${shown.state}`}>{shown.reason}</p> : null}
+          {shown.reason ? <p className={`reason tone-text-${shown.state}`}>{said(shown.reason_said, shown.reason)}</p> : null}
           <Tabs
             className="fill-tabs"
             size="small"

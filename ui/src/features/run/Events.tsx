@@ -8,7 +8,7 @@ import type { PictureTask } from '@/graph/Graph'
 import { readEvents } from '@/live/sse'
 import { tapEvents } from '@/live/live'
 import type { ChangeEvent } from '@/live/stream'
-import { useT } from '@/shared/i18n'
+import { useSaid, useT, type Said } from '@/shared/i18n'
 import { Time } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 import { Empty, Loading } from '@/shared/ui/parts'
@@ -31,6 +31,7 @@ interface Props {
 
 export function Events({ run, project, workflow, zone, tasks, chosen, onTask }: Props) {
   const t = useT()
+  const said = useSaid()
   const { events, isDone } = useHistory(run)
   const [kind, setKind] = useState<Kind>('all')
   const [at, setAt] = useState<number | null>(null) // null: at the end, which grows
@@ -44,7 +45,7 @@ export function Events({ run, project, workflow, zone, tasks, chosen, onTask }: 
     { key: 'at', title: t('run.event.at'), width: 'minmax(190px, 230px)', render: (event) => <Time at={event.at} zone={zone} /> },
     { key: 'who', title: t('run.event.who'), width: 'minmax(120px, 1fr)', render: (event) => <span className="mono cut">{subject(event)}</span> },
     { key: 'what', title: t('run.event.what'), width: 'minmax(120px, 150px)', render: (event) => (typeof event.data.state === 'string' ? <StateMark state={event.data.state} /> : <span className="dim">{event.kind}</span>) },
-    { key: 'why', title: t('common.reason'), width: 'minmax(120px, 2fr)', hide: 'narrow', render: (event) => <span className="cut dim">{[event.data.reason, event.data.worker].filter((part) => typeof part === 'string').join(' · ')}</span> },
+    { key: 'why', title: t('common.reason'), width: 'minmax(120px, 2fr)', hide: 'narrow', render: (event) => <span className="cut dim">{[said(event.data.reason_said as Said | undefined, typeof event.data.reason === 'string' ? event.data.reason : null), event.data.worker].filter((part) => typeof part === 'string' && part).join(' · ')}</span> },
   ]
   if (!events.length) return isDone ? <Empty title={t('run.noEvents')} /> : <Loading />
   const last = shown[count - 1]

@@ -12,7 +12,7 @@ import { hasEnded, taskHasEnded } from '@/entities/states'
 import { WorkflowGraph } from '@/entities/WorkflowGraph'
 import type { PictureTask } from '@/graph/Graph'
 import { criticalPath } from '@/graph/timeline'
-import { useNamed, useT } from '@/shared/i18n'
+import { useNamed, useSaid, useT } from '@/shared/i18n'
 import { useKeys } from '@/shared/keys'
 import { durationText } from '@/shared/time/format'
 import { Lasting, Time } from '@/shared/time/Time'
@@ -46,6 +46,7 @@ export function RunPage(props: Props) {
 
 function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: InstanceDetail }) {
   const t = useT()
+  const said = useSaid()
   const refusal = useRefusal('run.operate', run.project)
   const [asked, setAsked] = useState<Asked | null>(null)
   const send = useSend()
@@ -69,7 +70,7 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
         <RunActions run={run} refusal={refusal} isNarrow={width < 760} onAsk={(command) => setAsked({ command })} />
       </PageHead>
       <RunLine run={run} />
-      {run.reason ? <p className={`reason ${run.state === 'FAILED' ? 'bad' : ''}`}>{run.reason}</p> : null}
+      {run.reason ? <p className={`reason ${run.state === 'FAILED' ? 'bad' : ''}`}>{said(run.reason_said, run.reason)}</p> : null}
       <Tabs
         className="fill-tabs"
         activeKey={tab ?? 'graph'}

@@ -5,7 +5,7 @@ import type { InstanceDetail, InstanceTask } from '@/api/types'
 import { BulkDialog, type BulkCommand } from '@/entities/Bulk'
 import { Act, StateMark } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
-import { useNamed, useT } from '@/shared/i18n'
+import { useNamed, useSaid, useT } from '@/shared/i18n'
 import { Lasting, Time } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 
@@ -14,6 +14,7 @@ const MOST = 500 // ids of one request
 
 export function Tasks({ run, chosen, onTask, refusal }: { run: InstanceDetail; chosen: string | undefined; onTask: (task: string) => void; refusal: string | null }) {
   const t = useT()
+  const said = useSaid()
   const named = useNamed()
   const [wanted, setWanted] = useState('')
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set())
@@ -40,7 +41,7 @@ export function Tasks({ run, chosen, onTask, refusal }: { run: InstanceDetail; c
     { key: 'worker', title: t('common.worker'), width: 'minmax(120px, 1fr)', hide: 'medium', render: (task) => <span className="cut dim mono">{task.worker ?? '–'}</span> },
     { key: 'started', title: t('common.started'), width: 'minmax(190px, 210px)', hide: 'narrow', render: (task) => <Time at={task.started_at} zone={run.timezone} /> },
     { key: 'duration', title: t('common.duration'), width: '104px', render: (task) => <Lasting from={task.started_at} to={taskHasEnded(task.state) ? (task.finished_at ?? task.started_at) : null} /> },
-    { key: 'reason', title: t('common.reason'), width: 'minmax(100px, 1.4fr)', hide: 'medium', render: (task) => <span className="cut dim" title={task.reason ?? ''}>{task.reason ?? (task.exit_code ? t('attempt.exit', { code: task.exit_code }) : '')}</span> },
+    { key: 'reason', title: t('common.reason'), width: 'minmax(100px, 1.4fr)', hide: 'medium', render: (task) => <span className="cut dim" title={task.reason ?? ''}>{said(task.reason_said, task.reason) || (task.exit_code ? t('attempt.exit', { code: task.exit_code }) : '')}</span> },
   ]
   return (
     <div className="stack">

@@ -6,7 +6,7 @@ import { useMemo } from 'react'
 import { StateMark, Trouble } from '@/entities/marks'
 import { today as todayOf } from '@/entities/queries'
 import { hasEnded, lookOf } from '@/entities/states'
-import { useNamed, useT } from '@/shared/i18n'
+import { useNamed, useSaid, useT } from '@/shared/i18n'
 import { useSettings } from '@/shared/settings'
 import { clockText, durationText } from '@/shared/time/format'
 import { Lasting, Time, useNow, useZone } from '@/shared/time/Time'
@@ -91,9 +91,10 @@ function Counter({ rank, tone, glyph, value, label }: { rank: string; tone: stri
 
 function Attention({ matters }: { matters: readonly Matter[] }) {
   const t = useT()
+  const say = useSaid()
   return (
     <ul className="side-list">
-      {matters.map(({ key, project, workflow, run, since, text }) => (
+      {matters.map(({ key, project, workflow, run, since, said, text }) => (
         <li key={key}>
           <div className="row">
             {key.startsWith('late') ? <span className="state tone-retry"><span className="glyph" aria-hidden>!</span><span className="hidden">{t('today.rank.late')}</span></span> : <StateMark state={run?.state ?? ''} bare />}
@@ -105,7 +106,7 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
             <span className="grow" />
             <span className="small"><Lasting from={since} to={run && hasEnded(run.state) ? run.finished_at : null} /></span>
           </div>
-          {text ? <p className="dim small clamp">{text}</p> : null}
+          {text ? <p className="dim small clamp">{say(said, text)}</p> : null}
         </li>
       ))}
     </ul>
@@ -114,6 +115,7 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
 
 function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window; now: number }) {
   const t = useT()
+  const say = useSaid()
   const named = useNamed()
   const { language } = useSettings()
   const zone = useZone()
@@ -150,8 +152,8 @@ function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window;
                 title={`#${run.id} · ${named('state', run.state)} · ${durationText((to - from) * (window.to - window.from))}`}
               />
             ))}
-            {lane.late.map(({ at, place: share, text }) => (
-              <span key={at} className="fire late" style={{ left: percent(share) }} title={text} />
+            {lane.late.map(({ at, place: share, said }) => (
+              <span key={at} className="fire late" style={{ left: percent(share) }} title={say(said)} />
             ))}
             {lane.fires.map(({ at, place: share }) => (
               <span key={at} className="fire" style={{ left: percent(share) }} title={t('today.fires', { time: clockText(at, zone, language) })} />

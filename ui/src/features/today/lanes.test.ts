@@ -24,7 +24,7 @@ describe('laneOf', () => {
   it('shows fires to come, and those that have not come', () => {
     const { fires, late } = laneOf(lane('w', { next_fires: [{ at: time(8), schedule_id: 1 }, { at: time(11), schedule_id: 1 }], late: [{ since: time(5), schedule_id: 1, instance_id: null, said: said('late') }] }), window, T0)
     expect(fires).toEqual([{ at: time(8), place: 0.8 }])
-    expect(late).toEqual([{ at: time(5), place: 0.5, text: 'late' }])
+    expect(late).toEqual([{ at: time(5), place: 0.5, said: said('late') }])
   })
 })
 

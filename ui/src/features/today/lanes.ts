@@ -1,6 +1,7 @@
 /** Lanes of the API on a window of time. Pure. */
 import type { TodayLane, TodayRun } from '@/api/types'
 import { hasEnded } from '@/entities/states'
+import type { Said } from '@/shared/i18n'
 
 export interface Lane {
   key: string
@@ -8,7 +9,7 @@ export interface Lane {
   workflow: string
   bars: { run: TodayRun; from: number; to: number }[] // shares of the window, 0 to 1
   fires: { at: string; place: number }[]
-  late: { at: string; place: number; text: string }[]
+  late: { at: string; place: number; said: Said }[]
 }
 
 export interface Window {
@@ -32,7 +33,7 @@ export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
     workflow: lane.workflow,
     bars,
     fires: lane.next_fires.filter((fire) => isIn(fire.at)).map(({ at }) => ({ at, place: place(Date.parse(at)) })),
-    late: lane.late.filter((one) => isIn(one.since)).map(({ since, said }) => ({ at: since, place: place(Date.parse(since)), text: said.text })),
+    late: lane.late.filter((one) => isIn(one.since)).map(({ since, said }) => ({ at: since, place: place(Date.parse(since)), said })),
   }
 }
 
@@ -42,7 +43,8 @@ export interface Matter {
   workflow: string
   run: TodayRun | null // null: it is about a fire that has no run
   since: string | null
-  text: string | null
+  said: Said | null // what the API says of it
+  text: string | null // the same in English, or what has no code
 }
 
 /** Returns what somebody may want to look at, the worst first: what is late, has failed, waits, runs. */
@@ -51,11 +53,11 @@ export function mattersOf(lanes: readonly TodayLane[]): Matter[] {
   for (const { project, workflow, late, runs } of lanes) {
     const one = { project, workflow }
     for (const { instance_id: id, schedule_id: schedule, since, said } of late) {
-      groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, text: said.text })
+      groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, said, text: said.text })
     }
     for (const run of runs) {
       const group = run.state === 'FAILED' ? 1 : hasEnded(run.state) ? undefined : run.waits_for ? 2 : 3
-      if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, text: run.reason ?? run.waits_for?.text ?? null })
+      if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, said: run.reason ? run.reason_said : run.waits_for, text: run.reason ?? run.waits_for?.text ?? null })
     }
   }
   return groups.flat()

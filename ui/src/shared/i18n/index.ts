@@ -3,6 +3,7 @@ import type { Locale } from 'antd/es/locale'
 import componentsEn from 'antd/locale/en_US'
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
+import type { codesZh as CodesZh } from './codes.zh'
 import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
 import { pseudo } from './pseudo'
@@ -20,6 +21,7 @@ export function ownLanguage(): Language {
 
 let wanted: Language = 'en'
 let components: Locale = componentsEn
+let codes: Partial<typeof CodesZh> = {} // of the language; English is what the API says
 
 export async function startLanguages(language: Language): Promise<void> {
   await i18next.use(initReactI18next).init({
@@ -36,10 +38,11 @@ export async function startLanguages(language: Language): Promise<void> {
 /** Chinese is loaded when somebody reads it. If that fails, the language stays what it was. */
 export async function changeLanguage(language: Language): Promise<void> {
   wanted = language
-  const loaded = language === 'zh' ? await import('./zh').catch(() => undefined) : { zh: undefined, componentsZh: componentsEn }
+  const loaded = language === 'zh' ? await import('./zh').catch(() => undefined) : { zh: undefined, componentsZh: componentsEn, codesZh: {} }
   if (!loaded || wanted !== language) return // somebody has chosen another one meanwhile
   if (loaded.zh) i18next.addResourceBundle('zh', 'translation', loaded.zh, true)
   components = loaded.componentsZh
+  codes = loaded.codesZh
   document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
   await i18next.changeLanguage(language)
 }
@@ -59,4 +62,20 @@ export function useT(): Translate {
 export function useNamed(): (prefix: string, value: string) => string {
   const { t, i18n } = useTranslation()
   return (prefix, value) => (i18n.exists(`${prefix}.${value}`) ? t(`${prefix}.${value}`) : value)
+}
+
+/** A sentence of the API: English, with a code and arguments for other languages. */
+export interface Said {
+  code: string
+  arguments: Readonly<Record<string, string | number | null>>
+  text: string
+}
+
+/** Says a sentence of the API in the language of the page; `text` where it has no code that is known. */
+export function useSaid(): (said: Said | null | undefined, text?: string | null) => string {
+  const named = useNamed()
+  return (said, text = null) => {
+    const say = said ? (codes as Record<string, ((a: Said['arguments'], state: (name: string | number | null | undefined) => string) => string) | undefined>)[said.code] : undefined
+    return said && say ? say(said.arguments, (name) => named('state', String(name ?? ''))) : (text ?? said?.text ?? '')
+  }
 }

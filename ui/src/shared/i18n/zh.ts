@@ -6,6 +6,7 @@ import { reviewZh } from './areas/review.zh'
 import type { en } from './en'
 
 export { default as componentsZh } from 'antd/locale/zh_CN'
+export { codesZh } from './codes.zh'
 
 // Chinese has one form for all numbers, so the keys for "one" are not there.
 type Keys = Exclude<keyof typeof en, `${string}_one`>

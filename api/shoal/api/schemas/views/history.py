@@ -1,11 +1,13 @@
 """What has happened."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import TIME, example
+from shoal.api.schemas.common import TIME, SaidOut, example
+from shoal.core.runs.why import reasons
 
 _HAPPENED = {
     "at": TIME,
@@ -26,6 +28,12 @@ _HAPPENED = {
 }
 
 
+def with_said(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of an event; a reason that has a code is there as ``reason_said``, too."""
+    said = SaidOut.of(reasons.of_event(kind, data))
+    return {**data} if said is None else {**data, "reason_said": said.model_dump()}
+
+
 class HappenedOut(BaseModel):
     """An event as the live stream has it, a command, or a takeover of a partition."""
 
@@ -42,7 +50,8 @@ class HappenedOut(BaseModel):
     task_instance_id: int | None
     by: str | None = Field(description="Who has sent the command.")
     data: dict[str, Any] = Field(
-        description="Of an event what the stream has. Of a command `type`, `state`, `reason`, "
+        description="Of an event what the stream has; `reason_said` is its reason for programs. "
+        "Of a command `type`, `state`, `reason`, "
         "`workflow`, `task`, `handled_at`. Of a takeover `partition`, `epoch`, `owner`, "
         "`previous_owner`."
     )

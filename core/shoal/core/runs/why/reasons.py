@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from shoal.core.runs.filters import EventKind
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.codes import Argument, Code, Said
 
@@ -191,6 +192,18 @@ def of_instance(state: WorkflowState, reason: str | None) -> Said | None:
         said = _read(_CAUSES, reason.removeprefix(_STOPPED))
         return None if said is None else Said(said.code, reason, said.arguments)
     return _read(_OF_INSTANCE.get(state, ()), reason)
+
+
+def of_event(kind: str, data: Mapping[str, Any]) -> Said | None:
+    """Return what the reason in an event says; None: it has none, or it is text alone."""
+    state, reason = data.get("state"), data.get("reason")
+    if not isinstance(state, str) or not isinstance(reason, str):
+        return None
+    if kind == EventKind.INSTANCE_STATE and state in _W.__members__:
+        return of_instance(_W(state), reason)
+    if kind == EventKind.TASK_STATE and state in _T.__members__:
+        return of_attempt(_T(state), reason)
+    return None
 
 
 def _read(sentences: Iterable[_Sentence], text: str) -> Said | None:
