@@ -11,7 +11,7 @@ from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
 from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.schemas.common import Instant, Page
-from shoal.api.schemas.views.history import HappenedOut, with_said
+from shoal.api.schemas.views.history import HappenedOut
 from shoal.api.services import Shoal
 from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor
@@ -19,7 +19,6 @@ from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.runs.filters import Between, HistoryFilter, HistoryKind
-from shoal.sql.repositories.overview.history import Happened
 
 router = strict_router("events")
 
@@ -68,12 +67,6 @@ async def list_history(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found, next_ = await uow.history.page(wanted, caller.visible, place, limit)
     return Page(
-        items=shown("event", found, _shown, by_id),
+        items=shown("event", found, HappenedOut.of, by_id),
         next=None if next_ is None else encode_cursor(name, *next_),
-    )
-
-
-def _shown(happened: Happened) -> HappenedOut:
-    return HappenedOut.model_validate(
-        {**vars(happened), "data": with_said(happened.kind, happened.data)}
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
@@ -55,3 +55,9 @@ class HappenedOut(BaseModel):
         "`workflow`, `task`, `handled_at`. Of a takeover `partition`, `epoch`, `owner`, "
         "`previous_owner`."
     )
+
+    @classmethod
+    def of(cls, happened: Any) -> Self:
+        """Return what is shown of an event, a command or a takeover."""
+        data = with_said(happened.kind, happened.data)
+        return cls.model_validate({**vars(happened), "data": data})
