@@ -40,6 +40,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert (facts["undone"], facts["redone"]) == (chain[:1], chain)
     assert facts["ran"] == 3
     assert facts["byKeyboard"] == ["python_2→python"]
+    assert "print(" in facts["rendered"]
     assert facts["pasted"] == ["python_2→python", "python_4→python_3"]
     assert facts["pastedElsewhere"] == ["first", "python", "python_2", "second", "third"]
     assert facts["typed"] == [*chain, "third→typed"]

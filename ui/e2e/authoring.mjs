@@ -162,6 +162,18 @@ try {
   await page.waitForSelector('.react-flow__edge')
   facts.byKeyboard = await edges(page)
 
+  // What a task of the draft would get, for a date, before anything is published.
+  await view(page, 'Code')
+  await view(page, 'Canvas')
+  await page.locator('.canvas [data-task=python]').click()
+  await page.locator('.editor-side').getByLabel('Name', { exact: true }).waitFor()
+  await page.locator('.editor-side').getByText('Preview', { exact: true }).click()
+  await page.locator('.editor-side').getByText('As the draft would run').waitFor()
+  await page.locator('.editor-side .code').first().waitFor()
+  facts.rendered = await page.locator('.editor-side .code').first().innerText()
+  axe.rendered = await findings(page)
+  await page.locator('.editor-side').getByText('Form', { exact: true }).click()
+
   // Copy and paste, here and from there to another workflow.
   await canvas.focus()
   await page.keyboard.press('Control+a')

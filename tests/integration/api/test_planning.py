@@ -6,6 +6,7 @@ from typing import Any
 
 from shoal.core.runs.run import Decision
 from shoal.core.runs.states import TaskState, WorkflowState
+from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.test_instances import save
 
@@ -148,3 +149,64 @@ async def test_the_path_that_the_end_has_waited_for(api: Api) -> None:
     idle = await api.run("idle")
     shown = (await api.client.get(f"{PREFIX}/instances/{idle.id}/timeline")).json()
     assert (shown["critical_path"], shown["critical_s"]) == ([], 0.0)
+
+
+TEXT = """\
+# not published yet
+parameters: {day: "$[yyyy-MM-dd]"}
+tasks:
+  - name: load
+    type: HTTP
+    params: {method: GET, url: "http://x/${day}/${of_project}?key=${secret.KEY}"}
+"""
+
+
+async def test_preview_of_a_text_that_is_not_published(api: Api) -> None:
+    await api.make("p")
+    parameter = await api.client.put(
+        f"{PREFIX}/projects/p/parameters/of_project", json={"value": "x"}
+    )
+    assert parameter.status_code == 201, parameter.text
+    shown = await preview(api, workflow="new", text=TEXT, logical_time="2026-03-02T06:00:00Z")
+    assert shown["version"] == 1
+    url = shown["tasks"][0]["rendered"]["params"]["url"]
+    assert url == "http://x/2026-03-02/x?key=******"
+    await publish(api)
+    again = await preview(api, text=TEXT, parameters={"day": "$[yyyy-MM-dd-1]"}, render=["load"])
+    assert (again["version"], [one["task"] for one in again["tasks"]]) == (2, ["load"])
+    assert (await preview(api))["version"] == 1
+    assert (await api.client.get(f"{PREFIX}/projects/p/workflows/new")).status_code == 404
+
+
+async def test_preview_of_a_text_says_what_is_wrong_with_it(api: Api) -> None:
+    await publish(api)
+    url = f"{PREFIX}/start-previews"
+    body = {"project": "p", "workflow": "daily"}
+    wrong = await api.client.post(url, json={**body, "text": "tasks:\n  - {name: a, type: SHEL}\n"})
+    problem = problem_of(wrong, 422, "invalid-definition")
+    assert [one["line"] for one in problem["errors"]] == [2]
+    both = await api.client.post(url, json={**body, "text": TEXT, "version": 1})
+    assert "do not go together" in problem_of(both, 422, "invalid-request")["detail"]
+    unknown = await api.client.post(url, json={**body, "text": TEXT, "parameters": {"no": "1"}})
+    assert "parameters.no" in fields_of(problem_of(unknown, 422, "invalid-request"))
+
+
+async def test_texts_are_previewed_by_those_who_may_publish_them(api: Api) -> None:
+    await publish(api)
+    now = api.services.clock()
+    async with api.services.database.unit_of_work() as uow:
+        _, reader = await token(uow, await account(uow, "rea", now, {"p": "reader"}), now)
+        _, writer = await token(uow, await account(uow, "wri", now, {"p": "writer"}), now)
+        await uow.commit()
+    body = {"project": "p", "workflow": "daily"}
+    for who, text, status in (
+        (reader, None, 200),
+        (reader, TEXT, 403),
+        (writer, TEXT, 200),
+    ):
+        answer = await api.client.post(
+            f"{PREFIX}/start-previews",
+            json={**body, **({} if text is None else {"text": text})},
+            headers=bearer(who),
+        )
+        assert answer.status_code == status, answer.text

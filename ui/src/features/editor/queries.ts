@@ -1,5 +1,5 @@
 /** What an editor asks the API. */
-import { queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { stringify } from 'yaml'
 import { api, ApiProblem, take, takeTagged, type Tagged } from '@/api/client'
 import type { Layout } from '@/api/types'
@@ -152,12 +152,15 @@ export const firesOf = (project: string, asked: PreviewAsked, n: number) =>
   })
 
 /** What a task of the newest version would get for a logical time (an instant). */
-export const renderedOf = (project: string, workflow: string, version: number, task: string, instant: string) =>
+/** What a task of a draft, or (no text) of the published version, would get for a date; null: it is not there. */
+export const renderedOf = (project: string, workflow: string, text: string | null, task: string, instant: string) =>
   queryOptions({
-    queryKey: ['workflows', 'rendered', project, workflow, version, task, instant],
+    queryKey: ['workflows', 'rendered', project, workflow, text, task, instant],
     queryFn: async () => {
-      const found = await take(api.POST('/api/v1/start-previews', { body: { project, workflow, version, logical_time: instant, render: [task], parameters: {}, labels: {} } }))
+      const found = await take(api.POST('/api/v1/start-previews', { body: { project, workflow, text, logical_time: instant, render: [task], parameters: {}, labels: {} } }))
       return found.tasks.find((one) => one.task === task)?.rendered ?? null
     },
+    placeholderData: keepPreviousData,
+    gcTime: 60_000,
     retry: false,
   })

@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.labels import inherited
-from shoal.core.definition.model import TaskSpec
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.definition.selection import Selection
 from shoal.core.errors import ShoalError
@@ -20,7 +20,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.core.task_types import TaskParams
 from shoal.runtime.plugins import load_task_type
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.workflows import Origin
+from shoal.sql.errors import NotFound
 
 MASK = "******"
 
@@ -63,12 +63,27 @@ async def planned(uow: UnitOfWork, start: Start) -> Planned:
     """
     version = await uow.workflows.version_by_name(start.project, start.workflow, start.version)
     origins = await uow.workflows.origins([version.workflow_id])
-    return _planned(version.spec, version.version, origins[version.workflow_id], start)
+    return _planned(version.spec, version.version, origins[version.workflow_id].parameters, start)
 
 
-def _planned(spec: Any, version: int, origin: Origin, start: Start) -> Planned:
+async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Planned:
+    """Return the run that a start would make if a definition were published now.
+
+    Raises NotFound if there is no such project.
+    """
+    try:
+        newest = (await uow.workflows.get(start.project, start.workflow)).version
+    except NotFound:
+        newest = 0
+    parameters = await uow.projects.parameters(start.project)
+    return _planned(spec, newest + 1, parameters, start)
+
+
+def _planned(
+    spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
+) -> Planned:
     plan = Plan.of(spec)
-    launched = launch(spec.parameters, origin.parameters, start.parameters)
+    launched = launch(spec.parameters, of_project, start.parameters)
     selected = None
     if start.selection is not None:
         selected = start.selection.of(plan.upstream, plan.downstream)

@@ -7,9 +7,11 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query, Response
 
+from shoal.api.access.callers import Calling
 from shoal.api.access.guard import NOTHING, needs
+from shoal.api.operations.authoring.checking import check
 from shoal.api.operations.commanding import check_parameters, check_tasks
-from shoal.api.operations.runs.rendering import Start, planned, rendered
+from shoal.api.operations.runs.rendering import Start, planned, planned_of, rendered
 from shoal.api.operations.runs.timeline import critical_path, seconds
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
@@ -35,6 +37,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.access.things import Thing
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.records import Instance, TaskInstance
@@ -50,10 +53,13 @@ router = strict_router("instances")
     responses=documented(400, 404, 413, 415),
 )
 @needs(Permission.PROJECT_READ, audit=NOTHING)
-async def preview_start(shoal: Shoal, body: Annotated[StartPreviewIn, Body()]) -> Response:
+async def preview_start(
+    shoal: Shoal, caller: Calling, body: Annotated[StartPreviewIn, Body()]
+) -> Response:
     """The version, the parameters, the tasks and what each would get, for a date. Stores nothing.
 
-    Secrets are masked. What only a run can know is missing: outputs of tasks before, ids.
+    Of what is published, or of the `text` of a draft. Secrets are masked. What only a run can know
+    is missing: outputs of tasks before, ids.
     """
     if body.mode is not None and body.tasks is None:
         raise InvalidRequest([FieldError("mode", "goes with tasks only")])
@@ -71,12 +77,19 @@ async def preview_start(shoal: Shoal, body: Annotated[StartPreviewIn, Body()]) -
         selection,
         body.labels,
     )
+    spec = None
+    if body.text is not None:
+        await caller.require(Permission.PROJECT_EDIT, Thing.PROJECT, body.project)
+        spec = (await check(body.project, body.workflow, body.text, None)).require()
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        version = await uow.workflows.version_by_name(body.project, body.workflow, body.version)
-        check_parameters(version.spec, body.parameters)
+        meant = spec
+        if meant is None:
+            version = await uow.workflows.version_by_name(body.project, body.workflow, body.version)
+            meant = version.spec
+        check_parameters(meant, body.parameters)
         for chosen in filter(None, (selection, _rendered_tasks(body))):
-            await asyncio.to_thread(check_tasks, version.spec, chosen)
-        found = await planned(uow, start)
+            await asyncio.to_thread(check_tasks, meant, chosen)
+        found = await (planned(uow, start) if spec is None else planned_of(uow, spec, start))
     run = found.run
 
     def made() -> StartPreview:

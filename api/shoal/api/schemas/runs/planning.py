@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, Field, StrictInt, field_validator
+from pydantic import BaseModel, Field, StrictInt, field_validator, model_validator
 
+from shoal.api.schemas.authoring import LONGEST_TEXT
 from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
 from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, body_example, example
 from shoal.core.access.things import Thing
@@ -41,6 +42,12 @@ class StartPreviewIn(Strict):
     project: str = "default"
     workflow: str
     version: StrictInt | None = Field(default=None, ge=1, le=2**31 - 1)
+    text: str | None = Field(
+        default=None,
+        max_length=LONGEST_TEXT,
+        description="A definition that is not published, as one document of YAML, instead of a "
+        "version. Needs `project.edit`.",
+    )
     parameters: dict[str, str] = Field(default={})
     logical_time: Instant | None = Field(default=None, description="Null is now.")
     priority: PriorityName | None = None
@@ -56,6 +63,12 @@ class StartPreviewIn(Strict):
     def things(self) -> Iterator[tuple[Thing, int | str]]:
         """Yield what the start would be about."""
         yield Thing.PROJECT, self.project
+
+    @model_validator(mode="after")
+    def _one_definition(self) -> Self:
+        if self.text is not None and self.version is not None:
+            raise ValueError("version and text do not go together: give the one or the other")
+        return self
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -116,7 +129,7 @@ class StartPreview(BaseModel):
 
     project: str
     workflow: str
-    version: int
+    version: int = Field(description="Of a text: what it would be if it was published now.")
     logical_time: datetime
     timezone: str
     priority: PriorityName

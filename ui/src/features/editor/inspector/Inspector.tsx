@@ -111,7 +111,7 @@ function OneTask(props: Props & { task: TaskModel }) {
         <Button size="small" type="text" icon={<DeleteOutlined />} disabled={isFrozen} aria-label={t('task.remove')} title={t('task.remove')} onClick={() => attempt(() => (session.change('edit.remove', (parsed) => removeTasks(parsed, [task.name])), onSelect([])))} />
       </div>
       {tab === 'rendered' ? (
-        <Rendered project={session.project} workflow={session.name} version={version} task={task.name} zone={typeof state.good.value?.timezone === 'string' ? state.good.value.timezone : 'UTC'} />
+        <Rendered project={session.project} workflow={session.name} text={state.refusal === null ? state.text : null} version={version} task={task.name} zone={typeof state.good.value?.timezone === 'string' ? state.good.value.timezone : 'UTC'} />
       ) : (
         <>
           {direct.map((one, at) => <p key={at} className="form-problem" role="alert">{one.message}</p>)}

@@ -2090,7 +2090,8 @@ def preview_start(body: types.StartPreviewIn) -> Call[types.StartPreview]:
 
     The version, the parameters, the tasks and what each would get, for a date. Stores nothing.
 
-    Secrets are masked. What only a run can know is missing: outputs of tasks before, ids.
+    Of what is published, or of the `text` of a draft. Secrets are masked. What only a run can know
+    is missing: outputs of tasks before, ids.
     """
     return Call("POST", "/start-previews", body=body)
 

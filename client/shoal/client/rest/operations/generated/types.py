@@ -1330,6 +1330,7 @@ class StartPreviewIn(TypedDict):
     project: NotRequired[str]
     workflow: str
     version: NotRequired[int | None]
+    text: NotRequired[str | None]
     parameters: NotRequired[dict[str, str]]
     logical_time: NotRequired[str | None]
     priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
