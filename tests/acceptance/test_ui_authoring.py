@@ -49,6 +49,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert facts["badge"] == "1"
     assert facts["refusesPublishing"]
     assert facts["cell"]
+    assert facts["setting"]
     assert facts["merged"], "changes of two windows in different tasks are joined"
     assert facts["conflict"] == ["first · description"]
     assert facts["decided"]

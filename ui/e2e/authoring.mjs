@@ -231,6 +231,19 @@ try {
   await saved(page)
   facts.cell = (await code(page)).includes('timeout: 30m')
 
+  // How the workflow behaves: a setting is one line of the text.
+  await view(page, 'Settings')
+  const owner = page.locator('.editor-settings [data-field=owner] input')
+  await owner.fill('the night shift')
+  await owner.press('Enter')
+  await saved(page)
+  facts.setting = (await code(page)).includes('owner: the night shift')
+  axe.settings = await findings(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await saved(page)
+  await view(page, 'Table')
+
   // A second window of the same person: different tasks are merged, the same field is decided upon.
   const other = await one.context.newPage()
   await other.goto(`${workflow('by_mouse')}/edit?sel=first`)

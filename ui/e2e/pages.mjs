@@ -16,6 +16,7 @@ const PAGES = {
   runs: ['/runs', '[role=cell]'],
   workflow: [`/projects/${project}/workflows/${workflow}`, '.task-node'],
   map: [`/projects/${project}/map`, '.task-node'],
+  settings: [`/projects/${project}/workflows/${workflow}?tab=settings`, '.settings-list'],
   dependencies: [`/projects/${project}/workflows/${workflow}?tab=dependencies`, '.task-node'],
   start: [`/projects/${project}/workflows/${workflow}?start=1`, 'form input'],
   run: [`/runs/${run}`, '.task-node'],

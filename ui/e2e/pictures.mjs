@@ -20,6 +20,8 @@ const PAGES = {
   workflow: [`${at}/workflows/${workflow}`, '.task-node'],
   grid: [`${at}/workflows/${workflow}?tab=grid`, '.grid-cell .glyph'],
   calendar: [`${at}/workflows/${workflow}?tab=calendar`, '[data-kind=good], [data-kind=bad]', dayChosen],
+  settings: [`${at}/workflows/${workflow}?tab=settings`, '.settings-list'],
+  'edit-settings': [`${at}/workflows/${workflow}/edit?view=settings`, '.editor-settings .form-field'],
   dependencies: [`${at}/workflows/${workflow}?tab=dependencies`, '.task-node'],
   map: [`${at}/map`, '.task-node'],
   schedules: [`${at}/workflows/${workflow}?tab=schedules`, '.fires li'],

@@ -164,7 +164,7 @@ const workflow = createRoute({
   getParentRoute: () => inside,
   path: '/projects/$project/workflows/$name',
   validateSearch: z.object({
-    tab: opt(z.enum(['graph', 'dependencies', 'grid', 'calendar', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
+    tab: opt(z.enum(['graph', 'settings', 'dependencies', 'grid', 'calendar', 'definition', 'runs', 'schedules', 'backfills', 'versions'])),
     version: number,
     sel: text,
     start: opt(z.literal(1)),
@@ -211,7 +211,7 @@ const workflow = createRoute({
 const editor = createRoute({
   getParentRoute: () => inside,
   path: '/projects/$project/workflows/$name/edit',
-  validateSearch: z.object({ view: opt(z.enum(['canvas', 'table', 'code', 'schedules'])), sel: text, restore: number }),
+  validateSearch: z.object({ view: opt(z.enum(['canvas', 'table', 'code', 'schedules', 'settings'])), sel: text, restore: number }),
   component: function Edit() {
     const { project, name } = editor.useParams()
     const { view, sel, restore } = editor.useSearch()

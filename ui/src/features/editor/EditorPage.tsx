@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { Alert, App, Button, Segmented } from 'antd'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { WorkflowDetail } from '@/api/types'
+import { WORKFLOW_FIELDS } from '@/definition/fields'
 import { isPlain, lineOf } from '@/definition/parse'
 import { NotPatchable } from '@/definition/patch'
 import { addTask, connect, freeName, taskNamed } from '@/definition/tasks'
@@ -20,7 +21,7 @@ import { TypeList } from './canvas/TypeList'
 import { CodeView } from './CodeView'
 import { DraftState } from './DraftState'
 import './editor.css'
-import { Inspector } from './inspector/Inspector'
+import { Inspector, WorkflowForm } from './inspector/Inspector'
 import { troublesOf, type Trouble } from './problems'
 import { ConflictDialog } from './publish/ConflictDialog'
 import { PublishDialog } from './publish/PublishDialog'
@@ -33,7 +34,7 @@ import { TableView } from './TableView'
 import { starterOf } from './types'
 import { useNames } from './useNames'
 
-export type EditorView = 'canvas' | 'table' | 'code' | 'schedules'
+export type EditorView = 'canvas' | 'table' | 'code' | 'schedules' | 'settings'
 
 interface Props {
   project: string
@@ -46,7 +47,8 @@ interface Props {
   onPublished: (version: number) => void
 }
 
-const VIEWS = ['canvas', 'table', 'code', 'schedules'] as const
+const VIEWS = ['canvas', 'table', 'code', 'schedules', 'settings'] as const
+const SETTINGS: ReadonlySet<string> = new Set(WORKFLOW_FIELDS.map((one) => one.name))
 const VALIDATE_MS = 500
 const NOTHING: readonly string[] = []
 
@@ -192,7 +194,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
       return
     }
     const line = one.line ?? lineOf(state.parsed, one.key.split('.')) ?? 1
-    onView({ view: one.key.startsWith('schedules') && view !== 'code' ? 'schedules' : 'code' })
+    onView({ view: view === 'code' ? 'code' : one.key.startsWith('schedules') ? 'schedules' : SETTINGS.has(one.key.split('.')[0] ?? '') ? 'settings' : 'code' })
     setGoTo({ line })
   }
   const publish = async (): Promise<void> => {
@@ -231,6 +233,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
   const published = isPlain(newest?.definition) ? newest.definition : null
   const canPublish = refusal === null && !info.clash && (info.hasDraft || info.state === 'waiting' || newest === null)
 
+  const forms = { session, state, selected: shown, onSelect: select, onConnect: () => setConnecting(true), troubles, types: schemas, names, version: newest?.version ?? 0, onTell: tell }
   return (
     <div className="page-fill editor" ref={frame}>
       <PageHead
@@ -258,9 +261,10 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
           {view === 'canvas' ? <Canvas session={session} state={state} selected={shown} onSelect={select} troubles={troubles} onAdd={add} onConnect={() => shown.length && !isFrozen && setConnecting(true)} onPalette={() => setPalette({})} onTell={tell} fit={fit} /> : null}
           {view === 'table' ? <TableView session={session} state={state} selected={shown} onSelect={select} troubles={troubles} types={schemas} onTell={tell} /> : null}
           {view === 'code' ? <CodeView session={session} state={state} troubles={troubles} types={schemas} names={names} goTo={goTo} onTask={(task) => task !== shown[0] && select([task])} /> : null}
+          {view === 'settings' ? <div className="editor-settings"><WorkflowForm {...forms} every /></div> : null}
           {view === 'schedules' ? <SchedulesView session={session} state={state} published={published} troubles={troubles} names={names} onTell={tell} /> : null}
         </div>
-        {view === 'schedules' || (view === 'table' && !shown.length) ? null : <Inspector session={session} state={state} selected={shown} onSelect={select} onConnect={() => setConnecting(true)} troubles={troubles} types={schemas} names={names} version={newest?.version ?? 0} onTell={tell} />}
+        {view === 'schedules' || view === 'settings' || (view === 'table' && !shown.length) ? null : <Inspector {...forms} />}
       </div>
       <Problems troubles={troubles} isChecking={problems.isFetching || checked !== state.text} refusal={refusal} onGo={goToProblem} />
       {isConnecting && shown.length ? <ConnectDialog tasks={state.good.tasks} from={shown} onClose={() => setConnecting(false)} onConnect={(edges) => {

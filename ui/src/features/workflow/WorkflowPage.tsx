@@ -27,7 +27,9 @@ const CalendarView = lazy(async () => ({ default: (await import('./past/Calendar
 
 const DependencyMap = lazy(async () => ({ default: (await import('@/entities/DependencyMap')).DependencyMap }))
 
-export type WorkflowTab = 'dependencies' | 'graph' | 'grid' | 'calendar' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
+const Settings = lazy(async () => ({ default: (await import('./Settings')).Settings }))
+
+export type WorkflowTab = 'settings' | 'dependencies' | 'graph' | 'grid' | 'calendar' | 'definition' | 'runs' | 'schedules' | 'backfills' | 'versions'
 
 interface Props {
   project: string
@@ -89,6 +91,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, year, day, d
           { key: 'runs', label: t('workflow.runs'), children: <RunsTab project={project} name={name} onRun={onRun} /> },
           { key: 'schedules', label: t('workflow.schedules'), children: <Schedules project={project} name={name} /> },
           { key: 'backfills', label: t('workflow.backfills'), children: backfills },
+          { key: 'settings', label: t('workflow.settings'), children: definition ? <Suspense fallback={<Loading rows={10} />}><Settings project={project} name={name} definition={definition} onEdit={() => void navigate({ to: '/projects/$project/workflows/$name/edit', params: { project, name }, search: { view: 'settings' as const } })} /></Suspense> : <Loading /> },
           { key: 'dependencies', label: t('map.dependencies'), children: <Suspense fallback={<Loading rows={10} />}><DependencyMap project={project} workflow={name} zone={zone} date={date} hops={hops} onView={onView} onRun={onRun} /></Suspense> },
           { key: 'versions', label: t('workflow.versions'), children: <Versions project={project} name={name} shown={version ?? newest.data.version} onShow={(number) => onView({ version: number, tab: 'graph' })} /> },
         ]}

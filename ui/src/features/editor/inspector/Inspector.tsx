@@ -72,6 +72,7 @@ function propertiesFrom(fields: readonly OwnField[], t: ReturnType<typeof useT>)
   return fields.map(({ name, field, standard, help }) => ({ name, field, standard, isRequired: false, description: t(help) }))
 }
 
+const USUAL_OF_WORKFLOWS = ['description', 'timezone', 'parameters', 'overlap', 'timeout']
 const USUAL = ['description', 'run_when', 'retries', 'timeout']
 
 function OneTask(props: Props & { task: TaskModel }) {
@@ -182,7 +183,8 @@ function Several({ session, state, tasks, onSelect, onConnect, onTell }: Props &
   )
 }
 
-function WorkflowForm(props: Props) {
+/** How the workflow as a whole behaves. `every`: all fields, not only those that are set or usual. */
+export function WorkflowForm({ every = false, ...props }: Props & { every?: boolean }) {
   const t = useT()
   const { session, state } = props
   const put = (path: FormPath, value: unknown): void => void session.change('edit.field', (parsed) => (value === undefined ? unset(parsed, path) : set(parsed, path, value, WORKFLOW_ORDER)), { group: path.join('.') })
@@ -192,8 +194,8 @@ function WorkflowForm(props: Props) {
   return (
     <>
       <h2>{t('inspector.workflow')}</h2>
-      <p className="dim small">{t('inspector.choose')}</p>
-      <SchemaForm {...form} properties={own} value={without(state.good.value ?? {}, ['project', 'name', 'tasks', 'schedules'])} first={['description', 'timezone', 'parameters', 'overlap', 'timeout']} />
+      {every ? null : <p className="dim small">{t('inspector.choose')}</p>}
+      <SchemaForm {...form} properties={own} value={without(state.good.value ?? {}, ['project', 'name', 'tasks', 'schedules'])} first={every ? own.map((one) => one.name) : USUAL_OF_WORKFLOWS} />
     </>
   )
 }

@@ -1,6 +1,10 @@
 /** Texts of looking back: runs by tasks, days of a year, comparing runs, replaying one, scripts and progress of attempts, search in logs. */
 export const reviewEn = {
   'workflow.grid': 'Grid',
+  'workflow.settings': 'Settings',
+  'settings.change': 'Change…',
+  'settings.none': 'not set',
+  'settings.standard': '{{value}} (by default)',
   'map.title': 'Map',
   'map.find': 'Find a workflow',
   'map.dependencies': 'Dependencies',

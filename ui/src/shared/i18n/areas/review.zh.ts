@@ -1,5 +1,9 @@
 /** `review.ts` in Chinese. */
 export const reviewZh = {
+  'workflow.settings': '设置',
+  'settings.change': '修改…',
+  'settings.none': '未设置',
+  'settings.standard': '{{value}}（默认）',
   'map.title': '依赖图',
   'map.find': '查找工作流',
   'map.dependencies': '依赖',

@@ -4,6 +4,7 @@ export const editorEn = {
   'edit.table': 'Table',
   'edit.code': 'Code',
   'edit.schedules': 'Schedules',
+  'edit.settings': 'Settings',
   'edit.views': 'Views of the definition',
   'edit.undo': 'Undo',
   'edit.redo': 'Redo',

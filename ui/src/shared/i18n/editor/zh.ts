@@ -8,6 +8,7 @@ export const editorZh: Record<WithoutOne<EditorKey>, string> = {
   'edit.table': '表格',
   'edit.code': '代码',
   'edit.schedules': '调度',
+  'edit.settings': '设置',
   'edit.views': '定义的视图',
   'edit.undo': '撤销',
   'edit.redo': '重做',
