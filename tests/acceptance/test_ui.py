@@ -45,6 +45,9 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
     rest.publish("waits", {"only": {"script": "true", "worker_group": "absent"}})
     waits = rest.start("waits")
     rest.until(lambda: rest.tasks(waits)["only"]["state"], lambda state: state == "QUEUED")
+    rest.publish(
+        "wide", {f"t{n}": {"depends_on": [f"t{n - 20}"] if n > 19 else []} for n in range(300)}
+    )
     needs = {"type": "DEPENDENT", "params": {"when": {"workflow": "seen", "date": "today"}}}
     body = {"name": "after", "tasks": [{"name": "wait", **needs}]}
     answer = rest.http.put("/projects/default/workflows/after", json=body)
@@ -70,6 +73,10 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
         "sawRunning": True,
         "touched": ["long"],
         "stopped": True,
+        "mounted": 0,
+        "painted": True,
+        "clicked": True,
+        "near": True,
         "waiting": ["seen", "after"],
         "drawn": 1,
         "ran": "FAILED",

@@ -61,6 +61,23 @@ try {
   await page.waitForSelector('.page-head [data-state=STOPPED]')
   found.facts.stopped = true
 
+  // Many tasks are one picture, in which one can be chosen; what is near is made of elements.
+  await page.goto(`${url}/projects/${project}/workflows/wide`)
+  await page.waitForSelector('.graph-many')
+  found.axe.many = await findings(page)
+  found.facts.mounted = await page.locator('.react-flow__node').count()
+  found.facts.painted = await page.locator('.graph-many').evaluate((canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte > 0))
+  const pane = await page.locator('.react-flow__pane').boundingBox()
+  for (let at = 0; at < 400 && !page.url().includes('sel='); at += 1) {
+    await page.mouse.click(pane.x + pane.width / 2 + (at % 20) * 4 - 40, pane.y + pane.height / 2 + Math.floor(at / 20) * 4 - 40)
+  }
+  found.facts.clicked = /sel=t\d+/.test(page.url())
+  await page.getByLabel('Find a task').fill('t150')
+  await page.locator('.ant-select-item-option').first().click()
+  await page.waitForURL('**sel=t150**')
+  await page.waitForSelector('[data-id=t150] .task-node')
+  found.facts.near = (await page.locator('.react-flow__node').count()) <= 120
+
   // Who waits for whom: what has run, what has not, in words and as a picture; the day before is another one.
   await page.goto(`${url}/projects/${project}/workflows/${workflow}?tab=dependencies`)
   await page.waitForSelector('.task-node')

@@ -1,7 +1,7 @@
 /** The picture of a graph: pan, zoom, find, choose. Read only. */
 import {
   Background, BackgroundVariant, Controls, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider,
-  useReactFlow, useStore, type Edge, type Node, type NodeProps,
+  useReactFlow, useStore, useStoreApi, type Edge, type Node, type NodeProps,
 } from '@xyflow/react'
 import '@xyflow/react/dist/base.css'
 import './graph.css'
@@ -10,6 +10,8 @@ import { memo, useEffect, useMemo, useRef, useState, type ReactNode } from 'reac
 import { useNamed, useT } from '@/shared/i18n'
 import { lookOf } from '@/entities/states'
 import { SIZES } from './layered'
+import { ManyTasks } from './ManyTasks'
+import { boxAt, fitting, seen, type Box } from './paint'
 import { placed, type Places } from './places'
 
 export interface PictureTask {
@@ -39,6 +41,10 @@ interface Props {
 type TaskNode = Node<{ task: PictureTask; critical: boolean; stateText: string }, 'task'>
 
 const NO_PLACES: Places = {}
+const MOST_MOUNTED = 120 // more tasks than that at once are one picture
+const LEAST_ZOOM = 0.03
+const NO_NODES: TaskNode[] = []
+const NO_EDGES: Edge[] = []
 const LONGEST_NAME = 22
 const FAR_NAME = 14
 const FAR = 0.6 // below this zoom nodes have a large name alone
@@ -80,11 +86,31 @@ function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical,
     [tasks, places, chosen, critical],
   )
   const edges = useMemo(() => edgesOf(tasks, critical, chosen, edgeMarks), [tasks, critical, chosen, edgeMarks])
+  const spots = useMemo(() => tasks.map((task) => places[task.name] ?? { x: 0, y: 0 }), [tasks, places])
+  const isLarge = tasks.length > MOST_MOUNTED
+  const isMany = useStore(({ transform: [x, y, zoom], width, height }) => isLarge && seen(spots, SIZES, { x, y, zoom }, { width, height }) > MOST_MOUNTED)
+  const isMeasured = useStore(({ width, height }) => width > 0 && height > 0)
+  const store = useStoreApi()
+  const boxes = useMemo(
+    () => (isLarge ? tasks.map((task, at): Box => ({ name: task.name, label: shortened(task.label ?? task.name), place: spots[at] ?? { x: 0, y: 0 }, tone: task.state === null ? 'plain' : lookOf(task.state).tone, glyph: task.state === null ? '' : lookOf(task.state).glyph, isCritical: critical?.has(task.name) ?? false })) : []),
+    [isLarge, tasks, spots, critical],
+  )
+  const lines = useMemo(() => (isLarge ? edges.map(({ source, target }) => ({ source, target, isCritical: (critical?.has(source) ?? false) && (critical?.has(target) ?? false) })) : []), [isLarge, edges, critical])
   const fit = useRef(flow.fitView)
+  const fitAll = (): void => {
+    const { width, height } = store.getState()
+    if (isLarge) void flow.setViewport(fitting(spots, SIZES, { width, height }, LEAST_ZOOM))
+  }
   useEffect(() => {
+    if (isLarge) {
+      if (isMeasured) fitAll()
+      return
+    }
     const timer = setTimeout(() => void fit.current({ padding: 0.12, maxZoom: 1 }), 0)
     return () => clearTimeout(timer)
-  }, [shape])
+    // Only the shape moves the view.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [shape, isMeasured])
   const labels = {
     'node.a11yDescription.default': t('graph.open'),
     'node.a11yDescription.keyboardDisabled': t('graph.open'),
@@ -97,24 +123,29 @@ function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical,
   }
   const fly = (name: string): void => {
     onChoose?.(name)
-    void flow.fitView({ nodes: [{ id: name }], maxZoom: 1, duration: 120 })
+    const place = places[name]
+    if (place) void flow.setCenter(place.x + SIZES.width / 2, place.y + SIZES.height / 2, { zoom: 1, duration: 120 })
   }
   return (
     <div className="graph" role="group" aria-label={t('graph.label', { count: tasks.length })}>
       <ReactFlow
-        nodes={nodes}
-        edges={edges}
+        nodes={isMany ? NO_NODES : nodes}
+        edges={isMany ? NO_EDGES : edges}
         nodeTypes={NODE_TYPES}
         onNodeClick={(_, node) => onChoose?.(node.id)}
         onSelectionChange={() => undefined}
+        onPaneClick={(event) => {
+          const one = isMany ? boxAt(boxes, SIZES, flow.screenToFlowPosition({ x: event.clientX, y: event.clientY })) : undefined
+          if (one) onChoose?.(one.name)
+        }}
         nodesDraggable={false}
         nodesConnectable={false}
         edgesFocusable={false}
         onlyRenderVisibleElements
         ariaLabelConfig={labels}
-        minZoom={0.03}
+        minZoom={LEAST_ZOOM}
         maxZoom={1.75}
-        fitView
+        fitView={!isLarge}
         fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
         proOptions={{ hideAttribution: true }}
         onKeyDownCapture={(event) => {
@@ -123,8 +154,9 @@ function Picture({ tasks, places: given = NO_PLACES, chosen, onChoose, critical,
         }}
       >
         <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
-        <Controls showInteractive={false} position="bottom-left" />
-        {tasks.length > 24 ? <MiniMap pannable zoomable nodeClassName={(node) => `map-${lookOf((node as TaskNode).data.task.state ?? 'WAITING').tone}`} /> : null}
+        <Controls showInteractive={false} position="bottom-left" onFitView={fitAll} />
+        {isMany ? <ManyTasks boxes={boxes} edges={lines} places={places} chosen={chosen} label={t('graph.many', { count: tasks.length })} /> : null}
+        {tasks.length > 24 && !isMany ? <MiniMap pannable zoomable nodeClassName={(node) => `map-${lookOf((node as TaskNode).data.task.state ?? 'WAITING').tone}`} /> : null}
       </ReactFlow>
       <div className="graph-tools">
         <Finder names={tasks.map((task) => task.name)} onFind={fly} text={finds ?? t('graph.find')} />

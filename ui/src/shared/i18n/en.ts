@@ -184,6 +184,7 @@ export const en = {
   'run.noEvents': 'No events are left of this run.',
   'run.notStarted': 'Nothing has started yet.',
   'graph.label': 'Graph of {{count}} tasks',
+  'graph.many': '{{count}} tasks as one picture; choose one by its name above, or in the list of tasks',
   'graph.find': 'Find a task',
   'command.PAUSE': 'Pause',
   'command.RESUME': 'Resume',

@@ -188,6 +188,7 @@ export const zh: Record<Keys, string> = {
   'run.noEvents': '此运行的事件已不存在。',
   'run.notStarted': '还没有任何任务开始。',
   'graph.label': '{{count}} 个任务的图',
+  'graph.many': '{{count}} 个任务合为一张图；可在上方按名称选择，或在任务列表中选择',
   'graph.find': '查找任务',
   'command.PAUSE': '暂停',
   'command.RESUME': '恢复',

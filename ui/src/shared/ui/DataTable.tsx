@@ -3,7 +3,7 @@
  * `j` and `k` move, Enter opens. Columns that `hide` on narrow screens leave room for the others.
  */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 
 export interface Column<Row> {
   key: string
@@ -32,8 +32,9 @@ export function DataTable<Row>(props: Props<Row>) {
   const box = useRef<HTMLDivElement>(null)
   const [current, setCurrent] = useState(0)
   const width = useWidth()
-  const shown = columns.filter(
-    (column) => !(column.hide === 'narrow' && width < 640) && !(column.hide && width < 1000 && column.hide === 'medium'),
+  const shown = useMemo(
+    () => columns.filter((column) => !(column.hide === 'narrow' && width < 640) && !(column.hide && width < 1000 && column.hide === 'medium')),
+    [columns, width],
   )
   const tracks = shown.map((column) => column.width).join(' ')
   const virtual = useVirtualizer({
@@ -92,25 +93,20 @@ export function DataTable<Row>(props: Props<Row>) {
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index]
             if (row === undefined) return null
-            const classes = ['tr', onOpen ? 'opens' : '', item.index === current ? 'current' : '', isChosen?.(row) ? 'chosen' : '']
             return (
-              <div
+              <Line
                 key={rowKey(row)}
-                role="row"
-                aria-rowindex={item.index + 2}
-                className={classes.join(' ')}
-                style={{ gridTemplateColumns: tracks, height: rowHeight, transform: `translateY(${item.start}px)`, position: 'absolute', left: 0, right: 0, top: 0 }}
-                onClick={(event) => {
-                  setCurrent(item.index)
-                  if (!(event.target as Element).closest('a,button,label,input')) onOpen?.(row)
-                }}
-              >
-                {shown.map((column) => (
-                  <div key={column.key} role="cell" className="td">
-                    {column.render(row)}
-                  </div>
-                ))}
-              </div>
+                row={row}
+                index={item.index}
+                start={item.start}
+                height={rowHeight}
+                tracks={tracks}
+                columns={shown as readonly Column<unknown>[]}
+                isCurrent={item.index === current}
+                isChosen={isChosen?.(row) ?? false}
+                onOpen={onOpen as ((row: unknown) => void) | undefined}
+                onCurrent={setCurrent}
+              />
             )
           })}
         </div>
@@ -119,6 +115,42 @@ export function DataTable<Row>(props: Props<Row>) {
     </div>
   )
 }
+
+interface LineProps {
+  row: unknown
+  index: number
+  start: number
+  height: number
+  tracks: string
+  columns: readonly Column<unknown>[]
+  isCurrent: boolean
+  isChosen: boolean
+  onOpen: ((row: unknown) => void) | undefined
+  onCurrent: (index: number) => void
+}
+
+/** One row. While a table is scrolled those that were seen before are not rendered again. */
+const Line = memo(function Line({ row, index, start, height, tracks, columns, isCurrent, isChosen, onOpen, onCurrent }: LineProps) {
+  const classes = ['tr', onOpen ? 'opens' : '', isCurrent ? 'current' : '', isChosen ? 'chosen' : '']
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={classes.join(' ')}
+      style={{ gridTemplateColumns: tracks, height, transform: `translateY(${start}px)`, position: 'absolute', left: 0, right: 0, top: 0 }}
+      onClick={(event) => {
+        onCurrent(index)
+        if (!(event.target as Element).closest('a,button,label,input')) onOpen?.(row)
+      }}
+    >
+      {columns.map((column) => (
+        <div key={column.key} role="cell" className="td">
+          {column.render(row)}
+        </div>
+      ))}
+    </div>
+  )
+})
 
 /** Returns the width of the window, in CSS pixels. */
 export function useWidth(): number {

@@ -3,9 +3,9 @@
  * became. Rows and columns that are not seen are not mounted. Arrows move, Enter opens.
  */
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { Button } from 'antd'
-import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react'
+import { memo, useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import type { Grid } from '@/api/types'
 import { Trouble } from '@/entities/marks'
 import { grid as gridOf } from '@/entities/queries'
@@ -18,7 +18,7 @@ import { durationText, timeText } from '@/shared/time/format'
 import { useNow, useZone } from '@/shared/time/Time'
 import { useWidth } from '@/shared/ui/DataTable'
 import { Empty, Loading } from '@/shared/ui/parts'
-import { lastingMs, pictureOf, withState, type Column } from './grid'
+import { lastingMs, pictureOf, withState, type Column, type Picture } from './grid'
 import './past.css'
 
 const CELL = 24 // CSS pixels, both ways
@@ -118,6 +118,13 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
     const task = tasks[row]?.name
     if (run) onOpen(run.id, task !== undefined && columns[column]?.states.has(task) ? task : undefined)
   }
+  // Rows keep what they were given: the function that they call is always the newest.
+  const newest = useRef(open)
+  useEffect(() => {
+    newest.current = open
+  })
+  const [opening] = useState(() => (row: number, column: number) => newest.current(row, column))
+  const items = across.getVirtualItems()
   const cellId = (row: number, column: number): string => `${id}-${row}-${column}`
   const mark = (row: number, column: number): string => (row === active.row && column === active.column ? ' active' : '')
   const told = (one: Column): string => {
@@ -139,7 +146,7 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
       <div className="grid-sheet" style={{ width: wide + columns.length * CELL, height: HEAD + tasks.length * CELL }}>
         <div role="row" aria-rowindex={1} className="grid-head" style={{ height: HEAD, width: wide + columns.length * CELL }}>
           <div role="columnheader" className="grid-name grid-corner" style={{ width: wide }}>{t('run.tasks')}</div>
-          {across.getVirtualItems().map((item) => {
+          {items.map((item) => {
             const one = columns[item.index]
             if (!one) return null
             const ms = lastingMs(one.run, now)
@@ -165,40 +172,59 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
         {rows.getVirtualItems().map((line) => {
           const task = tasks[line.index]
           if (!task) return null
-          return (
-            <div key={task.name} role="row" aria-rowindex={line.index + 2} className="grid-row" style={{ top: line.start, height: CELL }}>
-              <div role="rowheader" className={`grid-name mono${task.isCurrent ? '' : ' gone'}`} style={{ width: wide }} title={task.isCurrent ? task.name : `${task.name}: ${t('grid.gone')}`}>
-                <span className="cut">{task.name}</span>
-              </div>
-              {across.getVirtualItems().map((item) => {
-                const one = columns[item.index]
-                if (!one) return null
-                const state = one.states.get(task.name)
-                const text = `${task.name} · #${one.run.id} · ${state ? named('state', state) : t('grid.none')}`
-                return (
-                  <div
-                    key={one.run.id}
-                    id={cellId(line.index, item.index)}
-                    role="gridcell"
-                    aria-colindex={item.index + 2}
-                    aria-label={text}
-                    title={text}
-                    data-state={state}
-                    className={`grid-cell${state ? ` tone-${lookOf(state).tone}` : ''}${one.isNewVersion ? ' new-version' : ''}${mark(line.index, item.index)}`}
-                    style={{ left: item.start, width: CELL, height: CELL }}
-                    onClick={() => open(line.index, item.index)}
-                  >
-                    {state ? <span className="glyph" aria-hidden>{lookOf(state).glyph}</span> : null}
-                  </div>
-                )
-              })}
-            </div>
-          )
+          return <Line key={task.name} id={id} task={task} index={line.index} top={line.start} wide={wide} columns={columns} items={items} active={line.index === active.row ? active.column : -1} onOpen={opening} />
         })}
       </div>
     </div>
   )
 }
+
+interface LineProps {
+  id: string
+  task: Picture['tasks'][number]
+  index: number
+  top: number
+  wide: number
+  columns: readonly Column[]
+  items: readonly VirtualItem[]
+  active: number // the column of the chosen cell; -1: it is not in this row
+  onOpen: (row: number, column: number) => void
+}
+
+/** One task. While the grid is scrolled down those that were seen before are not rendered again. */
+const Line = memo(function Line({ id, task, index, top, wide, columns, items, active, onOpen }: LineProps) {
+  const t = useT()
+  const named = useNamed()
+  return (
+    <div role="row" aria-rowindex={index + 2} className="grid-row" style={{ top, height: CELL }}>
+      <div role="rowheader" className={`grid-name mono${task.isCurrent ? '' : ' gone'}`} style={{ width: wide }} title={task.isCurrent ? task.name : `${task.name}: ${t('grid.gone')}`}>
+        <span className="cut">{task.name}</span>
+      </div>
+      {items.map((item) => {
+        const one = columns[item.index]
+        if (!one) return null
+        const state = one.states.get(task.name)
+        const text = `${task.name} · #${one.run.id} · ${state ? named('state', state) : t('grid.none')}`
+        return (
+          <div
+            key={one.run.id}
+            id={`${id}-${index}-${item.index}`}
+            role="gridcell"
+            aria-colindex={item.index + 2}
+            aria-label={text}
+            title={text}
+            data-state={state}
+            className={`grid-cell${state ? ` tone-${lookOf(state).tone}` : ''}${one.isNewVersion ? ' new-version' : ''}${item.index === active ? ' active' : ''}`}
+            style={{ left: item.start, width: CELL, height: CELL }}
+            onClick={() => onOpen(index, item.index)}
+          >
+            {state ? <span className="glyph" aria-hidden>{lookOf(state).glyph}</span> : null}
+          </div>
+        )
+      })}
+    </div>
+  )
+})
 
 /** Explains the glyphs that there are. */
 function Legend({ columns }: { columns: readonly Column[] }) {

@@ -1,0 +1,1 @@
+"""What pages of the web UI take that show much, in a real Chromium."""
