@@ -156,7 +156,33 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _blind("projects", "projects", _VISIBLE, "/projects"),
     _blind("workflows", "workflows/published", _VISIBLE_FILTER, "/workflows"),
-    _blind("schedules", "schedules", _VISIBLE, "/schedules"),
+    _blind(
+        "schedules",
+        "schedules",
+        ("limit + 1, visible=caller.visible", "limit + 1, visible=None"),
+        "/schedules",
+    ),
+    _lost(
+        "all schedules of a hidden project are paused",
+        f"{_API}/routes/schedules.py",
+        ("await caller.require(Permission.RUN_OPERATE, Thing.SCHEDULE, one)", "pass"),
+        (
+            "tests/integration/api/test_bulk_schedules.py::"
+            "test_each_is_authorised_by_itself_and_is_in_the_audit",
+        ),
+    ),
+    _lost(
+        "drafts are rendered for readers",
+        f"{_API}/routes/runs/planning.py",
+        (
+            "await caller.require(Permission.PROJECT_EDIT, Thing.PROJECT, body.project)",
+            "pass",
+        ),
+        (
+            "tests/integration/api/test_planning.py::"
+            "test_texts_are_previewed_by_those_who_may_publish_them",
+        ),
+    ),
     _blind("instances", "runs/instances", _SEEN, "/instances"),
     _blind("task instances", "runs/tasks", _SEEN, "/task-instances"),
     _lost(
@@ -181,12 +207,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         (_SEARCH,),
     ),
     _lost(
-        "labels are looked up in all projects",
+        "lists by schedule, backfill and label are of all projects",
         f"{_SQL}/search/instances.py",
-        (
-            "        if self._visible is not None:\n            return sorted(self._visible)\n",
-            "",
-        ),
+        ("within = [] if home is None else [home.condition()]", "within: list[Any] = []"),
         (_SEARCH,),
     ),
     _lost(

@@ -66,7 +66,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     _open(
         "who names a workflow is told of projects that are hidden",
         f"{_SQL}/references.py",
-        ("if visible is None or row.project_id in visible:", "if True:"),
+        (
+            "if visible is None or row.project_id in visible:\n                seen +=",
+            "if True:\n                seen +=",
+        ),
         _STORED + "test_who_names_a_workflow_is_found_and_hidden_from_those_who_may_not_see",
     ),
     _lost(
