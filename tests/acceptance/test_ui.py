@@ -28,12 +28,19 @@ def node() -> Path:
     return Path(module.__file__).parent / "bin" / "node"
 
 
+# Mark-up, a script, a link of the terminal to a script, and a title that the terminal would take.
+HOSTILE = (
+    '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    "\\033]8;;javascript:document.title=3\\033\\\\click\\033]8;;\\033\\\\ \\033]0;title\\007end"
+)
+
+
 def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
         pytest.skip(NEEDED)
     program = node()
     tasks = {
-        "fetch": {"script": "for i in 1 2 3; do echo line $i; done"},
+        "fetch": {"script": f"for i in 1 2 3; do echo line $i; done; printf '%b\\n' '{HOSTILE}'"},
         "check": {"script": "exit 3"},
     }
     rest.publish("seen", tasks)
@@ -73,6 +80,7 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
         "sawRunning": True,
         "touched": ["long"],
         "stopped": True,
+        "inert": {"elements": 0, "links": [], "shown": True, "title": True},
         "mounted": 0,
         "painted": True,
         "clicked": True,

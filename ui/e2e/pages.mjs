@@ -61,6 +61,17 @@ try {
   await page.waitForSelector('.page-head [data-state=STOPPED]')
   found.facts.stopped = true
 
+  // What programs write is text, whatever it looks like.
+  await page.goto(`${url}/runs/${run}?task=fetch`)
+  await page.locator('.log-line').filter({ hasText: 'onerror' }).waitFor()
+  await page.waitForTimeout(300)
+  found.facts.inert = await page.evaluate(() => ({
+    elements: document.querySelectorAll('.log-line img, .log-line script').length,
+    links: [...document.querySelectorAll('.log-line a')].map((link) => link.getAttribute('href')).filter((to) => !/^https?:/.test(to ?? '')),
+    shown: [...document.querySelectorAll('.log-line')].some((line) => line.textContent.includes('<script>document.title=2</script>')),
+    title: !['1', '2', '3', 'title'].includes(document.title),
+  }))
+
   // Many tasks are one picture, in which one can be chosen; what is near is made of elements.
   await page.goto(`${url}/projects/${project}/workflows/wide`)
   await page.waitForSelector('.graph-many')
