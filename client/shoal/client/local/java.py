@@ -125,7 +125,7 @@ def _ask(executable: Path) -> dict[str, str]:
         ).stderr
     except (OSError, subprocess.SubprocessError) as error:
         raise _Unusable(f"{executable} does not run ({error})") from error
-    properties = dict(re.findall(r"^\s+([\w.]+) = (.*)$", told, re.MULTILINE))
+    properties = dict(re.findall(r"^[ \t]+([\w.]+) = (.*)$", told, re.MULTILINE))
     if missing := {"java.home", "java.version"} - properties.keys():
         raise _Unusable(f"{executable} does not tell its {' and '.join(sorted(missing))}")
     return properties

@@ -139,7 +139,7 @@ _PATTERNS = {
     "by": r".+?",
 }
 _ANYTHING = r".+"
-_PART = re.compile(r"\{(\w+)\}|\[([^]]*)\]|(\(s\))|([^{\[(]+|\()")
+_PART = re.compile(r"\{(\w+)\}|\[([^][]*)\]|(\(s\))|([^{\[(]+|\()")
 
 
 def say(code: Code, **arguments: Argument) -> str:

@@ -11,7 +11,7 @@ from shoal.worker.types.hadoop.client import Hadoop
 
 _CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-_ID = re.compile(r"^\s*(application_\d+_\d+)\s", re.MULTILINE)
+_ID = re.compile(r"^[ \t]*(application_\d+_\d+)\s", re.MULTILINE)
 _CALL_TIMEOUT_S = 15.0
 
 

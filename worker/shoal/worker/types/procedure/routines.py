@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from shoal.worker.types.child.ending import WorkFailed
 
-_NAME = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<types>.*)\))?", re.DOTALL)
+_NAME = re.compile(r"(?P<name>[^()]*[^()\s])\s*(?:\((?P<types>.*)\))?", re.DOTALL)
 _MOST_LISTED = 20  # signatures in a message
 
 

@@ -20,7 +20,7 @@ from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Column
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _MOST_COLUMNS, _LONGEST_CELL = 16_384, 32_767  # of Excel
 _MOST_DIGITS = 15  # of a number in Excel
 _FIRST_DAY = date(1900, 3, 1)  # before it Excel counts days in its own way
