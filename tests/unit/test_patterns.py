@@ -72,7 +72,7 @@ def _compiled(path: Path, call: ast.Call, methods: set[str]) -> Iterator[Pattern
     for name in names:
         flags |= int(getattr(re, name))
     where = f"{path.relative_to(ROOT)}:{call.lineno}"
-    # One that is handed on is matched somewhere else, from its beginning as a rule.
+    # One that is an argument is matched elsewhere, from its beginning as a rule.
     yield Pattern(where, given.value, flags, frozenset(methods) or frozenset({"fullmatch"}))
 
 

@@ -89,7 +89,7 @@ try {
   await page.waitForSelector('[data-id=t150] .task-node')
   found.facts.near = (await page.locator('.react-flow__node').count()) <= 120
 
-  // Who waits for whom: what has run, what has not, in words and as a picture; the day before is another one.
+  // What waits for what: what has run, what has not, in words and as a picture; the day before is another one.
   await page.goto(`${url}/projects/${project}/workflows/${workflow}?tab=dependencies`)
   await page.waitForSelector('.task-node')
   const waiting = async () => (await page.locator('[role=row]').allInnerTexts()).slice(1).map((row) => row.split('\n')[0])

@@ -113,7 +113,7 @@ tasks:
 """
 
 
-def test_who_waits_for_whom_on_a_day(here: Shoal) -> None:
+def test_dependencies_on_a_day_are_drawn_with_their_runs(here: Shoal) -> None:
     here("apply", ".", "--project", "days")
     workflow("first", "true", "project: days")
     Path("second.yaml").write_text("project: days\n" + CHAIN.format(name="second", source="first"))

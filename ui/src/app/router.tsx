@@ -46,7 +46,7 @@ const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
 const text = opt(z.string())
 const number = opt(z.coerce.number().int().min(0))
 const inProject = { project: text }
-const mapOf = { date: opt(z.iso.date()), hops: opt(z.coerce.number().int().min(0).max(20)) } // who waits for whom
+const mapOf = { date: opt(z.iso.date()), hops: opt(z.coerce.number().int().min(0).max(20)) } // What waits for what
 const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({

@@ -1,4 +1,4 @@
-/** Who waits for whom on a day: a picture of workflows with the state of their runs, and the same as a table. */
+/** What waits for what on a day: a picture of workflows with the state of their runs, and the same as a table. */
 import { LeftOutlined, RightOutlined } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'

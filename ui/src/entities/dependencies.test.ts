@@ -5,7 +5,7 @@ import { dayAfter, dayIn, pictureOf, rowsOf } from './dependencies'
 const node = (id: string): DependencyNode => ({ id, project: id.split('/')[0]!, workflow: id.split('/')[1]!, is_known: true, distance: 0, since: '', until: '', state: null, runs: [], has_more: false, started_at: null, finished_at: null, hidden: 0 })
 const graph = (ids: string[], edges: [string, string][], critical: string[] = []): DependencyGraph => ({ date: '2026-03-11', nodes: ids.map(node), edges: edges.map(([source, target]) => ({ source, target, tasks: [], is_allowed: true })), critical, is_cut: false })
 
-describe('who waits for whom', () => {
+describe('What waits for what', () => {
   it('is listed in the order in which it can be done', () => {
     const rows = rowsOf(graph(['p/c', 'p/b', 'p/a'], [['p/a', 'p/b'], ['p/b', 'p/c'], ['p/c', 'p/c']], ['p/a', 'p/b']))
     expect(rows.map((row) => [row.id, row.waitsFor, row.isCritical])).toEqual([

@@ -1,9 +1,9 @@
-/** Who waits for whom, as a picture and as rows. Pure. */
+/** What waits for what, as a picture and as rows. Pure. */
 import type { DependencyGraph, DependencyNode } from '@/api/types'
 import type { PictureTask } from '@/graph/Graph'
 
 export interface Row extends DependencyNode {
-  /** Whom it waits for; ids. A workflow may wait for itself, of another day. */
+  /** What it waits for; ids. A workflow may wait for itself, of another day. */
   waitsFor: string[]
   isCritical: boolean
 }

@@ -36,7 +36,7 @@ export const workflow = (project: string, name: string) =>
     queryFn: () => take(api.GET('/api/v1/projects/{project}/workflows/{name}', { params: { path: { project, name } } })),
   })
 
-/** Who waits for whom on a day, around a workflow or in a whole project. */
+/** What waits for what on a day, around a workflow or in a whole project. */
 export const dependencyGraph = (project: string, workflow: string | undefined, date: string, hops: number) =>
   queryOptions({
     queryKey: ['dependencies', project, workflow, date, hops],

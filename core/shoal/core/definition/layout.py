@@ -20,7 +20,7 @@ class Layout:
     updated_by: str
 
     def content(self) -> dict[str, Any]:
-        """Return what is stored beside when, and by whom."""
+        """Return what is stored, without its time and its author."""
         return {
             "places": {name: list(place) for name, place in self.places.items()},
             "groups": {name: list(tasks) for name, tasks in self.groups.items()},

@@ -70,7 +70,7 @@ def dependency_graph(
     hops: int,
     most: int,
 ) -> DependencyGraph:
-    """Return who waits for whom around ``roots``, ``hops`` steps far in both directions.
+    """Return which workflows wait for which around ``roots``, ``hops`` steps far both ways.
 
     ``known``: all workflows that may be walked through. At most ``most`` workflows are returned.
     """

@@ -1,4 +1,4 @@
-"""Who waits for whom on a day."""
+"""Which workflows wait for which on a day."""
 
 import json
 from datetime import UTC, datetime, timedelta

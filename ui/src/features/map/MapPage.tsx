@@ -1,4 +1,4 @@
-/** Who waits for whom in a project on a day. */
+/** What waits for what in a project on a day. */
 import { DependencyMap, type MapView } from '@/entities/DependencyMap'
 import { ProjectTabs } from '@/entities/ProjectTabs'
 import { useT } from '@/shared/i18n'

@@ -42,7 +42,7 @@ async def graph_of(
     hops: int,
     visible: Visible,
 ) -> DependencyGraphOut:
-    """Return who waits for whom around a workflow, or around all of a project that are connected.
+    """Return what waits for what around a workflow, or around all of a project with any links.
 
     The critical chain leads to that workflow, or to the one that ends last.
     """

@@ -1,4 +1,4 @@
-"""Who waits for whom: the workflows of a day and what they wait for, across projects."""
+"""Dependencies: the workflows of a day and what they wait for, across projects."""
 
 from datetime import date
 from typing import Annotated
@@ -25,7 +25,7 @@ _FIRST, _LAST = date(2, 3, 1), date(9989, 12, 31)  # a month before and after ex
 
 @router.get(
     "/projects/{project}/dependency-graph",
-    summary="Show who waits for whom on a day",
+    summary="Show which workflows wait for which on a day",
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)

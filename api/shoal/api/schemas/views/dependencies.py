@@ -97,7 +97,7 @@ class DependencyEdge(BaseModel):
 
 
 class DependencyGraphOut(BaseModel):
-    """Workflows and who waits for whom. A workflow may wait for itself, of another day."""
+    """Workflows and which wait for which. A workflow may wait for itself, of another day."""
 
     model_config = example(
         {

@@ -1,4 +1,4 @@
-"""``shoal dependencies``: who names whom, and who waits for whom on a day."""
+"""``shoal dependencies``: which workflows name which, and wait for which on a day."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -43,7 +43,7 @@ def dependencies(
 ) -> None:
     """Show the workflows that one runs or waits for, and those that run it or wait for it.
 
-    With a date, or for a whole project: who waits for whom, with the runs of that day.
+    With a date, or for a whole project: what waits for what, with the runs of that day.
     """
     from shoal.client.cli.authoring.showing import show_named
     from shoal.client.cli.terminal.output import out, print_json
@@ -107,7 +107,7 @@ def _show(graph: "DependencyGraphJson") -> None:
 
 
 def _upstream(graph: "DependencyGraphJson", names: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return whom each workflow waits for, without what leads around in a circle."""
+    """Return what each workflow waits for, without what leads around in a circle."""
     sources: dict[str, list[str]] = {name: [] for name in names}
     for edge in graph["edges"]:
         if edge["source"] != edge["target"] and not _leads(sources, edge["source"], edge["target"]):

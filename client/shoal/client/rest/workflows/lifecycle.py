@@ -106,7 +106,7 @@ class LifecycleCalls:
         date: str | None = None,
         hops: int | None = None,
     ) -> DependencyGraphJson:
-        """Return who waits for whom on a day, YYYY-MM-DD, with the runs that count for it.
+        """Return what waits for what on a day, YYYY-MM-DD, with the runs that count for it.
 
         Around a workflow, or around all of the project that are connected.
         """

@@ -908,7 +908,7 @@ def get_dependencies(project: str, name: str) -> Call[types.DependenciesOut]:
 def get_dependency_graph(
     project: str, *, workflow: str | None = None, date: str | None = None, hops: int | None = None
 ) -> Call[types.DependencyGraphOut]:
-    """Show who waits for whom on a day.
+    """Show which workflows wait for which on a day.
 
     Workflows with their runs, and what they wait for, by the newest definitions.
 

@@ -3114,7 +3114,7 @@ class Comparison(TypedDict):
 
 class DependencyGraphOut(TypedDict):
     """
-    Workflows and who waits for whom. A workflow may wait for itself, of another day.
+    Workflows and which wait for which. A workflow may wait for itself, of another day.
     """
 
     date: str
