@@ -52,7 +52,7 @@ BODY = {
     "putDraft": {"text": DEFINITION},
 }
 QUERY = {"searchLog": {"text": "hello"}, "searchLogs": {"text": "hello"}}
-ABOUT_A_STATE = ("putDraft", "deleteDraft")  # which have to say which
+ABOUT_A_STATE = ("putDraft", "deleteDraft", "putLayout")  # which have to say which
 #: Of one's own account, which needs a session.
 OWN = {
     "login": {"name": "olga", "password": PASSWORD},

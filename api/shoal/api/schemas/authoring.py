@@ -383,12 +383,15 @@ class LayoutIn(Strict):
     model_config = body_example(_LAYOUT)
 
     places: dict[Name, PlaceIn] = Field(
-        max_length=MAX_TASKS, description="Of tasks by name, in pixels. Others are arranged."
+        max_length=MAX_TASKS,
+        description="Of tasks by name, in pixels. Others are arranged.",
+        json_schema_extra={"additionalProperties": False},
     )
     groups: dict[Name, list[Name]] = Field(
         default_factory=dict,
         max_length=MAX_TASKS,
         description="Tasks that are shown together. A task is in one group at most.",
+        json_schema_extra={"additionalProperties": False},
     )
     folded: list[Name] = Field(
         default_factory=list, max_length=MAX_TASKS, description="Groups that are shown as one."
