@@ -45,6 +45,7 @@ def test_links_say_which_runs_are_meant() -> None:
             {"name": "one", "type": "DEPENDENT", "params": {"when": when}},
             {"name": "two", "type": "MAP", "params": {"workflow": "b"}},
             {"name": "three", "type": "SHELL", "params": {"workflow": "c"}},
+            {"name": "off", "type": "MAP", "params": {"workflow": "d"}, "enabled": False},
         ]
     }
     assert links("p", definition) == [

@@ -46,9 +46,14 @@ class Link:
 
 
 def links(project: str, definition: Mapping[str, Any]) -> list[Link]:
-    """Return what the tasks of a definition of ``project`` name, with dates, in their order."""
+    """Return what the tasks of a definition of ``project`` name, with dates, in their order.
+
+    Those that are disabled wait for nothing.
+    """
     found: dict[Link, None] = {}
     for task in definition["tasks"]:
+        if task.get("enabled") is False:
+            continue
         for kind, named in _named(task):
             home = str(named.get("project") or project)
             one = Reference(str(task["name"]), kind, home, named["workflow"])
