@@ -1,14 +1,17 @@
 """Which workflows wait for which on a day, and what decides when they are done."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.logic.dependency_graph import (
+    DependencyGraph,
     Edge,
     Linked,
     Progress,
+    Window,
     critical_chain,
     day_of,
     dependency_graph,
@@ -134,23 +137,68 @@ def test_two_ways_of_one_length_join_their_windows() -> None:
     assert [len(edge.links) for edge in graph.edges] == [2]
 
 
-def edge(source: str, target: str) -> Edge:
-    return Edge(("p", source), ("p", target), ())
+def test_each_edge_has_the_window_of_what_is_looked_for() -> None:
+    known = {
+        ("p", "a"): Linked("UTC"),
+        ("p", "b"): Linked("UTC", (waits("a", "last1Days"),)),
+        ("p", "c"): Linked("UTC", (waits("a"),)),
+    }
+    graph = dependency_graph(known, known, DAY, 2, 9)
+    assert graph.windows["p", "a"] == (at(11), at(12))
+    windows = {edge.target[1]: edge.window for edge in graph.edges}
+    assert windows == {"b": (at(10), at(11)), "c": (at(11), at(12))}
+
+
+TODAY = (at(11), at(12))
+
+
+def edge(source: str, target: str, window: Window = TODAY) -> Edge:
+    return Edge(("p", source), ("p", target), (), window)
+
+
+def chain(edges: Sequence[Edge], end: str, **progress: tuple[int, int | None]) -> tuple[str, ...]:
+    """Hours of the 11th at which workflows began and ended."""
+    hours = {
+        ("p", name): Progress(at(11, began), None if ended is None else at(11, ended))
+        for name, (began, ended) in progress.items()
+    }
+    names = {one for edge in edges for one in (edge.source, edge.target)}
+    graph = DependencyGraph(dict.fromkeys(names, TODAY), dict.fromkeys(names, 0), (*edges,), False)
+    of_edges = {edge: hours[edge.source] for edge in edges if edge.source in hours}
+    return tuple(name for _, name in critical_chain(graph, hours, of_edges, ("p", end)))
+
+
+EDGES = [edge("a", "c"), edge("b", "c"), edge("c", "d"), edge("missing", "d")]
 
 
 def test_the_last_to_end_decides() -> None:
-    edges = [edge("a", "c"), edge("b", "c"), edge("c", "d"), edge("missing", "d")]
-    done = {("p", name): Progress(at(11, hour)) for name, hour in (("a", 1), ("b", 2), ("c", 3))}
-    assert critical_chain(edges, done, ("p", "c")) == [("p", "b"), ("p", "c")]
-    # What is not done waits for what there is not; what is done has not waited for it.
-    assert critical_chain(edges, done, ("p", "d")) == [("p", "missing"), ("p", "d")]
-    ended = {**done, ("p", "d"): Progress(at(11, 4))}
-    assert critical_chain(edges, ended, ("p", "d")) == [("p", name) for name in "bcd"]
-    running = {**ended, ("p", "a"): Progress(None)}
-    assert critical_chain(edges, running, ("p", "d"))[0] == ("p", "a")
-    assert (last(ended), last(running), last({})) == (("p", "d"), ("p", "a"), None)
+    assert chain(EDGES, "c", a=(0, 1), b=(0, 2), c=(0, 3)) == ("b", "c")
+    assert chain(EDGES, "d", a=(0, 1), b=(0, 2), c=(0, 3), d=(2, 4)) == ("b", "c", "d")
+
+
+def test_what_is_not_done_waits_for_what_there_is_not() -> None:
+    assert chain(EDGES, "d", c=(0, 3)) == ("missing", "d")
+    assert chain(EDGES, "d", c=(0, 3), d=(0, None)) == ("missing", "d")
+    assert chain(EDGES, "d", c=(0, 3), d=(0, 4)) == ("c", "d")
+
+
+def test_what_ended_before_or_after_was_not_waited_for() -> None:
+    assert chain(EDGES, "c", a=(0, 1), b=(0, 2), c=(3, 4)) == ("c",)
+    assert chain(EDGES, "c", a=(0, 1), b=(5, 6), c=(0, 4)) == ("a", "c")
+    assert chain(EDGES, "c", a=(0, 1), b=(5, None), c=(0, 4)) == ("a", "c")
+    assert chain(EDGES, "c", a=(0, 1), b=(5, None), c=(0, None)) == ("b", "c")
+
+
+def test_the_chain_ends_with_runs_of_another_day() -> None:
+    edges = [edge("a", "b"), edge("b", "c", (at(10), at(11)))]
+    assert chain(edges, "c", a=(0, 1), b=(0, 2), c=(0, 3)) == ("b", "c")
 
 
 def test_a_circle_has_an_end() -> None:
-    around = [edge("a", "b"), edge("b", "a")]
-    assert critical_chain(around, {}, ("p", "a")) == [("p", "b"), ("p", "a")]
+    assert chain([edge("a", "b"), edge("b", "a")], "a") == ("b", "a")
+
+
+def test_what_has_not_ended_is_the_last() -> None:
+    ended = {("p", "a"): Progress(at(11), at(11, 4)), ("p", "b"): Progress(at(11), at(11, 3))}
+    running = {**ended, ("p", "b"): Progress(at(11), None)}
+    assert (last(ended), last(running), last({})) == (("p", "a"), ("p", "b"), None)

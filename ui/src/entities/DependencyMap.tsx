@@ -44,7 +44,7 @@ export function DependencyMap({ project, workflow, zone, date, hops = 2, onView,
         <Input type="date" size="small" className="map-date" aria-label={t('map.date', { zone })} value={shown} onChange={(event) => event.target.value && go(event.target.value)} />
         <Button size="small" icon={<RightOutlined />} aria-label={t('map.after')} onClick={() => go(dayAfter(shown, 1))} />
         {shown === today ? null : <Button size="small" onClick={() => go(today)}>{t('map.today')}</Button>}
-        <span className="dim small">{zone}</span>
+        <span className="dim small">{workflow === undefined ? t('map.zones') : zone}</span>
         <span className="grow" />
         <Select size="small" className="filter-short" aria-label={t('map.hops')} value={hops} onChange={(value) => onView({ hops: value === 2 ? undefined : value })} options={HOPS.map((value) => ({ value, label: t('map.steps', { count: value }) }))} />
       </div>
@@ -59,25 +59,26 @@ function Parts({ graph, home, zone, onRun, isOne }: { graph: DependencyGraph; ho
   const t = useT()
   const [chosen, setChosen] = useState<string>()
   const rows = useMemo(() => rowsOf(graph), [graph])
-  const looks = useMemo(() => {
-    const found = new Map<string, Set<string>>()
-    for (const edge of graph.edges) for (const task of edge.tasks) if (task.date) found.set(edge.target, (found.get(edge.target) ?? new Set()).add(task.date))
-    return found
-  }, [graph])
   const picture = useMemo(
-    () => pictureOf(rows, home, (row) => (row.is_known ? [dayIn(row.since, zone) === graph.date ? '' : dayIn(row.since, zone), row.state === null ? t('map.noRun') : ''].filter(Boolean).join(' · ') : t('map.unknown'))),
+    () => pictureOf(rows, home, (row) => (row.is_known ? [dayIn(row.since, row.timezone ?? zone) === graph.date ? '' : dayIn(row.since, row.timezone ?? zone), row.state === null ? t('map.noRun') : ''].filter(Boolean).join(' · ') : t('map.unknown'))),
     [rows, home, zone, graph.date, t],
   )
   const critical = useMemo(() => new Set(graph.critical), [graph])
   const refused = graph.edges.filter((edge) => !edge.is_allowed)
   if (!graph.edges.length) return <Empty title={isOne ? t('map.nobody') : t('map.nobodyHere')}>{t('map.nobody.detail')}</Empty>
+  const waits = (row: Row, source: string): string => {
+    const look = row.looks.find((one) => one.source === source)
+    if (!look) return source
+    const { other } = look
+    return `${source} (${[...look.dates, ...(other ? [dayIn(other.since, row.timezone ?? zone), other.run ? t(`state.${other.run.state}`) : t('map.noRun')] : [])].join(' · ')})`
+  }
   const columns: Column<Row>[] = [
     { key: 'workflow', title: t('map.workflow'), width: 'minmax(150px, 1.4fr)', render: (row) => <span className="row tight">{row.is_known ? <Link className="cut" to="/projects/$project/workflows/$name" params={{ project: row.project, name: row.workflow }}>{row.project === home ? row.workflow : row.id}</Link> : <span className="cut">{row.id}</span>}{row.isCritical ? <Tag color="warning">{t('map.critical')}</Tag> : null}</span> },
     { key: 'state', title: t('common.state'), width: 'minmax(110px, 150px)', render: (row) => (row.state ? <StateMark state={row.state} /> : <span className="dim">{row.is_known ? t('map.noRun') : t('map.unknown')}</span>) },
     { key: 'run', title: t('map.run'), width: '96px', render: (row) => (row.runs[0] ? <Link className="num" to="/runs/$id" params={{ id: String(row.runs[0].id) }}>#{row.runs[0].id}{row.runs.length > 1 ? ` +${row.runs.length - 1}` : ''}</Link> : null) },
-    { key: 'day', title: t('map.day'), width: '120px', hide: 'narrow', render: (row) => <span className="num">{dayIn(row.since, zone)}</span> },
+    { key: 'day', title: t('map.day'), width: '120px', hide: 'narrow', render: (row) => <span className="num" title={row.timezone ?? zone}>{dayIn(row.since, row.timezone ?? zone)}</span> },
     { key: 'lasted', title: t('common.duration'), width: '100px', hide: 'narrow', render: (row) => (row.runs[0] ? <Lasting from={row.runs[0].started_at} to={row.runs[0].finished_at} /> : null) },
-    { key: 'waits', title: t('map.waitsFor'), width: 'minmax(120px, 2fr)', hide: 'medium', render: (row) => <span className="cut dim">{row.waitsFor.join(', ')}{looks.has(row.id) ? ` (${[...(looks.get(row.id) ?? [])].join(', ')})` : ''}{row.hidden ? ` · ${t('map.hidden', { count: row.hidden })}` : ''}</span> },
+    { key: 'waits', title: t('map.waitsFor'), width: 'minmax(120px, 2fr)', hide: 'medium', render: (row) => <span className="cut dim">{row.waitsFor.map((source) => waits(row, source)).join(', ')}{row.hidden ? ` · ${t('map.hidden', { count: row.hidden })}` : ''}</span> },
   ]
   return (
     <>

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { DependencyGraph, DependencyNode } from '@/api/types'
 import { dayAfter, dayIn, pictureOf, rowsOf } from './dependencies'
 
-const node = (id: string): DependencyNode => ({ id, project: id.split('/')[0]!, workflow: id.split('/')[1]!, is_known: true, distance: 0, since: '', until: '', state: null, runs: [], has_more: false, started_at: null, finished_at: null, hidden: 0 })
-const graph = (ids: string[], edges: [string, string][], critical: string[] = []): DependencyGraph => ({ date: '2026-03-11', nodes: ids.map(node), edges: edges.map(([source, target]) => ({ source, target, tasks: [], is_allowed: true })), critical, is_cut: false })
+const node = (id: string): DependencyNode => ({ id, project: id.split('/')[0]!, workflow: id.split('/')[1]!, is_known: true, timezone: 'UTC', distance: 0, since: '', until: '', state: null, runs: [], has_more: false, started_at: null, finished_at: null, hidden: 0 })
+const graph = (ids: string[], edges: [string, string][], critical: string[] = []): DependencyGraph => ({ date: '2026-03-11', nodes: ids.map(node), edges: edges.map(([source, target]) => ({ source, target, tasks: [], is_allowed: true, since: '', until: '', run: null })), critical, is_cut: false })
 
 describe('What waits for what', () => {
   it('is listed in the order in which it can be done', () => {
@@ -13,6 +13,15 @@ describe('What waits for what', () => {
       ['p/b', ['p/a'], true],
       ['p/c', ['p/b', 'p/c'], false],
     ])
+  })
+
+  it('tells which runs of another day are looked for', () => {
+    const found = graph(['p/a', 'p/b'], [['p/a', 'p/b']])
+    const task = { task: 'wait', kind: 'DEPENDENT' as const, date: 'last1Days', of_task: null }
+    found.edges = [{ ...found.edges[0]!, tasks: [task, task] }]
+    expect(rowsOf(found)[1]!.looks).toEqual([{ source: 'p/a', dates: ['last1Days'] }])
+    found.edges = [{ ...found.edges[0]!, since: '2026-03-10T00:00:00Z' }]
+    expect(rowsOf(found)[1]!.looks).toEqual([{ source: 'p/a', dates: ['last1Days'], other: { since: '2026-03-10T00:00:00Z', run: null } }])
   })
 
   it('is listed also where it goes around in a circle', () => {

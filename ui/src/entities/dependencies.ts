@@ -1,10 +1,12 @@
 /** What waits for what, as a picture and as rows. Pure. */
-import type { DependencyGraph, DependencyNode } from '@/api/types'
+import type { DependencyGraph, DependencyNode, DependencyRun } from '@/api/types'
 import type { PictureTask } from '@/graph/Graph'
 
 export interface Row extends DependencyNode {
   /** What it waits for; ids. A workflow may wait for itself, of another day. */
   waitsFor: string[]
+  /** What it looks for by a date value: of which workflow, and the run where it is of another day than that one shows. */
+  looks: { source: string; dates: string[]; other?: { since: string; run: DependencyRun | null } }[]
   isCritical: boolean
 }
 
@@ -13,6 +15,13 @@ export function rowsOf(graph: DependencyGraph): Row[] {
   const critical = new Set(graph.critical)
   const waitsFor = new Map<string, string[]>(graph.nodes.map((node) => [node.id, []]))
   for (const edge of graph.edges) waitsFor.get(edge.target)?.push(edge.source)
+  const windows = new Map(graph.nodes.map((node) => [node.id, node.since + node.until]))
+  const looks = new Map<string, Row['looks']>(graph.nodes.map((node) => [node.id, []]))
+  for (const edge of graph.edges) {
+    const dates = [...new Set(edge.tasks.flatMap((task) => task.date ?? []))].sort()
+    const isOther = edge.since + edge.until !== windows.get(edge.source)
+    if (dates.length) looks.get(edge.target)?.push({ source: edge.source, dates, ...(isOther ? { other: { since: edge.since, run: edge.run } } : {}) })
+  }
   const rest = new Map(graph.nodes.map((node) => [node.id, node]))
   const rows: Row[] = []
   const isReady = (id: string): boolean => (waitsFor.get(id) ?? []).every((source) => source === id || !rest.has(source))
@@ -20,7 +29,7 @@ export function rowsOf(graph: DependencyGraph): Row[] {
     const ready = [...rest.values()].filter((node) => isReady(node.id))
     for (const node of ready.length ? ready : [...rest.values()]) {
       rest.delete(node.id)
-      rows.push({ ...node, waitsFor: waitsFor.get(node.id) ?? [], isCritical: critical.has(node.id) })
+      rows.push({ ...node, waitsFor: waitsFor.get(node.id) ?? [], looks: looks.get(node.id) ?? [], isCritical: critical.has(node.id) })
     }
   }
   return rows

@@ -6,7 +6,7 @@ the date values of DEPENDENT tasks lead to. ``last1Days`` leads to the day befor
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -33,11 +33,16 @@ class Linked:
 
 @dataclass(frozen=True)
 class Edge:
-    """``target`` waits for ``source``, for each of ``links``."""
+    """``target`` waits for ``source``, for each of ``links``.
+
+    ``window``: of the runs of ``source`` that those of ``target`` look for, or start. It is not
+    always the window of ``source``, which another workflow may look for on another day.
+    """
 
     source: WorkflowName
     target: WorkflowName
     links: tuple[Link, ...]
+    window: Window
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,7 @@ class _Search:
     def add(self, name: WorkflowName, distance: int, window: Window) -> None:
         if name in self.windows:
             if self.distances[name] == distance != 0:  # another way of the same length
-                old = self.windows[name]
-                self.windows[name] = min(old[0], window[0]), max(old[1], window[1])
+                self.windows[name] = _around([self.windows[name], window])
         elif len(self.windows) >= self.most:
             self.is_cut = True
         else:
@@ -133,7 +137,13 @@ class _Search:
                 by_source[link.named.project, link.named.workflow].append(link)
             for source, some in by_source.items():
                 if source in self.windows:
-                    yield Edge(source, target, tuple(some))
+                    zone = self.known[target].timezone
+                    wanted = [looked_for(link, self.windows[target], zone) for link in some]
+                    yield Edge(source, target, tuple(some), _around(wanted))
+
+
+def _around(windows: Collection[Window]) -> Window:
+    return min(start for start, _ in windows), max(end for _, end in windows)
 
 
 def looked_for(link: Link, window: Window, timezone: str) -> Window:
@@ -183,37 +193,53 @@ def looking(link: Link, window: Window, timezone: str) -> Window:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the runs of a workflow are; ``ended``: when the last did, None: one has not.
+    """When the first run of a window began, and the last one ended; None: it has not.
 
     A workflow without a run has no Progress.
     """
 
+    started: datetime | None
     ended: datetime | None
 
 
 def critical_chain(
-    edges: Sequence[Edge], progress: Mapping[WorkflowName, Progress], end: WorkflowName
+    graph: DependencyGraph,
+    progress: Mapping[WorkflowName, Progress],
+    of_edges: Mapping[Edge, Progress],
+    end: WorkflowName,
 ) -> list[WorkflowName]:
     """Return the workflows that decide when ``end`` is done, the first one first.
 
-    Of those that a workflow waits for the last to end decides. One that has not ended, or has no
-    run although the workflow is not done, counts as the last.
+    Of those that a workflow waited for the last to end decides: one that ended before it began, or
+    after it was done, was not waited for. One that has not ended, or has no run, counts as the last
+    of those that a workflow still waits for. The chain does not go on behind runs of other days.
     """
-    sources: defaultdict[WorkflowName, list[WorkflowName]] = defaultdict(list)
-    for edge in edges:
-        sources[edge.target].append(edge.source)
-    chain = [end]
+    before: defaultdict[WorkflowName, list[Edge]] = defaultdict(list)
+    for edge in graph.edges:
+        before[edge.target].append(edge)
+    chain, own = [end], progress.get(end)
     while True:
-        own = progress.get(chain[-1])
-        is_done = own is not None and own.ended is not None
         candidates = [
-            one
-            for one in sources[chain[-1]]
-            if one not in chain and (one in progress or not is_done)
+            edge
+            for edge in before[chain[-1]]
+            if edge.source not in chain and _decides(of_edges.get(edge), own)
         ]
         if not candidates:
             return chain[::-1]
-        chain.append(max(candidates, key=lambda one: (_end(progress.get(one)), one)))
+        edge = max(candidates, key=lambda one: (_end(of_edges.get(one)), one.source))
+        chain.append(edge.source)
+        own = of_edges.get(edge)
+        start, stop = graph.windows[edge.source]
+        if edge.window[1] <= start or stop <= edge.window[0]:
+            return chain[::-1]
+
+
+def _decides(source: Progress | None, own: Progress | None) -> bool:
+    if own is None or own.started is None:
+        return True
+    if source is None or source.ended is None:
+        return own.ended is None
+    return own.started < source.ended and (own.ended is None or source.ended <= own.ended)
 
 
 def last(progress: Mapping[WorkflowName, Progress]) -> WorkflowName | None:

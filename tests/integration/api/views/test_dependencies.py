@@ -82,15 +82,21 @@ async def test_each_workflow_is_shown_with_the_runs_that_count_for_the_day(api: 
             "target": "p/middle",
             "tasks": [{"task": "wait", "kind": "DEPENDENT", "date": "last1Days", "of_task": None}],
             "is_allowed": True,
+            "since": "2026-03-10T00:00:00Z",
+            "until": "2026-03-11T00:00:00Z",
+            "run": source["runs"][0],
         },
         {
             "source": "p/middle",
             "target": "p/last",
             "tasks": [{"task": "wait", "kind": "DEPENDENT", "date": "today", "of_task": None}],
             "is_allowed": True,
+            "since": "2026-03-11T00:00:00Z",
+            "until": "2026-03-12T00:00:00Z",
+            "run": middle["runs"][0],
         },
     ]
-    assert found["critical"] == ["p/source", "p/middle"]
+    assert found["critical"] == []  # the source was done before the other one began
 
 
 async def test_a_project_is_shown_with_what_decides_its_end(api: Api) -> None:
@@ -108,6 +114,17 @@ async def test_a_project_is_shown_with_what_decides_its_end(api: Api) -> None:
     assert (await graph(api))["critical"][-1] == "p/last"
     assert nodes(await graph(api, hops=0)).keys() == {"p/source", "p/middle", "p/last"}
     assert nodes(await graph(api, "q")).keys() >= {"q/child", "p/last"}
+
+
+async def test_edges_of_a_project_tell_of_the_runs_that_are_waited_for(api: Api) -> None:
+    await chain(api)
+    before = await happened(api, "source", at=DAY - timedelta(hours=1))
+    after = await happened(api, "source", at=DAY + timedelta(hours=1), state=_W.FAILED)
+    found = await graph(api)
+    source = nodes(found)["p/source"]
+    assert ([one["id"] for one in source["runs"]], source["timezone"]) == ([after.id], "UTC")
+    [edge] = [one for one in found["edges"] if one["source"] == "p/source"]
+    assert (edge["since"], edge["run"]["id"]) == ("2026-03-10T00:00:00Z", before.id)
 
 
 async def test_what_is_hidden_has_no_runs_and_no_names_of_its_own(api: Api) -> None:

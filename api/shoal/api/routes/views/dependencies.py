@@ -57,7 +57,9 @@ async def get_dependency_graph(
 
     A workflow waits for those that it runs (SUB_WORKFLOW, MAP), and for those whose runs its
     DEPENDENT tasks look for. What counts of a workflow are the runs that matter for the day: where
-    one looks for `last1Days`, those of the day before. 500 workflows at most; `is_cut` tells.
+    one looks for `last1Days`, those of the day before. Around a project every workflow has its own
+    day, and `edges` tell which runs of which day are waited for. 500 workflows at most;
+    `is_cut` tells.
     """
     async with shoal.database.unit_of_work(read_only=True) as uow:
         zone = "UTC"

@@ -20,6 +20,7 @@ _NODE = {
     "project": "default",
     "workflow": "daily",
     "is_known": True,
+    "timezone": "UTC",
     "distance": 0,
     "since": TIME,
     "until": TIME,
@@ -35,6 +36,9 @@ _EDGE = {
     "target": "default/daily",
     "tasks": [{"task": "wait", "kind": "DEPENDENT", "date": "last1Days", "of_task": None}],
     "is_allowed": True,
+    "since": TIME,
+    "until": TIME,
+    "run": _RUN,
 }
 
 
@@ -61,6 +65,7 @@ class DependencyNode(BaseModel):
     is_known: bool = Field(
         description="False: there is no such workflow, or the caller may not see it."
     )
+    timezone: str | None = Field(description="Whose days count for it; null: it is not known.")
     distance: int = Field(description="Steps from where the search began.")
     since: datetime = Field(description="The first logical time that counts.")
     until: datetime = Field(description="The first one behind.")
@@ -94,6 +99,12 @@ class DependencyEdge(BaseModel):
     is_allowed: bool = Field(
         description="False: its project does not let the tasks of the other one see or run it."
     )
+    since: datetime = Field(
+        description="The first logical time of the runs of `source` that those of `target` look "
+        "for. It may be of another day than that of `source`."
+    )
+    until: datetime = Field(description="The first one behind.")
+    run: DependencyRun | None = Field(description="The newest of these runs; null: there is none.")
 
 
 class DependencyGraphOut(BaseModel):

@@ -134,15 +134,15 @@ def _notes(
     notes = [f"also after {', '.join(also_after)}"] if also_after else []
     if not node["is_known"]:
         notes.append("is not there, or hidden from you")
-    dates = {
-        task["date"]
-        for edge in graph["edges"]
-        if edge["target"] == node["id"]
-        for task in edge["tasks"]
-        if task["date"]
-    }
-    if dates:
-        notes.append(f"looks for {', '.join(sorted(dates))}")
+    windows = {one["id"]: (one["since"], one["until"]) for one in graph["nodes"]}
+    for edge in graph["edges"]:
+        dates = sorted({task["date"] for task in edge["tasks"] if task["date"]})
+        if edge["target"] == node["id"] and dates:
+            note = f"looks for {', '.join(dates)} of {edge['source']}"
+            if (edge["since"], edge["until"]) != windows[edge["source"]]:
+                run = edge["run"]
+                note += f" ({run['state']}, run {run['id']})" if run else " (no run)"
+            notes.append(note)
     if any(e["target"] == node["id"] and not e["is_allowed"] for e in graph["edges"]):
         notes.append("lacks a grant of what it waits for")
     if len(node["runs"]) > 1:

@@ -16,6 +16,9 @@ from shoal.sql.schema.tables import schedule, workflow, workflow_instance
 from shoal.sql.schema.types import Unreadable
 from shoal.sql.statements.among import Among, numbers
 
+# A workflow, and the first instant of a window and the first behind it.
+Windowed = tuple[int, tuple[datetime, datetime]]
+
 _TOGETHER = 50  # workflows in one statement
 _I = workflow_instance.c
 
@@ -32,17 +35,17 @@ class Recent:
         return await self._last([(_I.workflow_id == one,) for one in sorted(workflow_ids)], each)
 
     async def runs_within(
-        self, windows: Mapping[int, tuple[datetime, datetime]], each: int
-    ) -> dict[int, list[Instance]]:
-        """Return the same of runs whose logical times are in a window of each workflow.
-
-        A window has the first instant, and the first behind it.
-        """
+        self, windows: Collection[Windowed], each: int
+    ) -> dict[Windowed, list[Instance]]:
+        """Return the same of runs whose logical times are in a window of a workflow."""
         wanted = [
             (_I.workflow_id == one, _I.logical_time >= start, _I.logical_time < end)
-            for one, (start, end) in sorted(windows.items())
+            for one, (start, end) in sorted(set(windows))
         ]
-        return await self._last(wanted, each)
+        found = await self._last(wanted, each)
+        return {
+            (one, window): _within(found.get(one, ()), window)[:each] for one, window in windows
+        }
 
     async def _last(
         self, wanted: Sequence[tuple[ColumnElement[bool], ...]], each: int
@@ -61,7 +64,7 @@ class Recent:
             rows = await self._connection.rows(union_all(*(select(walk) for walk in walks)))
             ids += [row.id for row in rows]
         found: defaultdict[int, list[Instance]] = defaultdict(list)
-        for known in batched(ids, _TOGETHER * 10):
+        for known in batched(list(dict.fromkeys(ids)), _TOGETHER * 10):
             for run in await self._instances.known(known):
                 found[run.workflow_id].append(run)
         for runs in found.values():
@@ -83,6 +86,10 @@ _NEXT_FIRES = (
     .where(Among(schedule.c.workflow_id, numbers("ids")), schedule.c.next_fire_at.is_not(None))
     .group_by(schedule.c.workflow_id)
 )
+
+
+def _within(runs: Sequence[Instance], window: tuple[datetime, datetime]) -> list[Instance]:
+    return [one for one in runs if window[0] <= one.logical_time < window[1]]
 
 
 def last_state() -> ScalarSelect[str]:

@@ -25,6 +25,7 @@ export const reviewEn = {
   'map.critical': 'decides the end',
   'map.run': 'Run',
   'map.day': 'Day',
+  'map.zones': 'each workflow in its zone',
   'map.waitsFor': 'Waits for',
   'map.hidden_one': '{{count}} more waits for it that you may not see',
   'map.hidden_other': '{{count}} more wait for it that you may not see',

@@ -23,6 +23,7 @@ export const reviewZh = {
   'map.critical': '决定结束时间',
   'map.run': '运行',
   'map.day': '日期',
+  'map.zones': '各工作流以其时区为准',
   'map.waitsFor': '等待',
   'map.hidden_other': '另有 {{count}} 个您无权查看的工作流在等待它',
   'map.cut': '工作流太多，未全部显示：打开其中一个查看其周围。',

@@ -2957,6 +2957,9 @@ class DependencyEdge(TypedDict):
     target: str
     tasks: list[DependencyTask]
     is_allowed: bool
+    since: str
+    until: str
+    run: DependencyRun | None
 
 
 class DependencyNode(TypedDict):
@@ -2968,6 +2971,7 @@ class DependencyNode(TypedDict):
     project: str
     workflow: str
     is_known: bool
+    timezone: str | None
     distance: int
     since: str
     until: str
