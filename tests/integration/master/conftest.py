@@ -150,25 +150,32 @@ class Bench:
                 await asyncio.sleep(0.02)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def bench(
-    request: pytest.FixtureRequest, zk_chroot: str, tmp_path: Path
+@asynccontextmanager
+async def make_bench(
+    request: pytest.FixtureRequest, kind: str, zk_chroot: str, folder: Path
 ) -> AsyncIterator[Bench]:
     """Database, identity and a ZooKeeper tree; no master yet."""
-    create_identity(tmp_path / "tls")
-    url = migrated_url(request, request.param)
+    create_identity(folder / "tls")
     cluster = ClusterSettings(
-        data=tmp_path,
+        data=folder,
         zookeeper=zk_chroot,
         partitions=PARTITIONS,
         session_timeout_s=SERVICE_SESSION_S,
-        database_url=url,
+        database_url=migrated_url(request, kind),
     )
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(cluster.database))
         bench = Bench(stack, cluster, database)
         bench.session = await stack.enter_async_context(connect(zk_chroot, name="test"))
         bench.channels = await stack.enter_async_context(Channels(TlsFiles.of(cluster)))
+        yield bench
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def bench(
+    request: pytest.FixtureRequest, zk_chroot: str, tmp_path: Path
+) -> AsyncIterator[Bench]:
+    async with make_bench(request, request.param, zk_chroot, tmp_path) as bench:
         yield bench
 
 

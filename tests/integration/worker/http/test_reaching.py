@@ -13,6 +13,7 @@ from shoal.proto.tls import TlsFiles, create_identity
 from shoal.worker.types.http.wire.addresses import Policy, read_networks
 from shoal.worker.types.http.wire.guard import AddressRefused, GuardedBackend
 from tests.integration.worker.http.kit import LOOPBACK, run
+from tests.support.authority import Authority
 from tests.support.http_server import HttpServer, answer, says
 
 NOTHING: dict[str, str] = {}
@@ -146,6 +147,17 @@ async def test_certificate_is_verified(identity: TlsFiles, tmp_path: Path) -> No
     assert "ca_certificate" in str(unknown.reason)
     assert other.code == 65
     assert "Hostname mismatch" in str(other.reason)
+
+
+async def test_certificate_that_has_expired_is_refused(tmp_path: Path) -> None:
+    authority = Authority()
+    old = authority.identity(tmp_path / "tls", "localhost", expired=True)
+    async with HttpServer({"/": says(answer(200, "hello"))}, tls=tls_of(old)) as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        done = await run(tmp_path / "1", {"url": url, "ca_certificate": authority.pem.decode()})
+        assert not server.received
+    assert done.code == 65
+    assert "certificate has expired" in str(done.reason)
 
 
 async def test_what_speaks_no_tls_is_named(tmp_path: Path) -> None:

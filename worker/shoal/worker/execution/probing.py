@@ -75,7 +75,10 @@ class ProbeService(ProbeServiceServicer):
         return pb.ProbeResponse(ok=ok, text=text, took_s=time.monotonic() - began)
 
     async def _probe(self, request: pb.ProbeRequest, folder: Path) -> tuple[bool, str]:
-        source = from_message(request.name, request.data_source)
+        try:
+            source = from_message(request.name, request.data_source)
+        except ValueError as error:
+            return False, f"this worker does not know such a data source (is it older?): {error}"
         if source.kind is SourceKind.SPARK and not source.host:
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)

@@ -1,0 +1,1 @@
+"""What masters and workers answer to strangers, and to nonsense from their own."""

@@ -1,0 +1,79 @@
+"""S20: nobody talks to a master or worker that cannot show who it is."""
+
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
+from shoal.proto.errors import PeerUnavailable
+from shoal.proto.server import start_server
+from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer, add_WorkerServiceServicer_to_server
+from shoal.proto.tls import TlsFiles
+from tests.support.authority import Authority
+
+
+class Listening(WorkerServiceServicer):
+    """Notes that it was called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def Kill(  # noqa: N802 - the name is the contract's
+        self, request: pb.KillRequest, context: Any
+    ) -> pb.KillResponse:
+        self.calls += 1
+        return pb.KillResponse(known=request.task_instance_ids)
+
+    async def Revoke(  # noqa: N802 - the name is the contract's
+        self, request: pb.RevokeRequest, context: Any
+    ) -> pb.RevokeResponse:
+        raise NotImplementedError
+
+
+async def kill(server: TlsFiles, client: TlsFiles) -> tuple[list[int], int]:
+    """Call a server with one identity as a client with another; return its answer, and calls."""
+    service = Listening()
+    running, address = await start_server(
+        server, lambda one: add_WorkerServiceServicer_to_server(service, one)
+    )
+    try:
+        async with Channels(client) as channels:
+            asked = channels.worker(address).Kill(pb.KillRequest(task_instance_ids=[7]), timeout=10)
+            return list((await call(address, asked)).known), service.calls
+    finally:
+        await running.stop(None)
+
+
+def identity(authority: Authority, folder: Path, kind: str) -> TlsFiles:
+    match kind:
+        case "another authority":
+            return Authority().identity(folder, ca=authority.pem)
+        case "another name":
+            return authority.identity(folder, "node.elsewhere.internal")
+        case _:
+            return authority.identity(folder)
+
+
+@pytest.mark.parametrize("kind", ["another authority", "another name"])
+async def test_a_server_of_others_is_not_told_anything(kind: str, tmp_path: Path) -> None:
+    authority = Authority()
+    client = authority.identity(tmp_path / "client")
+    assert await kill(identity(authority, tmp_path / "good", "own"), client) == ([7], 1)
+    with pytest.raises(PeerUnavailable):
+        await kill(identity(authority, tmp_path / "bad", kind), client)
+
+
+async def test_a_server_whose_certificate_has_expired_is_not_told_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority()
+    old = authority.identity(tmp_path / "old", expired=True)
+    contents = old.key.read_bytes(), old.cert.read_bytes()
+    credentials = grpc.ssl_server_credentials([contents], authority.pem, require_client_auth=True)
+    # A server of ours does not start with it.
+    monkeypatch.setattr(TlsFiles, "server_credentials", lambda _: credentials)
+    with pytest.raises(PeerUnavailable):
+        await kill(old, authority.identity(tmp_path / "client"))
