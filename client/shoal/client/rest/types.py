@@ -58,6 +58,9 @@ ClockDifferenceJson = made.ClockDifference
 HealthJson = made.Health
 TaskTypeJson = made.TaskTypeOut
 FindingJson = made.FindingOut
+LaneJson = made.LaneOut
+HappenedJson = made.HappenedOut
+GridJson = made.GridOut
 WhyJson = made.WhyOut
 
 
