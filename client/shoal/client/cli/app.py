@@ -23,7 +23,6 @@ from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
 from shoal.client.cli.cluster import environments, listing, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
-from shoal.client.cli.overview import grid, timeline, today
 from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
@@ -77,9 +76,6 @@ def build() -> typer.Typer:
         bulk,
         comparing,
         task,
-        timeline,
-        grid,
-        today,
         why,
         backfill,
         backfills,

@@ -29,7 +29,6 @@ from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.runs.calls import RunCalls
-from shoal.client.rest.runs.overview import OverviewCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
     ClusterJson,
@@ -86,7 +85,6 @@ class ShoalClient(
     ResourceCalls,
     AccessCalls,
     RunCalls,
-    OverviewCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 

@@ -58,9 +58,6 @@ ClockDifferenceJson = made.ClockDifference
 HealthJson = made.Health
 TaskTypeJson = made.TaskTypeOut
 FindingJson = made.FindingOut
-LaneJson = made.LaneOut
-HappenedJson = made.HappenedOut
-GridJson = made.GridOut
 WhyJson = made.WhyOut
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.overview.preview import show_preview
 from shoal.client.cli.runs.following import Wait, follow_up
 from shoal.client.cli.runs.labels import Labels, parse_labels
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
@@ -42,12 +41,6 @@ def run(
     only: Only = False,
     upstream: Upstream = False,
     downstream: Downstream = False,
-    preview: Annotated[
-        bool,
-        typer.Option(
-            "--preview", help="Start nothing: show which tasks would run, with their values."
-        ),
-    ] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -63,20 +56,6 @@ def run(
     with ShoalClient.of(api) as client:
         home, name = find_workflow(client, name, project)
         moment = _logical_time(client, home, name, logical_time)
-        if preview:
-            asked = client.preview_start(
-                home,
-                name,
-                version=version,
-                parameters=parameters,
-                logical_time=moment,
-                priority=level,
-                tasks=task or (),
-                mode=mode,
-                labels=parse_labels(label),
-            )
-            show_preview(asked, as_json)
-            return
         command = client.start(
             home,
             name,
