@@ -29,6 +29,7 @@ from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.runs.calls import RunCalls
+from shoal.client.rest.runs.views import ViewCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (
     ClusterJson,
@@ -85,6 +86,7 @@ class ShoalClient(
     ResourceCalls,
     AccessCalls,
     RunCalls,
+    ViewCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 

@@ -26,6 +26,9 @@ ChangeJson = made.ChangeOut
 PublishJson = made.PublishOut
 DependencyNodeJson = made.DependencyNode
 DependencyGraphJson = made.DependencyGraphOut
+DayJson = made.DayOut
+GridJson = made.GridOut
+GridRunJson = made.GridRun
 ScheduleJson = made.ScheduleOut
 BulkSchedulesJson = made.BulkSchedulesOut
 FireTimeJson = made.FireTimeOut
@@ -59,6 +62,9 @@ HealthJson = made.Health
 TaskTypeJson = made.TaskTypeOut
 FindingJson = made.FindingOut
 WhyJson = made.WhyOut
+LaneJson = made.LaneOut
+TodayJson = made.TodayOut
+HappenedJson = made.HappenedOut
 
 
 class EventJson(TypedDict):
