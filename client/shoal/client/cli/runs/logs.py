@@ -58,10 +58,8 @@ def logs(
 
 
 def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
-    from difflib import get_close_matches
-
     from shoal.client.cli.runs.view import newest_attempts
-    from shoal.client.errors import NotFound
+    from shoal.client.cli.terminal.selecting import no_task
 
     if text.isdecimal():
         return client.task_instance(int(text))
@@ -70,11 +68,7 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
         raise typer.BadParameter(f"{text!r} is neither an id nor INSTANCE:TASK", param_hint="TASK")
     tasks = newest_attempts(client.instance(int(instance))["tasks"])
     if name not in tasks:
-        close = get_close_matches(name, tasks, n=3) or list(tasks)[:10]
-        raise NotFound(
-            f"instance {instance} has no task {name!r}; it has {', '.join(close)}"
-            + (" …" if len(tasks) > len(close) else "")
-        )
+        raise no_task(int(instance), name, tasks)
     return _with_a_log(client, int(instance), tasks[name])
 
 

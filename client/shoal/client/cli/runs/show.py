@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli.terminal.listing import Limit, States, page_of, read_states
+from shoal.client.cli.terminal.listing import Limit, States, in_utc, page_of, read_states
 from shoal.client.cli.terminal.options import Data, InstanceId, Json, Project, workflow_filter
 
 
@@ -76,8 +76,8 @@ def instances(
             states=states,
             labels=label or (),
             text=text,
-            since=_utc(since),
-            until=_utc(until),
+            since=in_utc(since),
+            until=in_utc(until),
             backfill_id=backfill,
             schedule_id=schedule,
             parent_id=parent,
@@ -109,10 +109,6 @@ def instances(
             Text(item["reason"] or "", "dim"),
         )
     out().print(shown.table(out().width, ("created", "tasks", "lasted")))
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def instance(

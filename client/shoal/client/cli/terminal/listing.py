@@ -1,6 +1,7 @@
 """Options of commands that list the newest of something."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated
 
@@ -30,3 +31,8 @@ def read_states(given: Sequence[str] | None, known: type[Enum]) -> list[str]:
 def page_of(limit: int) -> int:
     """Return how many to fetch at a time for ``limit`` in all."""
     return min(limit, MOST_OF_A_PAGE)
+
+
+def in_utc(moment: datetime | None) -> datetime | None:
+    """Return a time of an option, which is in UTC unless it says otherwise."""
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)

@@ -1,11 +1,12 @@
-"""Options that choose tasks of a workflow: ``--task A --downstream``."""
+"""Which tasks are meant: ``--task A --downstream``, and names that no task has."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from shoal.client.errors import NotFound
     from shoal.client.rest.commands import ModeName
 
 Tasks = Annotated[
@@ -38,3 +39,14 @@ def selection_mode(
             )
         return None
     return given[0] if given else "only"
+
+
+def no_task(instance_id: int, name: str, known: Collection[str]) -> "NotFound":
+    """Return the error that an instance has no such task, with the names that it may have been."""
+    from difflib import get_close_matches
+
+    from shoal.client.errors import NotFound
+
+    close = get_close_matches(name, known, n=3) or list(known)[:10]
+    more = " …" if len(known) > len(close) else ""
+    return NotFound(f"instance {instance_id} has no task {name!r}; it has {', '.join(close)}{more}")
