@@ -1,7 +1,7 @@
 """``shoal run``: start a workflow."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -41,32 +41,40 @@ def run(
     only: Only = False,
     upstream: Upstream = False,
     downstream: Downstream = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would run and what each task gets.")
+    ] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Start a workflow, or some of its tasks."""
+    from shoal.client.cli.views.preview import show_preview
     from shoal.client.find import find_api
     from shoal.client.rest.client import ShoalClient
 
     parameters = parse_parameters(parameter)
     level = parse_priority(priority)
     mode = selection_mode(task, only, upstream, downstream)
+    if wait and dry_run:
+        raise typer.BadParameter("there is nothing to wait for in a dry run", param_hint="--wait")
     api = find_api(data)
     with ShoalClient.of(api) as client:
         home, name = find_workflow(client, name, project)
         moment = _logical_time(client, home, name, logical_time)
-        command = client.start(
-            home,
-            name,
-            version=version,
-            parameters=parameters,
-            logical_time=moment,
-            priority=level,
-            tasks=task or (),
-            mode=mode,
-            labels=parse_labels(label),
-        )
+        fields: dict[str, Any] = {
+            "version": version,
+            "parameters": parameters,
+            "logical_time": moment,
+            "priority": level,
+            "tasks": task or (),
+            "mode": mode,
+            "labels": parse_labels(label),
+        }
+        if dry_run:
+            show_preview(client.preview_start(home, name, **fields), as_json)
+            return
+        command = client.start(home, name, **fields)
         follow_up(api, client, client.outcome(command), wait, as_json)
 
 

@@ -1,0 +1,1 @@
+"""Views: what one looks at of many runs or attempts together. Start at ``today.py``."""
