@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def history(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Only of this workflow, also PROJECT/NAME."),
+        typer.Argument(metavar="NAME", help="Only of this workflow, also PROJECT/NAME."),
     ] = None,
     instance_id: Annotated[
         int | None,
