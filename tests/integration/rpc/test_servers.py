@@ -10,39 +10,36 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.errors import PeerUnavailable
 from shoal.proto.server import start_server
-from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer, add_WorkerServiceServicer_to_server
+from shoal.proto.shoal_pb2_grpc import (
+    ProgressServiceServicer,
+    add_ProgressServiceServicer_to_server,
+)
 from shoal.proto.tls import TlsFiles
 from tests.support.authority import Authority
 
 
-class Listening(WorkerServiceServicer):
+class Listening(ProgressServiceServicer):
     """Notes that it was called."""
 
     def __init__(self) -> None:
         self.calls = 0
 
-    async def Kill(  # noqa: N802 - the name is the contract's
-        self, request: pb.KillRequest, context: Any
-    ) -> pb.KillResponse:
+    async def Read(  # noqa: N802 - the name is the contract's
+        self, request: pb.ProgressRequest, context: Any
+    ) -> pb.ProgressResponse:
         self.calls += 1
-        return pb.KillResponse(known=request.task_instance_ids)
-
-    async def Revoke(  # noqa: N802 - the name is the contract's
-        self, request: pb.RevokeRequest, context: Any
-    ) -> pb.RevokeResponse:
-        raise NotImplementedError
+        return pb.ProgressResponse()
 
 
-async def kill(server: TlsFiles, client: TlsFiles) -> tuple[list[int], int]:
-    """Call a server with one identity as a client with another; return its answer, and calls."""
-    service = Listening()
+async def ask(server: TlsFiles, client: TlsFiles, service: Listening) -> None:
+    """Call a server with one identity as a client with another. Raises PeerUnavailable."""
     running, address = await start_server(
-        server, lambda one: add_WorkerServiceServicer_to_server(service, one)
+        server, lambda one: add_ProgressServiceServicer_to_server(service, one)
     )
     try:
         async with Channels(client) as channels:
-            asked = channels.worker(address).Kill(pb.KillRequest(task_instance_ids=[7]), timeout=10)
-            return list((await call(address, asked)).known), service.calls
+            asked = channels.progress(address).Read(pb.ProgressRequest(), timeout=10)
+            await call(address, asked)
     finally:
         await running.stop(None)
 
@@ -59,21 +56,24 @@ def identity(authority: Authority, folder: Path, kind: str) -> TlsFiles:
 
 @pytest.mark.parametrize("kind", ["another authority", "another name"])
 async def test_a_server_of_others_is_not_told_anything(kind: str, tmp_path: Path) -> None:
-    authority = Authority()
+    authority, service = Authority(), Listening()
     client = authority.identity(tmp_path / "client")
-    assert await kill(identity(authority, tmp_path / "good", "own"), client) == ([7], 1)
+    await ask(identity(authority, tmp_path / "good", "own"), client, service)
+    assert service.calls == 1
     with pytest.raises(PeerUnavailable):
-        await kill(identity(authority, tmp_path / "bad", kind), client)
+        await ask(identity(authority, tmp_path / "bad", kind), client, service)
+    assert service.calls == 1
 
 
 async def test_a_server_whose_certificate_has_expired_is_not_told_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority = Authority()
+    authority, service = Authority(), Listening()
     old = authority.identity(tmp_path / "old", expired=True)
     contents = old.key.read_bytes(), old.cert.read_bytes()
     credentials = grpc.ssl_server_credentials([contents], authority.pem, require_client_auth=True)
     # A server of ours does not start with it.
     monkeypatch.setattr(TlsFiles, "server_credentials", lambda _: credentials)
     with pytest.raises(PeerUnavailable):
-        await kill(old, authority.identity(tmp_path / "client"))
+        await ask(old, authority.identity(tmp_path / "client"), service)
+    assert service.calls == 0

@@ -3,6 +3,8 @@
 from tests.mutations.mutation import Promise, mutation
 
 _HISTORY = "sql/shoal/sql/repositories/overview/history.py"
+_GRAPH = "core/shoal/core/logic/dependency_graph.py"
+_GRAPH_TESTS = "tests/unit/core/test_dependency_graph.py"
 _VIEWS = "tests/integration/api/views/"
 _LISTS = (
     "tests/integration/api/access/test_matrix.py::test_lists_show_what_the_caller_sees_and_no_more"
@@ -56,5 +58,29 @@ MUTATIONS = (
         "api/shoal/api/operations/views/days.py",
         ("max(since, kept_since) if kept_since else since", "since"),
         (f"{_VIEWS}test_grid.py::test_what_nobody_can_know_is_not_missing",),
+    ),
+    mutation(
+        "what is waited for is shown as of the day of the picture",
+        Promise.NOTHING_LOST,
+        _GRAPH,
+        ("tuple(some), _around(wanted))", "tuple(some), self.windows[source])"),
+        (f"{_GRAPH_TESTS}::test_each_edge_has_the_window_of_what_is_looked_for",),
+    ),
+    mutation(
+        "a late rerun decides when a day is done",
+        Promise.NOTHING_LOST,
+        _GRAPH,
+        (" and (own.ended is None or source.ended <= own.ended)", ""),
+        (f"{_GRAPH_TESTS}::test_what_ended_before_or_after_was_not_waited_for",),
+    ),
+    mutation(
+        "the chain of a day goes on behind runs of another one",
+        Promise.NOTHING_LOST,
+        _GRAPH,
+        (
+            "        if edge.window[1] <= start or stop <= edge.window[0]:\n",
+            "        if not own:\n",
+        ),
+        (f"{_GRAPH_TESTS}::test_the_chain_ends_with_runs_of_another_day",),
     ),
 )

@@ -25,6 +25,7 @@ VersionDetailJson = made.VersionDetail
 ChangeJson = made.ChangeOut
 PublishJson = made.PublishOut
 DependencyNodeJson = made.DependencyNode
+DependencyEdgeJson = made.DependencyEdge
 DependencyGraphJson = made.DependencyGraphOut
 DayJson = made.DayOut
 GridJson = made.GridOut

@@ -1,9 +1,10 @@
 """Which workflows wait for which on one day, with their runs."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
 
 from shoal.api.schemas.views.dependencies import (
     DependencyEdge,
@@ -26,11 +27,9 @@ from shoal.core.logic.dependency_graph import (
     last,
 )
 from shoal.core.logic.judging import WorkflowName
-from shoal.core.runs.records import Instance
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.authoring.references import Network
-from shoal.sql.repositories.overview.recent import Windowed
 
 MOST_WORKFLOWS = 500  # of one answer
 RUNS_EACH = 25  # of a workflow in its window; an hourly one has 24 or 25 a day
@@ -55,21 +54,32 @@ async def graph_of(
     graph = await asyncio.to_thread(
         dependency_graph, network.known, roots, day, hops, MOST_WORKFLOWS
     )
-    seen = _Seen(network, graph)
-    seen.runs = await uow.recent.runs_within(seen.wanted(), RUNS_EACH + 1)
+    windows = {*graph.windows.items(), *((edge.source, edge.window) for edge in graph.edges)}
+    seen = await _seen(uow, network, windows)
     allowed = await _allowed(uow, graph.edges)
-    nodes = [seen.node(name) for name in graph.windows]
-    edges = [seen.edge(edge, edge in allowed) for edge in graph.edges]
-    progress = {(n.project, n.workflow): p for n in nodes if (p := _progress(n.runs)) is not None}
+    nothing = _Runs()
+    progress = {
+        name: runs.progress
+        for name, window in graph.windows.items()
+        if (runs := seen.get((name, window), nothing)).progress
+    }
     of_edges = {
-        edge: p for edge in graph.edges if (p := _progress(seen.listed(edge.source, edge.window)))
+        edge: runs.progress
+        for edge in graph.edges
+        if (runs := seen.get((edge.source, edge.window), nothing)).progress
     }
     end = (project, workflow) if workflow is not None else last(progress)
     chain = [] if end is None else critical_chain(graph, progress, of_edges, end)
     return DependencyGraphOut(
         date=day,
-        nodes=nodes,
-        edges=edges,
+        nodes=[
+            _node(name, graph, network, seen.get((name, window), nothing))
+            for name, window in graph.windows.items()
+        ],
+        edges=[
+            _edge(edge, edge in allowed, seen.get((edge.source, edge.window), nothing))
+            for edge in graph.edges
+        ],
         critical=list(map("/".join, chain)) if len(chain) > 1 else [],
         is_cut=graph.is_cut,
     )
@@ -111,71 +121,79 @@ async def _allowed(uow: UnitOfWork, edges: Sequence[Edge]) -> set[Edge]:
     }
 
 
-@dataclass
-class _Seen:
-    """A graph as the caller sees it, with the runs of its windows."""
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of a workflow in a window, the latest logical time first."""
 
-    network: Network
-    graph: DependencyGraph
-    runs: Mapping[Windowed, Sequence[Instance]] = field(default_factory=dict)
+    listed: list[DependencyRun] = field(default_factory=list)
+    has_more: bool = False
 
-    def wanted(self) -> set[Windowed]:
-        ids = self.network.ids
-        nodes = {(ids[n], w) for n, w in self.graph.windows.items() if n in ids}
-        return nodes | {(ids[e.source], e.window) for e in self.graph.edges if e.source in ids}
-
-    def found(self, name: WorkflowName, window: Window) -> Sequence[Instance]:
-        return self.runs.get((self.network.ids.get(name, -1), window), ())
-
-    def listed(self, name: WorkflowName, window: Window) -> list[DependencyRun]:
-        found = self.found(name, window)[:RUNS_EACH]
-        return shown("workflow instance", found, DependencyRun.model_validate, by_id)
-
-    def node(self, name: WorkflowName) -> DependencyNode:
-        window = self.graph.windows[name]
-        listed = self.listed(name, window)
-        progress = _progress(listed)
-        known = self.network.known.get(name)
-        return DependencyNode(
-            id="/".join(name),
-            project=name[0],
-            workflow=name[1],
-            is_known=known is not None,
-            timezone=None if known is None else known.timezone,
-            distance=self.graph.distances[name],
-            since=window[0],
-            until=window[1],
-            state=listed[0].state if listed else None,
-            runs=listed,
-            has_more=len(self.found(name, window)) > RUNS_EACH,
-            started_at=None if progress is None else progress.started,
-            finished_at=None if progress is None else progress.ended,
-            hidden=self.network.hidden.get(name, 0),
-        )
-
-    def edge(self, edge: Edge, is_allowed: bool) -> DependencyEdge:
-        return DependencyEdge(
-            source="/".join(edge.source),
-            target="/".join(edge.target),
-            tasks=[
-                DependencyTask(
-                    task=one.named.task, kind=one.named.kind, date=one.date, of_task=one.of_task
-                )
-                for one in edge.links
-            ],
-            is_allowed=is_allowed,
-            since=edge.window[0],
-            until=edge.window[1],
-            run=next(iter(self.listed(edge.source, edge.window)), None),
+    @cached_property
+    def progress(self) -> Progress | None:
+        """How far they are; None: there are none."""
+        if not self.listed:
+            return None
+        ends = [one.finished_at if one.state in FINISHED_WORKFLOW else None for one in self.listed]
+        return Progress(
+            min((one.started_at for one in self.listed if one.started_at), default=None),
+            None if None in ends else max((one for one in ends if one), default=None),
         )
 
 
-def _progress(runs: Sequence[DependencyRun]) -> Progress | None:
-    """Return how far runs are; None: there are none."""
-    if not runs:
-        return None
-    ends = [one.finished_at if one.state in FINISHED_WORKFLOW else None for one in runs]
-    return Progress(
-        min((one.started_at for one in runs if one.started_at), default=None),
-        None if None in ends else max((one for one in ends if one), default=None),
+async def _seen(
+    uow: UnitOfWork, network: Network, windows: Collection[tuple[WorkflowName, Window]]
+) -> dict[tuple[WorkflowName, Window], _Runs]:
+    """Return the runs in windows of workflows; of those that the caller does not see, none."""
+    wanted = {
+        (name, window): (network.ids[name], window)
+        for name, window in windows
+        if name in network.ids
+    }
+    found = await uow.recent.runs_within(set(wanted.values()), RUNS_EACH + 1)
+    return {
+        key: _Runs(
+            shown("workflow instance", found[row][:RUNS_EACH], DependencyRun.model_validate, by_id),
+            len(found[row]) > RUNS_EACH,
+        )
+        for key, row in wanted.items()
+    }
+
+
+def _node(
+    name: WorkflowName, graph: DependencyGraph, network: Network, runs: _Runs
+) -> DependencyNode:
+    known, progress = network.known.get(name), runs.progress
+    since, until = graph.windows[name]
+    return DependencyNode(
+        id="/".join(name),
+        project=name[0],
+        workflow=name[1],
+        is_known=known is not None,
+        timezone=None if known is None else known.timezone,
+        distance=graph.distances[name],
+        since=since,
+        until=until,
+        state=runs.listed[0].state if runs.listed else None,
+        runs=runs.listed,
+        has_more=runs.has_more,
+        started_at=None if progress is None else progress.started,
+        finished_at=None if progress is None else progress.ended,
+        hidden=network.hidden.get(name, 0),
+    )
+
+
+def _edge(edge: Edge, is_allowed: bool, runs: _Runs) -> DependencyEdge:
+    return DependencyEdge(
+        source="/".join(edge.source),
+        target="/".join(edge.target),
+        tasks=[
+            DependencyTask(
+                task=one.named.task, kind=one.named.kind, date=one.date, of_task=one.of_task
+            )
+            for one in edge.links
+        ],
+        is_allowed=is_allowed,
+        since=edge.window[0],
+        until=edge.window[1],
+        run=runs.listed[0] if runs.listed else None,
     )

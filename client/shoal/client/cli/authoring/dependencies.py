@@ -15,7 +15,11 @@ from shoal.client.cli.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import DependencyGraphJson, DependencyNodeJson
+    from shoal.client.rest.types import (
+        DependencyEdgeJson,
+        DependencyGraphJson,
+        DependencyNodeJson,
+    )
 
 
 def register(app: typer.Typer) -> None:
@@ -85,6 +89,9 @@ def _show(graph: "DependencyGraphJson") -> None:
             return
     now = datetime.now(UTC)
     critical = set(graph["critical"])
+    edges: dict[str, list[DependencyEdgeJson]] = {name: [] for name in nodes}
+    for edge in graph["edges"]:
+        edges[edge["target"]].append(edge)
     shown = Grid(["workflow", "state", "run>", "lasted>", "~"])
     for line in draw(_upstream(graph, list(nodes))):
         node = nodes[line.task]
@@ -97,7 +104,7 @@ def _show(graph: "DependencyGraphJson") -> None:
             state_text(node["state"]) if node["state"] else Text("no run", "dim"),
             str(run["id"]) if run else "",
             lasting,
-            Text("; ".join(_notes(node, line.also_after, graph)), "dim"),
+            Text("; ".join(_notes(node, line.also_after, edges[line.task], nodes)), "dim"),
         )
     out().print(shown.table(out().width, ("lasted",)))
     if critical:
@@ -129,21 +136,25 @@ def _leads(sources: Mapping[str, Sequence[str]], start: str, goal: str) -> bool:
 
 
 def _notes(
-    node: "DependencyNodeJson", also_after: Sequence[str], graph: "DependencyGraphJson"
+    node: "DependencyNodeJson",
+    also_after: Sequence[str],
+    edges: "Sequence[DependencyEdgeJson]",
+    nodes: "Mapping[str, DependencyNodeJson]",
 ) -> list[str]:
+    """``edges``: what the node waits for."""
     notes = [f"also after {', '.join(also_after)}"] if also_after else []
     if not node["is_known"]:
         notes.append("is not there, or hidden from you")
-    windows = {one["id"]: (one["since"], one["until"]) for one in graph["nodes"]}
-    for edge in graph["edges"]:
+    for edge in edges:
         dates = sorted({task["date"] for task in edge["tasks"] if task["date"]})
-        if edge["target"] == node["id"] and dates:
+        if dates:
             note = f"looks for {', '.join(dates)} of {edge['source']}"
-            if (edge["since"], edge["until"]) != windows[edge["source"]]:
+            source = nodes[edge["source"]]
+            if (edge["since"], edge["until"]) != (source["since"], source["until"]):
                 run = edge["run"]
                 note += f" ({run['state']}, run {run['id']})" if run else " (no run)"
             notes.append(note)
-    if any(e["target"] == node["id"] and not e["is_allowed"] for e in graph["edges"]):
+    if not all(edge["is_allowed"] for edge in edges):
         notes.append("lacks a grant of what it waits for")
     if len(node["runs"]) > 1:
         notes.append(f"{len(node['runs'])}{'+' if node['has_more'] else ''} runs")

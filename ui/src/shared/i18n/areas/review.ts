@@ -12,7 +12,7 @@ export const reviewEn = {
   'map.before': 'The day before',
   'map.after': 'The day after',
   'map.today': 'Today',
-  'map.date': 'Logical day, in {{zone}}',
+  'map.date': 'Logical day, {{zone}}',
   'map.hops': 'How many steps',
   'map.steps_one': '{{count}} step',
   'map.steps_other': '{{count}} steps',
