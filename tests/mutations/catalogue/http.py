@@ -2,6 +2,7 @@
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
+_OUTBOUND = "runtime/shoal/runtime/outbound"
 _HTTP = "worker/shoal/worker/types/http"
 _UNIT = "tests/unit/worker/http"
 _TESTS = "tests/integration/worker/http"
@@ -10,7 +11,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "addresses are not judged",
         Promise.TEXT_STAYS_TEXT,
-        f"{_HTTP}/wire/guard.py",
+        f"{_OUTBOUND}/guard.py",
         ("            self._require_allowed(host, addresses)", "            pass"),
         (
             f"{_TESTS}/test_reaching.py::"
@@ -20,7 +21,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "of several addresses one is judged",
         Promise.TEXT_STAYS_TEXT,
-        f"{_HTTP}/wire/guard.py",
+        f"{_OUTBOUND}/guard.py",
         (
             "        for address in addresses:\n            require_allowed(",
             "        for address in addresses[:1]:\n            require_allowed(",
@@ -30,7 +31,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "the name is looked up again after the judgement",
         Promise.TEXT_STAYS_TEXT,
-        f"{_HTTP}/wire/guard.py",
+        f"{_OUTBOUND}/guard.py",
         (
             "        for address in addresses:\n            try:",
             "        for address in await self._addresses(host, port):\n            try:",
@@ -43,12 +44,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     mutation(
         "addresses inside of others are not judged",
         Promise.TEXT_STAYS_TEXT,
-        f"{_HTTP}/wire/addresses.py",
+        f"{_OUTBOUND}/addresses.py",
         (
             "    if address in _SIX_TO_FOUR:",
             "    if True:\n        return\n    if address in _SIX_TO_FOUR:",
         ),
-        (f"{_UNIT}/test_addresses.py::test_refused_by_default",),
+        ("tests/unit/runtime/test_addresses.py::test_refused_by_default",),
     ),
     mutation(
         "keys follow a redirect to another server",

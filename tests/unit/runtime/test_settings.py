@@ -52,6 +52,7 @@ def test_database_defaults_to_sqlite_in_the_data_folder(tmp_path: Path) -> None:
 
 
 def test_commented_file_lists_every_setting_with_its_default() -> None:
+    from shoal.alert.settings import AlertSettings
     from shoal.api.federation.settings import LdapSettings, OidcSettings
     from shoal.api.settings import ApiSettings
     from shoal.master.settings import MasterSettings
@@ -74,6 +75,7 @@ def test_commented_file_lists_every_setting_with_its_default() -> None:
         "cluster": ClusterSettings,
         "master": MasterSettings,
         "worker": WorkerSettings,
+        "alert": AlertSettings,
         "api": ApiSettings,
     }
     assert listed.keys() == classes.keys()

@@ -10,8 +10,8 @@ import httpcore
 import pytest
 
 from shoal.proto.tls import TlsFiles, create_identity
-from shoal.worker.types.http.wire.addresses import Policy, read_networks
-from shoal.worker.types.http.wire.guard import AddressRefused, GuardedBackend
+from shoal.runtime.outbound.addresses import Policy, read_networks
+from shoal.runtime.outbound.guard import AddressRefused, GuardedBackend
 from tests.integration.worker.http.kit import LOOPBACK, run
 from tests.support.authority import Authority
 from tests.support.http_server import HttpServer, answer, says
@@ -46,7 +46,7 @@ async def test_own_machine_and_its_link_are_refused_however_they_are_written(
     url = f"http://{host}:{server.port}/"
     done = await run(tmp_path, {"url": url, "method": "POST"}, settings=NOTHING)
     assert done.code == 65
-    assert "may not be reached from this worker" in str(done.reason)
+    assert "may not be reached from this machine" in str(done.reason)
     assert "http_allow" in str(done.reason)
     assert server.received == []
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from shoal.core.timing.durations import format_duration
+from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST_BYTES
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
@@ -14,7 +16,6 @@ from shoal.worker.types.http.failures import Fate, may_pass
 from shoal.worker.types.http.params import HttpParams
 from shoal.worker.types.http.shown import Shown
 from shoal.worker.types.http.values import Source
-from shoal.worker.types.http.wire.addresses import Policy
 from shoal.worker.types.http.wire.exchange import (
     BODY_FILE,
     Exchange,
@@ -22,7 +23,6 @@ from shoal.worker.types.http.wire.exchange import (
     NoAnswer,
     Ways,
 )
-from shoal.worker.types.http.wire.guard import AddressRefused, Proxy
 
 
 async def run(work: Work[HttpParams]) -> None:

@@ -12,12 +12,12 @@ import httpcore
 import httpx
 
 from shoal.core.errors import ShoalError
+from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.guard import GuardedBackend, Proxy, numeric, require_allowed
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.request import Request
-from shoal.worker.types.http.wire.addresses import Policy
 from shoal.worker.types.http.wire.body import BodyFile, BodyRefused
-from shoal.worker.types.http.wire.guard import GuardedBackend, Proxy, numeric, require_allowed
 
 BODY_FILE = "answer"  # in the attempt's folder
 _SENDING = "http11.send_request_headers.started"

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import httpcore
 
 from shoal.core.errors import ShoalError
-from shoal.worker.types.http.wire.addresses import Policy
+from shoal.runtime.outbound.addresses import Policy
 
 CONNECT_S = 10.0  # for each address of a host; the deadline of the task may end it earlier
 
@@ -28,12 +28,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class AddressRefused(ShoalError):
-    """The worker does not let its tasks reach this address."""
+    """The settings let nobody reach this address."""
 
     def __init__(self, host: str, address: str, why: str) -> None:
         shown = host if host == address else f"{host} ({address})"
         super().__init__(
-            f"{shown} may not be reached from this worker: {why}. Its administrator may allow it "
+            f"{shown} may not be reached from this machine: {why}. Its administrator may allow it "
             "with the setting http_allow"
         )
 
@@ -174,6 +174,40 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """Refuse the host for any of its addresses: which one is used is chance."""
         for address in addresses:
             require_allowed(self._policy, host, address)
+
+
+async def open_socket(policy: Policy, host: str, port: int) -> socket.socket:
+    """Return a connection to a judged address of ``host``, for libraries that take one.
+
+    Raises AddressRefused, OSError.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        addresses = await resolve(host, port)
+    except UnicodeError:
+        raise OSError("the host's name cannot be looked up") from None
+    for address in addresses:
+        require_allowed(policy, host, address)
+    trouble: OSError = OSError(f"{host} has no address")
+    for address in addresses:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        connection.setblocking(False)
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await loop.sock_connect(connection, (address, port))
+        except TimeoutError:
+            connection.close()
+            trouble = OSError(f"{address} does not answer")
+        except OSError as error:
+            connection.close()
+            trouble = OSError(f"{address}: {error.strerror or error}")
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise trouble
 
 
 def require_allowed(policy: Policy, host: str, address: str) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shoal.worker.types.http.wire.addresses import Policy, read_networks
-from shoal.worker.types.http.wire.guard import Proxy, numeric
+from shoal.runtime.outbound.addresses import Policy, read_networks
+from shoal.runtime.outbound.guard import Proxy, numeric
 
 REFUSED = [
     "0.0.0.0",

@@ -1,10 +1,11 @@
-"""Which addresses a worker's HTTP tasks may reach.
+"""Which addresses HTTP tasks and webhooks may reach.
 
 What a definition or a server says is judged by the address that it leads to, never by its
 spelling. Refused by default: the worker's own machine (loopback), its link (where clouds have
 their metadata services), multicast, addresses that mean nothing to a client, and all of these in
 the forms in which IPv6 carries IPv4. Private networks are allowed: a company's own services are
-what most tasks ask. The worker's settings ``http_deny`` and ``http_allow`` change that.
+what most tasks ask. The settings ``http_deny`` and ``http_allow`` of workers and alert servers
+change that.
 """
 
 import re
