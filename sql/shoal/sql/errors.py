@@ -93,6 +93,15 @@ class Fenced(SqlError):
         )
 
 
+class JobTaken(SqlError):
+    """A write of a process that a job has been taken from."""
+
+    def __init__(self, job: str, epoch: int) -> None:
+        super().__init__(
+            f"another process has the job {job} since epoch {epoch}; stop working on it"
+        )
+
+
 class StaleRow(SqlError):
     """Rows ``ids`` of ``table`` are not in a state that allows the change: read them again."""
 

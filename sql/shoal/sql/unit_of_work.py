@@ -17,6 +17,12 @@ from shoal.sql.repositories.access.resource_grants import ResourceGrants
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.repositories.access.sign_ins import SignIns
+from shoal.sql.repositories.alerts.alerts import Alerts
+from shoal.sql.repositories.alerts.conditions import AlertConditions
+from shoal.sql.repositories.alerts.definitions import AlertDefinitions
+from shoal.sql.repositories.alerts.deliveries import Deliveries
+from shoal.sql.repositories.alerts.facts import AlertFacts
+from shoal.sql.repositories.alerts.jobs import AlertJobs
 from shoal.sql.repositories.authoring.drafts import Drafts
 from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.lifecycle import Lifecycle
@@ -35,6 +41,7 @@ from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.overview.grid import Grid
 from shoal.sql.repositories.overview.history import History
+from shoal.sql.repositories.overview.punctuality import Punctuality
 from shoal.sql.repositories.overview.recent import Recent
 from shoal.sql.repositories.runs.admission import Admission
 from shoal.sql.repositories.runs.commands import Commands
@@ -198,6 +205,34 @@ class UnitOfWork:
         return Resources(self.connection, self.projects)
 
     @cached_property
+    def alerts(self) -> Alerts:
+        return Alerts(self.connection, self.events)
+
+    @cached_property
+    def alert_facts(self) -> AlertFacts:
+        return AlertFacts(self.alerts, self.instances, self.tasks)
+
+    @cached_property
+    def alert_conditions(self) -> AlertConditions:
+        return AlertConditions(self.connection, self.events)
+
+    @cached_property
+    def punctuality(self) -> Punctuality:
+        return Punctuality(self.connection)
+
+    @cached_property
+    def alert_definitions(self) -> AlertDefinitions:
+        return AlertDefinitions(self.connection, self.projects, self.alert_jobs)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        return Deliveries(self.connection)
+
+    @cached_property
+    def alert_jobs(self) -> AlertJobs:
+        return AlertJobs(self.connection)
+
+    @cached_property
     def environments(self) -> Environments:
         return Environments(self.connection, self.restrictions)
 
@@ -231,7 +266,7 @@ class UnitOfWork:
 
     @cached_property
     def schedules(self) -> Schedules:
-        return Schedules(self.connection, self.partitions, self.calendars)
+        return Schedules(self.connection, self.partitions, self.calendars, self.events)
 
     @cached_property
     def instances(self) -> Instances:

@@ -51,7 +51,7 @@ class BalancedJobs:
         # Each job is a topic of its own with one partition, so lists need not be the same.
         self._share = FairShare(
             session,
-            f"jobs: {name}",
+            self.group_name(name),
             member_id,
             dict.fromkeys(jobs, 1),
             lambda partition: f"{znodes.jobs(name)}/{znodes.encode_name(partition.topic)}/owner",
@@ -74,6 +74,11 @@ class BalancedJobs:
     ) -> None:
         """Hand all jobs over, and leave."""
         await self._share.__aexit__(kind, error, traceback)
+
+    @staticmethod
+    def group_name(name: str) -> str:
+        """Return the name of the group that its processes form, for ``read_group``."""
+        return f"jobs: {name}"
 
     @property
     def running(self) -> frozenset[str]:

@@ -93,6 +93,9 @@ class EventKind(StrEnum):
     TASK_OVERDUE = "task.overdue"
     TASK_DETAIL = "task.detail"  # something about an attempt but its state
     BACKFILL_STATE = "backfill.state"
+    SCHEDULE_STATE = "schedule.state"  # paused, resumed, or fire times were skipped
+    ALERT_CONDITION = "alert.condition"  # what a rule watches has begun or ceased to hold
+    ALERT_STATE = "alert.state"
     WORKFLOW_PUBLISHED = "workflow.published"
     WORKFLOW_RENAMED = "workflow.renamed"
     WORKFLOW_ARCHIVED = "workflow.archived"

@@ -163,6 +163,8 @@ class Scheduler(PeriodicService):
             await uow.schedules.advance_many(
                 [(one.schedule.id, one.planned, one.due.next) for one in batch.firings]
             )
+            skipped = [(one.schedule, one.planned) for one in batch.firings if one.due.passed_over]
+            await uow.schedules.note_skipped(skipped, now)
             commands = [command for one in batch.firings for command in self._commands(one)]
             await uow.commands.send_many(commands, now)
             failpoints.hit("fire.before_commit")

@@ -14,11 +14,13 @@ from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 from shoal.core.access.judging import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
+from shoal.core.runs.filters import EventKind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
 from shoal.sql.repositories.definitions.calendars import Calendars
+from shoal.sql.repositories.runs.events import Events, NewEvent
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow
@@ -55,9 +57,13 @@ class Schedules:
     """
 
     def __init__(
-        self, connection: Connection, partitions: Partitions, calendars: Calendars
+        self,
+        connection: Connection,
+        partitions: Partitions,
+        calendars: Calendars,
+        events: Events,
     ) -> None:
-        self._connection = connection
+        self._connection, self._events = connection, events
         self._partitions = partitions
         self._calendars = calendars
 
@@ -139,6 +145,7 @@ class Schedules:
         if found.paused_at is None:
             query = update(schedule).where(schedule.c.id == schedule_id)
             await self._connection.execute(query.values(paused_at=at, next_fire_at=None))
+            await self._events.add([_changed(found, "PAUSED", at)])
         return await self.get(schedule_id)
 
     async def unpause(self, schedule_id: int, at: datetime) -> Schedule:
@@ -147,6 +154,7 @@ class Schedules:
         if found.paused_at is not None:
             query = update(schedule).where(schedule.c.id == schedule_id)
             await self._connection.execute(query.values(paused_at=None))
+            await self._events.add([_changed(found, "RESUMED", at)])
             is_archived = select(workflow.c.archived_at).where(workflow.c.id == found.workflow_id)
             if await self._connection.scalar(is_archived) is None:
                 await self._plan([replace(found, paused_at=None)], at)
@@ -241,6 +249,17 @@ class Schedules:
         )
         rows = await self._connection.rows(_schedules().where(schedule.c.id.in_(ids)))
         return {one.id: one for one in readable(rows, _schedule, "schedule", on_unreadable)}
+
+    async def note_skipped(
+        self, skipped: Sequence[tuple[Schedule, datetime]], at: datetime
+    ) -> None:
+        """Tell that fire times from the planned ones on were left out. Never written first."""
+        await self._events.add(
+            [
+                _changed(one, "SKIPPED", at, f"nothing fired from {planned.isoformat()} on")
+                for one, planned in skipped
+            ]
+        )
 
     async def advance_many(self, moves: Sequence[tuple[int, datetime, datetime | None]]) -> None:
         """Move schedules on: (id, planned fire time, next fire time) each.
@@ -426,3 +445,8 @@ def _schedule(row: Row[Any]) -> Schedule:
         paused_at=row.paused_at,
         expected_since=row.expected_since,
     )
+
+
+def _changed(found: Schedule, state: str, at: datetime, reason: str | None = None) -> NewEvent:
+    data = {"schedule_id": found.id, "workflow": found.workflow, "state": state, "reason": reason}
+    return NewEvent(at, EventKind.SCHEDULE_STATE, found.project, data)

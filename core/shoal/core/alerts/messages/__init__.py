@@ -1,0 +1,1 @@
+"""What messages say: ``writing`` puts ``facts`` into the words of ``phrases``."""

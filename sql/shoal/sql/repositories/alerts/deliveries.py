@@ -1,0 +1,244 @@
+"""Messages about alerts: collected, claimed by the server that sends them, and how it went."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, insert, select, update
+
+from shoal.core.alerts.records import Delivery, DeliveryKind, DeliveryState, NewDelivery, Try
+from shoal.core.alerts.shares import share_of
+from shoal.sql.driver.connection import Connection, batched
+from shoal.sql.errors import NotFound
+from shoal.sql.schema.tables import IS_UNSENT, alert_delivery, alert_mention, alert_try, project
+from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+
+_D, _M, _T = alert_delivery.c, alert_mention.c, alert_try.c
+_TOGETHER = 200  # in one statement
+_S = DeliveryState
+
+_DeliveryList = list[Delivery]
+_TryList = list[Try]
+
+
+class Deliveries:
+    """The tables ``alert_delivery``, ``alert_mention`` and ``alert_try``."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def collect(self, wanted: Sequence[NewDelivery], now: datetime) -> None:
+        """Store messages; one that was never tried takes up what belongs to the same place.
+
+        Those that are held up here have to be of projects that there are.
+        """
+        for one in _merged(wanted):
+            home = select(project.c.id).where(project.c.name == one.project).scalar_subquery()
+            same = and_(
+                _D.project_id == home,
+                _D.share == share_of(one.project, one.channel),
+                _D.rule == one.rule,
+                _D.receiver == one.receiver,
+                _D.channel == one.channel,
+                _D.kind == one.kind,
+                _D.tries == 0,
+                _D.state == _S.PENDING,
+                IS_UNSENT,
+            )
+            waiting = await self._connection.rows(
+                select(alert_delivery).where(same).order_by(_D.id).with_for_update()
+            )
+            number = next((w.id for w in waiting if tuple(w.recipients) == one.recipients), None)
+            if number is None or one.kind is DeliveryKind.TEST:
+                made = await self._connection.changed(
+                    insert(alert_delivery)
+                    .values(
+                        project_id=home,
+                        rule=one.rule,
+                        receiver=one.receiver,
+                        channel=one.channel,
+                        recipients=list(one.recipients),
+                        kind=one.kind,
+                        share=share_of(one.project, one.channel),
+                        state=_S.PENDING,
+                        due_at=one.due_at,
+                        tries=0,
+                        created_at=now,
+                    )
+                    .returning(_D.id)
+                )
+                number = made[0].id
+            for some in batched(one.alerts, _TOGETHER):
+                mentions = [{"alert_id": about, "delivery_id": number} for about in some]
+                await self._connection.insert_new(
+                    alert_mention, ["alert_id", "delivery_id"], mentions
+                )
+
+    async def due(
+        self, share: int, now: datetime, limit: int, busy: Collection[tuple[str, str]] = ()
+    ) -> list[Delivery]:
+        """Return messages of a share whose time has come, the longest due first.
+
+        ``busy``: (project, channel) of which none is wanted.
+        """
+        query = (
+            _deliveries()
+            .where(_D.share == share, IS_UNSENT, _D.state == _S.PENDING, _D.due_at <= now)
+            .order_by(_D.due_at, _D.id)
+        )
+        for home, channel in sorted(busy):
+            query = query.where(~and_(project.c.name == home, _D.channel == channel))
+        rows = await self._connection.rows(query.limit(limit))
+        return readable(rows, _delivery, "alert delivery", leave_out)
+
+    async def claim(self, delivery_id: int) -> bool:
+        """Take a message for sending; False: it is not to be sent any more, or not now."""
+        changed = await self._connection.execute(
+            update(alert_delivery)
+            .where(_D.id == delivery_id, _D.state == _S.PENDING)
+            .values(state=_S.SENDING, tries=_D.tries + 1)
+        )
+        return changed.rowcount == 1
+
+    async def settle(
+        self,
+        delivery_id: int,
+        state: DeliveryState,
+        at: datetime,
+        answer: str | None,
+        due_at: datetime | None = None,
+    ) -> None:
+        """Store how a message stands; ``due_at``: when a PENDING one is to be sent."""
+        values: dict[str, Any] = {"state": state, "answer": answer}
+        if due_at is not None:
+            values["due_at"] = due_at
+        if state is _S.SENT:
+            values["sent_at"] = at
+        await self._connection.execute(
+            update(alert_delivery).where(_D.id == delivery_id, IS_UNSENT).values(values)
+        )
+
+    async def add_try(self, delivery_id: int, one: Try) -> None:
+        """Store an attempt to send."""
+        await self._connection.insert_new(
+            alert_try, ["delivery_id", "number"], {"delivery_id": delivery_id, **vars(one)}
+        )
+
+    async def take_back(self, share: int, now: datetime) -> int:
+        """Have those sent again that a server had begun to send when it died; return how many."""
+        changed = await self._connection.execute(
+            update(alert_delivery)
+            .where(_D.share == share, IS_UNSENT, _D.state == _S.SENDING)
+            .values(state=_S.PENDING, due_at=now)
+        )
+        return changed.rowcount
+
+    async def places(self, alert_ids: Collection[int]) -> Mapping[int, list[Delivery]]:
+        """Return the messages that have told of each alert, or may have."""
+        found: dict[int, list[Delivery]] = {}
+        for some in batched(sorted(alert_ids), _TOGETHER):
+            rows = await self._connection.rows(
+                _deliveries()
+                .add_columns(_M.alert_id.label("about"))
+                .join(alert_mention, _M.delivery_id == _D.id)
+                .where(_M.alert_id.in_(some), _D.tries > 0)
+                .order_by(_D.id)
+            )
+            for row in rows:
+                for one in readable([row], _delivery, "alert delivery", leave_out):
+                    found.setdefault(row.about, []).append(one)
+        return found
+
+    async def mentioned(self, delivery_id: int, limit: int) -> list[int]:
+        """Return the alerts that a message tells of, by id, ``limit`` at most."""
+        query = select(_M.alert_id).where(_M.delivery_id == delivery_id).order_by(_M.alert_id)
+        return [row.alert_id for row in await self._connection.rows(query.limit(limit))]
+
+    async def of_alert(self, alert_id: int) -> list[Delivery]:
+        """Return all messages that mention an alert, the first one first."""
+        query = (
+            _deliveries()
+            .join(alert_mention, _M.delivery_id == _D.id)
+            .where(_M.alert_id == alert_id)
+            .order_by(_D.id)
+        )
+        rows = await self._connection.rows(query.limit(1000))
+        return readable(rows, _delivery, "alert delivery", leave_out)
+
+    async def get(self, home: str, delivery_id: int) -> Delivery:
+        """Return a message. Raises NotFound."""
+        query = _deliveries().where(project.c.name == home, _D.id == delivery_id)
+        row = await self._connection.first(query)
+        if row is None:
+            raise NotFound("alert delivery", f"{home}/{delivery_id}")
+        return readable([row], _delivery, "alert delivery")[0]
+
+    async def list(
+        self,
+        home: str,
+        states: Collection[DeliveryState] = (),
+        channel: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> _DeliveryList:
+        """Return a project's messages, newest first, older than ``before``."""
+        query = _deliveries().where(project.c.name == home).order_by(_D.id.desc())
+        if states:
+            query = query.where(_D.state.in_(sorted(states)))
+        if channel is not None:
+            query = query.where(_D.channel == channel)
+        if before is not None:
+            query = query.where(_D.id < before)
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)),
+            _delivery,
+            "alert delivery",
+            limit,
+        )
+
+    async def tries(self, delivery_id: int) -> _TryList:
+        """Return the attempts to send a message, the first one first."""
+        query = select(alert_try).where(_T.delivery_id == delivery_id).order_by(_T.number)
+        return [
+            Try(row.number, row.at, row.took_s, row.is_sent, row.answer)
+            for row in await self._connection.rows(query)
+        ]
+
+
+def _merged(wanted: Sequence[NewDelivery]) -> list[NewDelivery]:
+    """Return them with those for one place, and of one kind, joined; the earliest time counts."""
+    by_place: dict[tuple[object, ...], NewDelivery] = {}
+    for one in wanted:
+        place = (one.project, one.rule, one.receiver, one.channel, one.recipients, one.kind)
+        if (other := by_place.get(place)) is not None:
+            together = tuple(dict.fromkeys((*other.alerts, *one.alerts)))
+            one = replace(other, due_at=min(other.due_at, one.due_at), alerts=together)
+        by_place[place] = one
+    return list(by_place.values())
+
+
+def _deliveries() -> Select[Any]:
+    return select(alert_delivery, project.c.name.label("project")).join_from(
+        alert_delivery, project
+    )
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    require_numbers(row, "tries")
+    return Delivery(
+        row.project,
+        row.rule,
+        row.receiver,
+        row.channel,
+        tuple(row.recipients),
+        DeliveryKind(row.kind),
+        row.due_at,
+        (),
+        row.id,
+        DeliveryState(row.state),
+        row.tries,
+        row.created_at,
+        row.sent_at,
+        row.answer,
+    )
