@@ -1,5 +1,6 @@
 #!/bin/sh
-# Install what the tests need from Debian: PostgreSQL, MariaDB, OpenSSH and OpenLDAP servers, compilers of C and Java, a browser, and what the
+# Install what the tests need from Debian: PostgreSQL, MariaDB, OpenSSH and OpenLDAP servers, a
+# receiver of SNMP traps with its tools, compilers of C and Java, a browser, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
 # the tools for networks the suite only leaves out the faults that need them.
@@ -16,6 +17,8 @@ test -x /usr/sbin/sshd || missing="$missing openssh-server"
 # The pages are looked at in a real browser, which has to have letters for both languages.
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-noto-cjk"
 test -x /usr/sbin/slapd || missing="$missing slapd"
+test -x /usr/sbin/snmptrapd || missing="$missing snmptrapd"
+command -v snmptranslate >/dev/null 2>&1 || missing="$missing snmp"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 command -v javac >/dev/null 2>&1 || missing="$missing default-jdk-headless"
 wanted=
@@ -38,7 +41,7 @@ if [ "$as_root" = unavailable ] || ! command -v apt-get >/dev/null 2>&1; then
         exit 0
     fi
     echo "The tests need PostgreSQL's server programs in /usr/lib/postgresql/<version>/bin, MariaDB's" >&2
-    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, OpenLDAP's /usr/sbin/slapd, cc and javac." >&2
+    echo "/usr/sbin/mariadbd, OpenSSH's /usr/sbin/sshd, OpenLDAP's /usr/sbin/slapd, snmptrapd, snmptranslate, cc and javac." >&2
     echo "Install as root, on Debian: apt-get install --no-install-recommends $missing" >&2
     echo "Or name a running server in SHOAL_TEST_POSTGRESQL_URL." >&2
     exit 1

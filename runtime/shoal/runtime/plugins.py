@@ -1,13 +1,15 @@
-"""Task types that are installed on this machine: found by entry points, imported when needed."""
+"""Task types and channels that are installed here: found by entry points, imported when needed."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from shoal.core.alerts.channels import Channel, UnknownChannel
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskKind, UnknownTaskType
 
 ENTRY_POINT_GROUP = "shoal.task_types"
+CHANNELS = "shoal.alert_channels"
 
 
 @cache
@@ -29,4 +31,26 @@ def load_task_type(name: str) -> type[TaskKind[Any]]:
         raise UnknownTaskType(name, task_type_names()) from None
     if not (isinstance(found, type) and issubclass(found, TaskKind)):
         raise ShoalError(f"the plugin for task type {name!r} is no TaskKind: {found!r}")
+    return found
+
+
+@cache
+def _channels() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=CHANNELS)}
+
+
+def channel_kinds() -> list[str]:
+    """Names of all installed kinds of channels for alerts, sorted."""
+    return sorted(_channels())
+
+
+@cache
+def load_channel(kind: str) -> type[Channel[Any]]:
+    """Import one kind of channel. Raises UnknownChannel."""
+    try:
+        found = _channels()[kind].load()
+    except KeyError:
+        raise UnknownChannel(kind, channel_kinds()) from None
+    if not (isinstance(found, type) and issubclass(found, Channel)):
+        raise ShoalError(f"the plugin for channels of kind {kind!r} is no Channel: {found!r}")
     return found

@@ -1,4 +1,4 @@
-"""A whole cluster on one machine: ZooKeeper, masters, workers and the API under one supervisor.
+"""A whole cluster on one machine: ZooKeeper and all roles under one supervisor.
 
 The supervisor starts the processes in order, starts again what ends by itself, and stops them in
 order. None of them can outlive it (``die_with_parent``). Synchronous and single-threaded; call
@@ -280,6 +280,7 @@ class LocalCluster:
         slots = ["--set", f"slots={self.slots}"] if self.slots else []
         return [
             child("api", "api", "--set", f"port={port}", "--set", "first_admin=false"),
+            child("alert", "alert"),
             *(child(f"master-{n}", "master") for n in range(1, self.masters + 1)),
             *(
                 child(f"worker-{n}", "worker", "--set", f"name=worker-{n}", *slots)
@@ -374,7 +375,7 @@ class LocalCluster:
 
     def stop(self) -> None:
         """Stop in order: no new work, workers finish, masters take the results, the rest."""
-        for prefix in ("api", "worker", "master"):
+        for prefix in ("api", "alert", "worker", "master"):
             group = [c for c in self._children if c.name.startswith(prefix)]
             for child in group:
                 if child.process is not None and child.process.poll() is None:

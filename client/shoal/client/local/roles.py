@@ -1,4 +1,4 @@
-"""Run one role in this process: what ``shoal master``, ``worker`` and ``api`` do.
+"""Run one role in this process: what ``shoal master``, ``worker``, ``api`` and ``alert-server`` do.
 
 Imports a role's package only when that role is asked for, so each process loads its own alone.
 ``python -m shoal.client.local.roles master --data DIR`` is the same without the command line's
@@ -28,7 +28,7 @@ from shoal.runtime.settings import ClusterSettings, load_settings
 
 log = structlog.get_logger()
 
-ROLES = ("master", "worker", "api")
+ROLES = ("master", "worker", "api", "alert")
 # The role was stopped; any other end is an error.
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _PR_SET_DUMPABLE = 4  # of prctl(2)
@@ -112,6 +112,12 @@ def _serving(
 
             api = load_settings(ApiSettings, "api", cluster.data)
             return serve_api(_with(api, overrides), cluster)
+        case "alert":
+            from shoal.alert.main import serve as serve_alerts
+            from shoal.alert.settings import AlertSettings
+
+            alert = load_settings(AlertSettings, "alert", cluster.data)
+            return serve_alerts(_with(alert, overrides), cluster)
         case _:
             raise ShoalError(f"unknown role {role!r}; there are {', '.join(ROLES)}")
 

@@ -33,11 +33,12 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module to ``app``."""
     commands: dict[str, list[Callable[..., None]]] = {
         "Cluster": [up, down, doctor, demo],
-        "Single roles": [init, master, worker, api],
+        "Single roles": [init, master, worker, api, alert_server],
     }
     for panel, functions in commands.items():
         for function in functions:
-            app.command(rich_help_panel=panel)(function)
+            name = function.__name__.replace("_", "-")
+            app.command(name, rich_help_panel=panel)(function)
 
 
 def say(text: str) -> None:
@@ -226,6 +227,11 @@ def worker(
 def api(port: Port = None, data: Data = None) -> None:
     """Run the API server in the foreground."""
     _run("api", data, port=port)
+
+
+def alert_server(data: Data = None) -> None:
+    """Run one alert server in the foreground."""
+    _run("alert", data)
 
 
 def _run(role: str, data: Path | None, **overrides: Any) -> None:

@@ -1,0 +1,99 @@
+"""Chats and pagers, by apprise: Slack, Teams, Discord, Telegram, DingTalk, PagerDuty and others."""
+
+import asyncio
+from typing import Any
+
+from pydantic import Field, StrictStr
+
+from shoal.core.alerts.channels import Channel, ChannelFailed, Way
+from shoal.core.alerts.messages.message import Message
+from shoal.core.definition.fields import NAME_PATTERN, Strict
+
+# Services of their own. What apprise could do beyond (run programs, write files, speak to any
+# server) is not for what a project's writers say; for that there are webhooks and scripts.
+SERVICES = frozenset(
+    {
+        "dingtalk", "discord", "feishu", "gchat", "gotify", "gotifys", "lark", "line", "matrix",
+        "matrixs", "mmost", "mmosts", "msteams", "ntfy", "ntfys", "opsgenie", "pagerduty",
+        "pagertree", "pover", "pushbullet", "rocket", "rockets", "slack", "splunk", "tgram",
+        "twilio", "victorops", "wecombot", "whatsapp", "workflows", "wxteams", "zulip",
+    }
+)  # fmt: skip
+_HOSTS_OF_THEIR_OWN = frozenset(
+    {"gotify", "gotifys", "matrix", "matrixs", "mmost", "mmosts", "ntfy", "ntfys", "rocket",
+     "rockets"}
+)  # fmt: skip
+
+
+class ChatOptions(Strict):
+    """The address that apprise has for a service; it holds its credentials, so it is a secret."""
+
+    url_secret: StrictStr = Field(
+        pattern=NAME_PATTERN,
+        description="Secret whose value is the address, such as slack://TOKEN_A/TOKEN_B/TOKEN_C/"
+        "#channel or dingtalk://SECRET@TOKEN; see the documentation of apprise.",
+    )
+
+
+class Chat(Channel[ChatOptions]):
+    """One message by apprise."""
+
+    Options = ChatOptions
+
+    async def send(self, message: Message, options: ChatOptions, way: Way) -> str:
+        """Send the message, in a thread: apprise blocks."""
+        address = way.secrets.get("url_secret", "").strip()
+        service = address.partition("://")[0].lower()
+        if service not in SERVICES:
+            raise ChannelFailed(
+                f"{service!r} is no service that messages can be sent to; there are "
+                f"{', '.join(sorted(SERVICES))}",
+                may_pass=False,
+            )
+        found = await asyncio.to_thread(_read, address)
+        if service in _HOSTS_OF_THEIR_OWN:
+            await _require_allowed(str(found.host or ""), int(found.port or 443), way)
+        return await asyncio.to_thread(_notify, found, message)
+
+
+def _read(address: str) -> Any:
+    from apprise import Apprise
+
+    found = Apprise.instantiate(address, suppress_exceptions=True)
+    if found is None:
+        text = "apprise cannot read the address of the channel; see its documentation"
+        raise ChannelFailed(text, may_pass=False)
+    return found
+
+
+async def _require_allowed(host: str, port: int, way: Way) -> None:
+    from shoal.runtime.outbound.addresses import Policy
+    from shoal.runtime.outbound.guard import AddressRefused, require_allowed, resolve
+
+    if not host:
+        return
+    try:
+        for one in await resolve(host, port):
+            require_allowed(Policy.of(way.settings), host, one)
+    except AddressRefused as error:
+        raise ChannelFailed(str(error), may_pass=False) from error
+    except (OSError, UnicodeError) as error:
+        raise ChannelFailed(f"{host}: its name cannot be looked up") from error
+
+
+def _notify(found: Any, message: Message) -> str:
+    import logging
+
+    from apprise import NotifyType
+    from apprise.logger import LogCapture
+
+    kinds = {"info": NotifyType.INFO, "warning": NotifyType.WARNING}
+    kind = kinds.get(message.severity, NotifyType.FAILURE)
+    if message.kind == "RESOLVED":
+        kind = NotifyType.SUCCESS
+    with LogCapture(level=logging.WARNING) as said:  # type: ignore[no-untyped-call]
+        done = found.notify(body=message.text, title=message.subject, notify_type=kind)
+        text = " ".join(said.getvalue().split())[-300:]
+    if not done:
+        raise ChannelFailed(text or "the service did not take the message")
+    return "taken"

@@ -1,0 +1,91 @@
+"""Programs of the administrator: arguments and JSON on standard input, never a shell."""
+
+import asyncio
+import json
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import Field, StrictStr
+
+from shoal.core.alerts.channels import Channel, ChannelFailed, Way
+from shoal.core.alerts.messages.message import Message
+from shoal.core.definition.fields import Strict
+
+_SHOWN_OUTPUT = 500  # characters
+_MOST_OUTPUT = 64 * 1024  # bytes
+_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+class ScriptOptions(Strict):
+    """Which program, and what it is given before the subject."""
+
+    name: StrictStr = Field(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$",
+        description="A file of the folder that the administrator has set (alert setting scripts).",
+    )
+    arguments: tuple[StrictStr, ...] = Field(
+        default=(), max_length=20, description="Before kind, severity, project and subject."
+    )
+
+
+class Script(Channel[ScriptOptions]):
+    """Runs ``NAME [ARGUMENTS] KIND SEVERITY PROJECT SUBJECT``; facts are on standard input.
+
+    Its environment is PATH alone. Status 0 is a success, 75 (temporary failure) and death by a
+    signal may pass, any other status will not.
+    """
+
+    Options = ScriptOptions
+
+    async def send(self, message: Message, options: ScriptOptions, way: Way) -> str:
+        """Run the program."""
+        program = _program(way.settings.get("scripts", ""), options.name)
+        # What people or programs have named must not be taken for an option.
+        subject = message.subject.replace("\0", " ")
+        given = [*options.arguments, message.kind, message.severity, message.project, subject]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *given,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=_ENVIRONMENT,
+                cwd=program.parent,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ChannelFailed(f"{program} cannot be run: {error}", may_pass=False) from error
+        try:
+            facts = json.dumps(message.facts, ensure_ascii=False).encode()
+            output, _ = await process.communicate(facts)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.shield(process.wait())
+            raise
+        text = " ".join(output[:_MOST_OUTPUT].decode("utf-8", "replace").split())[:_SHOWN_OUTPUT]
+        code = process.returncode or 0
+        if code != 0:
+            may_pass = code < 0 or code == os.EX_TEMPFAIL
+            raise ChannelFailed(f"{options.name} ended with {code}: {text}", may_pass=may_pass)
+        return text
+
+
+def _program(folder: str, name: str) -> Path:
+    """Return the path of a program that is the administrator's. Raises ChannelFailed."""
+    if not folder:
+        raise ChannelFailed(
+            "no program may run: the administrator has set no folder (alert setting scripts)",
+            may_pass=False,
+        )
+    path = Path(folder) / name
+    try:
+        found = path.resolve(strict=True)
+    except OSError as error:
+        raise ChannelFailed(f"there is no {path}: {error.strerror}", may_pass=False) from error
+    if found.parent != Path(folder).resolve() or not found.is_file():
+        raise ChannelFailed(f"{path} leads out of its folder", may_pass=False)
+    return found

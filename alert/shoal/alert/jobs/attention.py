@@ -1,0 +1,108 @@
+"""The job that looks after alerts that go on: reminders, escalations, the ends of silences.
+
+It also deletes what is older than alerts are kept.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+
+from shoal.alert.jobs.catalog import Catalog
+from shoal.alert.jobs.telling import deliveries, next_at
+from shoal.core.alerts.records import Alert, DeliveryKind, NewDelivery
+from shoal.core.alerts.rules import RuleSpec
+from shoal.sql import Database, UnitOfWork
+
+log = structlog.get_logger()
+
+ATTENTION = "attention"
+_AT_ONCE = 200  # alerts in one transaction
+_PRUNED_AT_ONCE = 500
+_PRUNE_EVERY = timedelta(minutes=10)
+
+
+class Attendant:
+    """Does the job for one of its epochs."""
+
+    def __init__(
+        self,
+        database: Database,
+        epoch: int,
+        poll_s: float,
+        clock: Callable[[], datetime],
+        keep: timedelta | None,
+    ) -> None:
+        """``keep``: how long alerts are kept; None: for ever."""
+        self._database, self._epoch, self._poll_s = database, epoch, poll_s
+        self._clock, self._keep = clock, keep
+        self._catalog = Catalog()
+        self._prune_at: datetime | None = None
+
+    async def run(self) -> None:
+        """Look until cancelled. Raises JobTaken, SqlError."""
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.begin(ATTENTION, self._epoch)
+            await uow.commit()
+        while True:
+            if await self._look() < _AT_ONCE:
+                await self._prune()
+                await asyncio.sleep(self._poll_s)
+
+    async def _look(self) -> int:
+        now = self._clock()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            await self._catalog.refresh(uow, now)
+            due = await uow.alerts.due(now, _AT_ONCE)
+        if not due:
+            return 0
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(ATTENTION, self._epoch)
+            # Read anew: some may have been acknowledged or resolved meanwhile.
+            due = await uow.alerts.due(now, _AT_ONCE)
+            wanted: list[NewDelivery] = []
+            for alert in due:
+                wanted += await self._attend(uow, alert, now)
+            await uow.deliveries.collect(wanted, now)
+            await uow.commit()
+        return len(due)
+
+    async def _attend(self, uow: UnitOfWork, alert: Alert, now: datetime) -> list[NewDelivery]:
+        """Return what is to be said of an alert now, and store when it is due again."""
+        rule = self._catalog.rule(alert.project, alert.rule)
+        if rule is None:
+            await uow.alerts.schedule(alert.id, None, alert.steps, alert.silenced_by)
+            return []
+        silence = self._catalog.silence(alert, alert.rule, now)
+        if silence is not None:
+            await uow.alerts.schedule(alert.id, silence.until, alert.steps, silence.id)
+            return []
+        kind, receivers, steps = _next(alert, rule, now)
+        again = next_at(rule, alert, steps, now)
+        await uow.alerts.schedule(alert.id, again, steps, None)
+        return deliveries(self._catalog, alert, rule, receivers, kind, now)
+
+    async def _prune(self) -> None:
+        now = self._clock()
+        if self._keep is None or (self._prune_at is not None and now < self._prune_at):
+            return
+        self._prune_at = now + _PRUNE_EVERY
+        gone = _PRUNED_AT_ONCE
+        while gone == _PRUNED_AT_ONCE:
+            async with self._database.unit_of_work() as uow:
+                await uow.alert_jobs.require(ATTENTION, self._epoch)
+                gone = await uow.alerts.prune(now - self._keep, _PRUNED_AT_ONCE)
+                await uow.commit()
+
+
+def _next(alert: Alert, rule: RuleSpec, now: datetime) -> tuple[DeliveryKind, tuple[str, ...], int]:
+    """Return what is said of an alert that is due, to which receivers, and its escalations then."""
+    if alert.silenced_by is not None and alert.told_at is None:
+        return DeliveryKind.FIRING, rule.receivers, alert.steps
+    first = alert.at + timedelta(seconds=rule.group_for)
+    if alert.steps < len(rule.escalation):
+        step = rule.escalation[alert.steps]
+        if first + timedelta(seconds=step.after) <= now:
+            return DeliveryKind.ESCALATION, step.receivers, alert.steps + 1
+    return DeliveryKind.REMINDER, rule.receivers, alert.steps

@@ -1,0 +1,251 @@
+"""The job that sends a share of the messages.
+
+A message is stored as SENDING before it leaves, and what came of it afterwards. So a server that
+is killed in between leaves one that the next server sends again: at least once, and after one
+death at most twice. Each channel has a limit of its own, so a dead one holds up no other.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+from pydantic import ValidationError
+
+from shoal.alert.jobs.catalog import Catalog, Named
+from shoal.alert.jobs.secrets import Secrets
+from shoal.alert.settings import AlertSettings
+from shoal.core.alerts.channels import SEND_S, ChannelFailed, Way
+from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.writing import reworded, write
+from shoal.core.alerts.receivers import ChannelSpec
+from shoal.core.alerts.records import AlertState, Delivery, DeliveryKind, DeliveryState, Try
+from shoal.core.alerts.rules import Language, RuleSpec
+from shoal.core.alerts.shares import job_of
+from shoal.core.alerts.times import pause_s
+from shoal.core.errors import ShoalError
+from shoal.runtime.plugins import load_channel
+from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import JobTaken
+
+log = structlog.get_logger()
+
+_TAKEN_AT_ONCE = 20  # messages
+_MOST_MENTIONED = 100_000  # alerts of a message
+_LONGEST_ANSWER = 1_000  # characters
+_LEAVE_S = 10.0  # for messages that are under way when the job moves to another server
+
+
+@dataclass
+class _Line:
+    """What one channel is at."""
+
+    sending: int = 0
+    sent_at: list[float] = field(default_factory=list)  # in the last minute, monotonic
+
+    def has_room(self, spec: ChannelSpec, at_once: int, now_s: float) -> bool:
+        """Say whether another message may leave now."""
+        self.sent_at = [one for one in self.sent_at if now_s - one < 60.0]
+        return self.sending < at_once and len(self.sent_at) < spec.per_minute
+
+
+class Sender:
+    """Sends the messages of a share for one epoch of its job."""
+
+    def __init__(
+        self,
+        database: Database,
+        share: int,
+        epoch: int,
+        settings: AlertSettings,
+        clock: Callable[[], datetime],
+        secrets: Secrets,
+        cluster: str,
+    ) -> None:
+        self._database, self._share, self._epoch = database, share, epoch
+        self._settings, self._clock = settings, clock
+        self._secrets, self._cluster = secrets, cluster
+        self._catalog = Catalog()
+        self._lines: defaultdict[Named, _Line] = defaultdict(_Line)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._ended: Exception | None = None
+
+    async def run(self) -> None:
+        """Send until cancelled; messages under way may end then. Raises JobTaken, SqlError."""
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.begin(job_of(self._share), self._epoch)
+            again = await uow.deliveries.take_back(self._share, self._clock())
+            await uow.commit()
+        if again:
+            log.warning("messages of another server are sent again", count=again)
+        try:
+            while self._ended is None:
+                if not await self._take():
+                    await asyncio.sleep(self._settings.poll_s)
+            raise self._ended
+        finally:
+            if self._under_way:
+                _, late = await asyncio.wait(set(self._under_way), timeout=_LEAVE_S)
+                for task in late:
+                    task.cancel()
+                await asyncio.gather(*late, return_exceptions=True)
+
+    async def _take(self) -> int:
+        """Begin to send what is due and has room; return how many messages were looked at."""
+        now = self._clock()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            await self._catalog.refresh(uow, now)
+            due = await uow.deliveries.due(self._share, now, _TAKEN_AT_ONCE, self._busy())
+        if not due:
+            return 0
+        looked_at = 0
+        for delivery in due:
+            place = delivery.project, delivery.channel
+            channel = self._catalog.channels.get(place)
+            line = self._lines[place]
+            if channel is not None and not line.has_room(
+                channel, self._settings.at_once, time.monotonic()
+            ):
+                continue
+            looked_at += 1
+            message = await self._claim(delivery, now)
+            if message is None:
+                continue
+            line.sending += 1
+            line.sent_at.append(time.monotonic())
+            task = asyncio.create_task(self._send(delivery, message, channel, line))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+        return looked_at
+
+    def _busy(self) -> list[Named]:
+        now_s = time.monotonic()
+        return [
+            place
+            for place, line in self._lines.items()
+            if (spec := self._catalog.channels.get(place)) is not None
+            and not line.has_room(spec, self._settings.at_once, now_s)
+        ]
+
+    async def _claim(self, delivery: Delivery, now: datetime) -> Message | None:
+        """Store that a message is being sent, and return it; None: it is not to be sent."""
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(job_of(self._share), self._epoch)
+            if not await uow.deliveries.claim(delivery.id):
+                return None
+            mentioned = await uow.deliveries.mentioned(delivery.id, _MOST_MENTIONED)
+            facts = await uow.alert_facts.read(delivery, mentioned, now)
+            if await self._is_withdrawn(uow, delivery, mentioned):
+                await uow.deliveries.settle(
+                    delivery.id,
+                    DeliveryState.WITHDRAWN,
+                    now,
+                    "it had recovered before the message left",
+                )
+                await uow.commit()
+                return None
+            await uow.commit()
+        rule = self._catalog.rule(delivery.project, delivery.rule)
+        language = rule.language if rule is not None else Language.ENGLISH
+        message = write(facts, language, self._settings.public_url, self._cluster)
+        return message if rule is None else _reworded(message, rule)
+
+    async def _is_withdrawn(
+        self, uow: UnitOfWork, delivery: Delivery, mentioned: list[int]
+    ) -> bool:
+        """Say whether nobody needs to know any more: nobody was told, and all has recovered."""
+        if delivery.tries > 0 or delivery.kind in (DeliveryKind.RESOLVED, DeliveryKind.TEST):
+            return False
+        return all(one.state is AlertState.RESOLVED for one in await uow.alerts.known(mentioned))
+
+    async def _send(
+        self, delivery: Delivery, message: Message, channel: ChannelSpec | None, line: _Line
+    ) -> None:
+        began, started = self._clock(), time.monotonic()
+        try:
+            is_sent, may_pass, answer = await self._attempt(delivery, message, channel)
+            took_s = time.monotonic() - started
+            number = delivery.tries + 1
+            pause = pause_s(number) if may_pass else None
+            state = DeliveryState.SENT if is_sent else DeliveryState.FAILED
+            due_at = None
+            if not is_sent and pause is not None:
+                state, due_at = DeliveryState.PENDING, self._clock() + timedelta(seconds=pause)
+            tried = Try(number, began, took_s, is_sent, answer)
+            await self._store(delivery, state, tried, due_at)
+            log.info(
+                "message",
+                delivery=delivery.id,
+                channel=f"{delivery.project}/{delivery.channel}",
+                state=state,
+                attempt=number,
+                seconds=round(took_s, 3),
+                answer=answer,
+            )
+        except JobTaken as error:
+            self._ended = error
+        except Exception as error:
+            log.exception("what came of a message is not stored", delivery=delivery.id)
+            self._ended = error  # the job begins anew, and sends it again
+        finally:
+            line.sending -= 1
+
+    async def _store(
+        self, delivery: Delivery, state: DeliveryState, tried: Try, due_at: datetime | None
+    ) -> None:
+        now = self._clock()
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(job_of(self._share), self._epoch)
+            await uow.deliveries.add_try(delivery.id, tried)
+            await uow.deliveries.settle(delivery.id, state, now, tried.answer, due_at)
+            if state is DeliveryState.SENT:
+                await uow.alerts.note_told(delivery.id, now)
+            await uow.commit()
+
+    async def _attempt(
+        self, delivery: Delivery, message: Message, channel: ChannelSpec | None
+    ) -> tuple[bool, bool, str]:
+        """Return whether a message was sent, whether a failure may pass, and what was said."""
+        if channel is None:
+            return False, False, f"there is no channel {delivery.channel} (any more)"
+        if not channel.enabled:
+            return False, False, f"the channel {delivery.channel} is disabled"
+        try:
+            kind = load_channel(channel.kind)
+            options = kind.Options.model_validate(channel.options)
+            secrets = await self._secrets.of(delivery.project, channel.options, delivery.id)
+            way = Way(delivery.recipients, secrets, self._settings.for_channels())
+            if kind.needs_addresses and not delivery.recipients:
+                return False, False, f"receiver {delivery.receiver} names no address for it"
+            async with asyncio.timeout(SEND_S):
+                answer = await kind().send(message, options, way)
+        except TimeoutError:
+            return False, True, f"no answer within {SEND_S:g} s"
+        except ChannelFailed as error:
+            return False, error.may_pass, str(error)[:_LONGEST_ANSWER]
+        except ValidationError as error:
+            where = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            return False, False, f"the channel's options are wrong: {where}"[:_LONGEST_ANSWER]
+        except ShoalError as error:
+            return False, error.retriable, str(error)[:_LONGEST_ANSWER]
+        except Exception as error:
+            log.exception("a channel has failed in an unexpected way", delivery=delivery.id)
+            return False, True, f"unexpected: {error!r}"[:_LONGEST_ANSWER]
+        return True, False, answer[:_LONGEST_ANSWER]
+
+
+def _reworded(message: Message, rule: RuleSpec) -> Message:
+    """Return a message as the rule's templates have it; where they fail, as it was, saying so."""
+    try:
+        subject, text = (
+            TEMPLATES.render(template, {**message.facts, "text": message.text}) if template else ""
+            for template in (rule.templates.subject, rule.templates.text)
+        )
+    except TemplateError as error:
+        said = f"{message.text}\nThe templates of the rule cannot be used: {error}\n"
+        return reworded(message, "", said)
+    return reworded(message, subject, text)

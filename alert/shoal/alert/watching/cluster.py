@@ -1,0 +1,148 @@
+"""Conditions of the cluster: members that are gone, and what keeps it from its work."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+
+from shoal.coordination import Members, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.membership import MemberInfo
+from shoal.coordination.cluster.owners import Owners
+from shoal.coordination.errors import CoordinationError
+from shoal.coordination.session.nodes import SessionState
+from shoal.core.alerts.occurrences import Trigger
+from shoal.sql import Database, UnitOfWork
+
+KINDS = {"worker": Trigger.WORKER_GONE, "master": Trigger.MASTER_GONE}
+
+_SLOW_S = 1.0  # for the database or ZooKeeper to answer a trivial question
+_SLOW_LOOKS = 3  # in a row, before that is told
+_ENDING = timedelta(days=14)  # of a certificate
+_NAMED = 10  # partitions
+
+Problems = dict[str, str]  # what it is, as part of a subject; and the reason
+
+
+class Cluster:
+    """Looks at the cluster. It keeps since when something is so that takes a while to be told."""
+
+    def __init__(
+        self,
+        database: Database,
+        session: ZkSession,
+        workers: Members,
+        masters: Members,
+        certificate: Path | None,
+    ) -> None:
+        self._database, self._session = database, session
+        self._members = {"worker": workers, "master": masters}
+        self._owners = Owners(session)
+        self._certificate = certificate
+        self._unowned: dict[int, float] = {}
+        self._slow = {"database": 0, "zookeeper": 0}
+
+    async def look(self, uow: UnitOfWork) -> Problems | None:
+        """Return what keeps the cluster from its work; None: it cannot be seen now."""
+        if self._session.state is not SessionState.CONNECTED:
+            return None
+        try:
+            found = dict(await self._partitions(uow))
+        except CoordinationError:
+            return None
+        found |= dict(_of_members(self._members["worker"].current(), "worker"))
+        found |= dict(_of_members(self._members["master"].current(), "master"))
+        if count := await uow.quarantine.count():
+            found["quarantine"] = f"{count} items are quarantined: masters cannot work on them"
+        found |= {name: reason async for name, reason in self._slowness()}
+        if (ending := await asyncio.to_thread(self._ending)) is not None:
+            found["certificate"] = ending
+        return found
+
+    async def members(
+        self, uow: UnitOfWork, kind: str, now: datetime
+    ) -> tuple[dict[str, str], dict[str, datetime | None]]:
+        """Return the members that are gone, with reasons, and what is new about members."""
+        live = _names(kind, self._members[kind].current())
+        known = await uow.alert_conditions.members(kind)
+        changes: dict[str, datetime | None] = {}
+        for name in live:
+            if known.get(name, now) is not None:
+                changes[name] = None
+        changes |= {name: now for name, gone in known.items() if gone is None and name not in live}
+        gone = {name: at for name, at in (known | changes).items() if at is not None}
+        reasons = {
+            name: f"{kind} {name} is gone since {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            for name, at in gone.items()
+        }
+        return reasons, changes
+
+    async def _partitions(self, uow: UnitOfWork) -> list[tuple[str, str]]:
+        total = await uow.partitions.count()
+        owned = (await self._owners.all_owners(total)).keys() if total else set()
+        now_s = time.monotonic()
+        self._unowned = {
+            one: self._unowned.get(one, now_s) for one in range(total) if one not in owned
+        }
+        long = self._session.timeout_s
+        lost = [one for one, since in sorted(self._unowned.items()) if now_s - since >= long]
+        if not lost:
+            return []
+        named = ", ".join(map(str, lost[:_NAMED])) + (", …" if len(lost) > _NAMED else "")
+        return [("partitions", f"{len(lost)} of {total} partitions have no owner: {named}")]
+
+    async def _slowness(self) -> AsyncIterator[tuple[str, str]]:
+        for name, question in (
+            ("database", self._database.ping()),
+            ("zookeeper", self._session.get(layout.CONFIG)),
+        ):
+            began = time.monotonic()
+            await question
+            took_s = time.monotonic() - began
+            self._slow[name] = self._slow[name] + 1 if took_s >= _SLOW_S else 0
+            if self._slow[name] >= _SLOW_LOOKS:
+                yield name, f"{name} takes {took_s:.1f} s to answer"
+
+    def _ending(self) -> str | None:
+        """Return what is to be said of this node's certificate."""
+        if self._certificate is None or not self._certificate.is_file():
+            return None
+        try:
+            found = x509.load_pem_x509_certificate(self._certificate.read_bytes())
+        except ValueError:
+            return f"the certificate {self._certificate} cannot be read"
+        ends = found.not_valid_after_utc
+        if ends - datetime.now(UTC) > _ENDING:
+            return None
+        return f"the certificate {self._certificate} ends at {ends:%Y-%m-%d %H:%M} UTC"
+
+
+def _names(kind: str, members: Mapping[str, MemberInfo]) -> set[str]:
+    """Return the names of members; of several with one name the later ones have numbers."""
+    counts = Counter(_name(kind, one) for one in members.values())
+    return {
+        name if number == 1 else f"{name} #{number}"
+        for name, count in counts.items()
+        for number in range(1, count + 1)
+    }
+
+
+def _name(kind: str, member: MemberInfo) -> str:
+    """Return the name that a member comes back with: a restart changes its id."""
+    host = str(member.data.get("host") or member.id)
+    group = member.data.get("group")
+    return f"{group}@{host}" if kind == "worker" and group else host
+
+
+def _of_members(members: Mapping[str, MemberInfo], kind: str) -> Iterator[tuple[str, str]]:
+    for one in members.values():
+        name = _name(kind, one)
+        if paused := one.data.get("paused"):
+            yield f"{kind}/{name}", f"{kind} {name} takes no work: {paused}"
+        said = one.data.get("database")
+        if isinstance(said, Mapping) and said.get("answers") is False:
+            yield f"{kind}/{name}", f"{kind} {name}: its database does not answer"

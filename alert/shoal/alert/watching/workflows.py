@@ -1,0 +1,109 @@
+"""Conditions of workflows: deadlines, successes that do not come, how many runs succeed."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+
+from shoal.alert.jobs.catalog import Rule
+from shoal.core.alerts.conditions import Deadline, Due, PastRun, missed, silent
+from shoal.core.alerts.occurrences import OF_WORKFLOWS, Trigger
+from shoal.core.alerts.records import Condition
+from shoal.sql import UnitOfWork
+
+_PAGE = 500
+_LEARN_EVERY = timedelta(minutes=30)  # what is usual
+
+_Learnt = tuple[str, Trigger, int]  # rule, trigger, workflow
+
+
+class Workflows:
+    """Looks at the workflows that rules name. It keeps what it has learnt of their usual times."""
+
+    def __init__(self) -> None:
+        self._usual: dict[_Learnt, tuple[datetime, list[PastRun]]] = {}
+
+    async def look(
+        self, uow: UnitOfWork, project: str, rules: Mapping[str, Rule], now: datetime
+    ) -> list[Condition]:
+        """Return the conditions that hold in a project."""
+        watching = [one for one in rules.values() if one.watches(OF_WORKFLOWS)]
+        if not watching:
+            return []
+        found = []
+        for name, workflow_id, since in await _workflows(uow, project):
+            for rule in watching:
+                if any(fnmatchcase(name, pattern) for pattern in rule.spec.workflows):
+                    begun = max(since, rule.since)
+                    for trigger in rule.watches(OF_WORKFLOWS):
+                        reason = await self._problem(uow, rule, trigger, workflow_id, begun, now)
+                        if reason is not None:
+                            subject = f"{trigger}/{name}/{rule.name}"
+                            one = Condition(project, rule.name, subject, trigger, name, reason)
+                            found.append(one)
+        return found
+
+    async def _problem(
+        self,
+        uow: UnitOfWork,
+        rule: Rule,
+        trigger: Trigger,
+        workflow_id: int,
+        begun: datetime,
+        now: datetime,
+    ) -> str | None:
+        """Return what is not as it should be; ``begun``: when it began to be watched."""
+        spec, runs = rule.spec, uow.punctuality
+        match trigger:
+            case Trigger.WORKFLOW_NO_SUCCESS if spec.no_success_for is not None:
+                last = await runs.last_success(workflow_id)
+                # Who has never succeeded has as long from the beginning on.
+                if last is None and silent(begun, spec.no_success_for, now) is None:
+                    return None
+                return silent(last, spec.no_success_for, now)
+            case Trigger.WORKFLOW_LOW_SUCCESS_RATE if spec.success_rate is not None:
+                return spec.success_rate.problem(
+                    await runs.outcomes(workflow_id, spec.success_rate.runs)
+                )
+            case _ if spec.deadline is not None:
+                due = await self._due(uow, rule, spec.deadline, trigger, workflow_id, now)
+                if due is None or due.at < begun:
+                    return None
+                if trigger is Trigger.WORKFLOW_NOT_STARTED:
+                    is_there = await runs.has_begun(workflow_id, due.since)
+                else:
+                    is_there = await runs.has_succeeded(workflow_id, due.since)
+                what = "begun" if trigger is Trigger.WORKFLOW_NOT_STARTED else "succeeded"
+                return None if is_there else missed(due, what, spec.deadline.timezone)
+            case _:
+                return None
+
+    async def _due(
+        self,
+        uow: UnitOfWork,
+        rule: Rule,
+        deadline: Deadline,
+        trigger: Trigger,
+        workflow_id: int,
+        now: datetime,
+    ) -> Due | None:
+        if deadline.percentile is None:
+            return deadline.last(now, ())
+        key = rule.name, trigger, workflow_id
+        learnt = self._usual.get(key)
+        if learnt is None or now >= learnt[0] + _LEARN_EVERY:
+            read = uow.punctuality.begins if trigger is Trigger.WORKFLOW_NOT_STARTED else None
+            past = await (read or uow.punctuality.ends)(workflow_id, deadline.runs)
+            learnt = self._usual[key] = now, past
+        return deadline.last(now, learnt[1])
+
+
+async def _workflows(uow: UnitOfWork, project: str) -> list[tuple[str, int, datetime]]:
+    """Return the workflows of a project that are not archived: name, id, and since when."""
+    found: list[tuple[str, int, datetime]] = []
+    after = None
+    while True:
+        page = await uow.workflows.list(project, after=after, limit=_PAGE, archived=False)
+        found += [(one.name, one.id, one.created_at) for one in page]
+        if len(page) < _PAGE:
+            return found
+        after = project, page[-1].name

@@ -1,0 +1,301 @@
+"""What has not happened: deadlines and silent workflows by a moved clock, and the cluster."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from shoal.alert.watching.cluster import Cluster
+from shoal.alert.watching.watcher import WATCHING, Watcher
+from shoal.coordination import Members, Membership, ZkSession, prepare
+from shoal.coordination.cluster import layout
+from shoal.core.alerts.records import Condition
+from shoal.core.runs.states import WorkflowState
+from shoal.sql.errors import JobTaken
+from shoal.sql.schema.tables import workflow_instance
+from tests.integration.alert.conftest import Site
+from tests.integration.sql.given import created, definition, published
+from tests.support.authority import Authority
+from tests.support.waiting import STEADY_SESSION_S
+
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+_DONE = WorkflowState.SUCCEEDED
+
+
+@dataclass
+class Watched:
+    """A site, the job of watching, and its clock."""
+
+    site: Site
+    watcher: Watcher
+    session: ZkSession
+    members: tuple[Members, Members]
+    now: datetime = MONDAY
+
+    async def look(self, at: datetime | None = None) -> dict[str, Condition]:
+        """Look at a time; return what holds then, by subject."""
+        self.now = at or self.now
+        for one in self.members:
+            await one.refresh()
+        await self.watcher.look()
+        async with self.site.database.unit_of_work(read_only=True) as uow:
+            return {one.subject: one for one in (await uow.alert_conditions.all()).values()}
+
+    async def ran(
+        self,
+        workflow_id: int,
+        logical: datetime,
+        state: WorkflowState = _DONE,
+        began: datetime | None = None,
+        ended: datetime | None = None,
+    ) -> None:
+        """Store a run as masters leave it: an hour long, unless it says otherwise."""
+        database = self.site.database
+        [run] = await created(database, workflow_id, logical_time=logical, created_at=logical)
+        is_over = state in (_DONE, WorkflowState.FAILED)
+        values = {
+            "state": state,
+            "started_at": began or logical,
+            "finished_at": (ended or logical + HOUR) if is_over else None,
+        }
+        async with database.unit_of_work() as uow:
+            changed = update(workflow_instance).where(workflow_instance.c.id == run.id)
+            await uow.connection.execute(changed.values(values))
+            await uow.commit()
+
+    async def told(self) -> list[tuple[str, bool, str | None]]:
+        """Return the events about conditions: trigger, whether it holds, and why."""
+        async with self.site.database.unit_of_work(read_only=True) as uow:
+            return [
+                (one.data["trigger"], one.data["holds"], one.data["reason"])
+                for one in await uow.events.after(0, 1000)
+                if one.kind == "alert.condition"
+            ]
+
+
+@pytest.fixture
+async def watched(site: Site, zk_chroot: str) -> AsyncIterator[Watched]:
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(
+            ZkSession(zk_chroot, session_timeout_s=STEADY_SESSION_S)
+        )
+        await prepare(session, 8)
+        members = Members(session, layout.WORKERS), Members(session, layout.MASTERS)
+        cluster = Cluster(site.database, session, *members, None)
+        found = Watched(site, None, session, members)  # type: ignore[arg-type]
+        found.watcher = Watcher(site.database, 1, 15.0, lambda: found.now, cluster)
+        async with site.database.unit_of_work() as uow:
+            await uow.partitions.ensure(8)
+            await uow.alert_jobs.begin(WATCHING, 1)
+            await uow.commit()
+        await site.channel()
+        await site.receiver()
+        yield found
+
+
+async def rule(watched: Watched, trigger: str, **spec: object) -> None:
+    """A rule about a workflow "daily", made long ago."""
+    fields = {"triggers": [trigger], "workflows": ["daily"], **spec}
+    if trigger.startswith(("worker", "master", "cluster")):
+        del fields["workflows"]
+    await watched.site.rule("watch", at=MONDAY - 30 * DAY, **fields)
+
+
+async def daily(watched: Watched) -> int:
+    """The workflow "daily", of the day before."""
+    return await published(watched.site.database, definition("daily", project="p"))
+
+
+async def test_run_that_does_not_finish_in_time_is_found_once(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.not-finished", deadline={"at": "07:30"})
+    await watched.ran(workflow, MONDAY - DAY + 2 * HOUR)  # of the day before
+    await watched.ran(workflow, MONDAY + 2 * HOUR, WorkflowState.RUNNING)
+    assert not await watched.look(MONDAY + 7 * HOUR)
+    found = await watched.look(MONDAY + 7.5 * HOUR)
+    [one] = found.values()
+    assert (one.rule, one.workflow) == ("watch", "daily")
+    assert await watched.look(MONDAY + 8 * HOUR) == found
+    reason = "no run for 2026-03-02 has succeeded by 2026-03-02 07:30 UTC"
+    assert await watched.told() == [("workflow.not-finished", True, reason)]
+    await watched.ran(workflow, MONDAY + 2 * HOUR + MINUTE)  # run by hand: it counts
+    assert not await watched.look(MONDAY + 9 * HOUR)
+    assert [holds for _, holds, _ in await watched.told()] == [True, False]
+
+
+async def test_run_that_is_late_already_done_is_not_found(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.not-finished", deadline={"at": "07:30"})
+    await watched.ran(workflow, MONDAY + 2 * HOUR, ended=MONDAY + 8 * HOUR)
+    assert not await watched.look(MONDAY + 9 * HOUR)  # nobody looked before: it is over
+
+
+async def test_run_that_does_not_start(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.not-started", deadline={"at": "03:00", "days": ["MON", "TUE"]})
+    assert await watched.look(MONDAY + 3 * HOUR)
+    await watched.ran(workflow, MONDAY + 3 * HOUR - MINUTE, WorkflowState.RUNNING)
+    assert not await watched.look(MONDAY + 3 * HOUR + MINUTE)
+    assert await watched.look(MONDAY + DAY + 4 * HOUR)
+    assert await watched.look(MONDAY + 2 * DAY + 4 * HOUR)  # no day of the rule: still Tuesday's
+
+
+async def test_usual_time_is_learnt(watched: Watched) -> None:
+    workflow = await daily(watched)
+    usual = {"percentile": 90, "runs": 20, "margin": "5m"}
+    await rule(watched, "workflow.not-finished", deadline=usual)
+    for day in range(1, 21):
+        logical = MONDAY - day * DAY + HOUR
+        await watched.ran(workflow, logical, ended=logical + (40 if day % 10 else 400) * MINUTE)
+    assert not await watched.look(MONDAY + 104 * MINUTE)
+    [one] = (await watched.look(MONDAY + 105 * MINUTE)).values()
+    assert one.trigger == "workflow.not-finished"
+
+
+async def test_dead_mans_switch(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.no-success", no_success_for="26h")
+    await watched.ran(workflow, MONDAY, ended=MONDAY + HOUR)
+    await watched.ran(workflow, MONDAY + DAY, WorkflowState.FAILED)
+    assert not await watched.look(MONDAY + HOUR + 26 * HOUR - MINUTE)
+    assert await watched.look(MONDAY + HOUR + 26 * HOUR)
+    [(_, _, reason)] = await watched.told()
+    assert reason == "no success for 1d 02h: the last success was 2026-03-02 01:00 UTC"
+    await watched.ran(workflow, MONDAY - DAY, ended=MONDAY + 30 * HOUR)  # whatever it was for
+    assert not await watched.look(MONDAY + 31 * HOUR)
+
+
+async def test_workflow_that_never_succeeded_has_its_time(watched: Watched) -> None:
+    await daily(watched)
+    await rule(watched, "workflow.no-success", no_success_for="26h")
+    begun = MONDAY - DAY / 2  # when it was published
+    assert not await watched.look(begun + 25 * HOUR)
+    assert await watched.look(begun + 27 * HOUR)
+
+
+async def test_success_rate_falls_and_recovers(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.low-success-rate", success_rate={"below": 0.8, "runs": 5})
+    for number, state in enumerate("SSFSF"):
+        ended = _DONE if state == "S" else WorkflowState.FAILED
+        assert not await watched.look()
+        await watched.ran(workflow, MONDAY + number * HOUR, ended)
+    assert await watched.look(MONDAY + 5 * HOUR)
+    for number in range(5, 9):
+        await watched.ran(workflow, MONDAY + number * HOUR)
+    assert not await watched.look(MONDAY + 9 * HOUR)
+
+
+async def test_archived_and_other_workflows_are_not_watched(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.not-started", workflows=["night-*"], deadline={"at": "03:00"})
+    assert not await watched.look(MONDAY + 4 * HOUR)
+    await rule(watched, "workflow.not-started", workflows=["*"], deadline={"at": "03:00"})
+    assert await watched.look(MONDAY + 4 * HOUR)
+    async with watched.site.database.unit_of_work() as uow:
+        found = await uow.workflows.get("p", "daily")
+        assert found.id == workflow
+        await uow.lifecycle.archive("p", "daily", MONDAY)
+        await uow.commit()
+    assert not await watched.look(MONDAY + 5 * HOUR)
+
+
+async def test_deleted_rule_leaves_nothing_and_tells_nothing(watched: Watched) -> None:
+    await daily(watched)
+    await rule(watched, "workflow.not-started", deadline={"at": "03:00"})
+    assert await watched.look(MONDAY + 4 * HOUR)
+    await rule(watched, "workflow.not-started", deadline={"at": "03:00"}, enabled=False)
+    assert not await watched.look(MONDAY + 5 * HOUR)
+    assert [holds for _, holds, _ in await watched.told()] == [True]
+
+
+async def test_worker_that_is_gone_and_comes_back(watched: Watched) -> None:
+    await rule(watched, "worker.gone")
+    about = {"host": "alpha", "group": "default"}
+    async with Membership(watched.session, layout.WORKERS, "w-1", about):
+        async with Membership(watched.session, layout.WORKERS, "w-2", about):
+            assert not await watched.look()
+        assert list(await watched.look()) == ["worker.gone/default@alpha #2/watch"]
+    found = await watched.look(MONDAY + HOUR)
+    assert sorted(found)[1] == "worker.gone/default@alpha/watch"
+    async with Membership(watched.session, layout.WORKERS, "w-3", about):
+        assert list(await watched.look()) == ["worker.gone/default@alpha #2/watch"]
+    assert len(await watched.look()) == 2
+
+
+async def test_what_was_not_seen_before_a_server_died_is_found_by_the_next(
+    watched: Watched,
+) -> None:
+    await rule(watched, "master.gone")
+    async with Membership(watched.session, layout.MASTERS, "m-1", {"host": "beta"}):
+        assert not await watched.look()
+    database = watched.site.database
+    async with database.unit_of_work() as uow:
+        await uow.alert_jobs.begin(WATCHING, 2)
+        await uow.commit()
+    with pytest.raises(JobTaken):
+        await watched.look()
+    cluster = Cluster(database, watched.session, *watched.members, None)
+    watched.watcher = Watcher(database, 2, 15.0, lambda: watched.now, cluster)
+    assert list(await watched.look()) == ["master.gone/beta/watch"]
+
+
+async def test_degraded_cluster(watched: Watched) -> None:
+    await rule(watched, "cluster.degraded")
+    full = {"host": "alpha", "group": "default", "paused": "the disk is nearly full"}
+    deaf = {"host": "beta", "database": {"answers": False}}
+    async with (
+        Membership(watched.session, layout.WORKERS, "w-1", full),
+        Membership(watched.session, layout.MASTERS, "m-1", deaf),
+    ):
+        found = await watched.look()
+        assert sorted(found) == [
+            "cluster.degraded/master/beta/watch",
+            "cluster.degraded/worker/default@alpha/watch",
+        ]
+    reasons = [reason for _, _, reason in await watched.told()]
+    assert "worker default@alpha takes no work: the disk is nearly full" in reasons
+    assert not await watched.look()
+
+
+async def test_partitions_without_owner_and_a_certificate_that_ends(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched.session, "timeout_s", 0.0)
+    files = Authority().identity(tmp_path / "node", expired=True)
+    cluster = Cluster(watched.site.database, watched.session, *watched.members, files.cert)
+    watched.watcher = Watcher(watched.site.database, 1, 15.0, lambda: watched.now, cluster)
+    await rule(watched, "cluster.degraded")
+    found = await watched.look()
+    assert sorted(found) == [
+        "cluster.degraded/certificate/watch",
+        "cluster.degraded/partitions/watch",
+    ]
+    reasons = " ".join(str(reason) for _, _, reason in await watched.told())
+    assert "8 of 8 partitions have no owner: 0, 1, 2" in reasons
+    assert "ends at" in reasons
+
+
+async def test_condition_is_told_and_that_it_is_over(site: Site) -> None:
+    await site.channel()
+    await site.receiver()
+    workflow = await published(site.database, definition("daily", project="p"))
+    silence = {"triggers": ["workflow.no-success"], "workflows": ["d*"], "no_success_for": "1h"}
+    await site.rule("watch", at=MONDAY, **silence)
+    async with site.server(watch_s=0.1):
+        [facts] = await site.until(1)
+        assert facts["subject"] == "[warning] p: daily has not succeeded for too long"
+        [alert] = facts["alerts"]
+        assert "no run has ever succeeded" in alert["reason"]
+        watched = Watched(site, None, None, None)  # type: ignore[arg-type]
+        now = datetime.now(UTC)
+        await watched.ran(workflow, now, ended=now)
+        [_, facts] = await site.until(2)
+    assert (facts["kind"], facts["total"]) == ("RESOLVED", 1)
