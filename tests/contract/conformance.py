@@ -61,6 +61,12 @@ RULES = {
     "putResourceGrant": "paths of files and folders",
     "listWorkflowDays": "names of time zones",
     "getToday": "at most 31 days",
+    "putAlertRule": "receivers that there are; what triggers need",
+    "previewAlert": "what triggers need; templates that can be read",
+    "putAlertReceiver": "channels that there are",
+    "putAlertChannel": "what each kind requires; secrets that there are",
+    "createAlertSilence": "an end in the future, behind the beginning",
+    "listAlertExplanations": "a run or an event",
     "createBackfill": "from and to, or dates; what fits the schedules of the workflow",
 }
 

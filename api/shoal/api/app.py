@@ -42,6 +42,7 @@ from shoal.api.routes.access import (
     sign_in,
     users,
 )
+from shoal.api.routes.alerts import alerts, channels, receivers, rules
 from shoal.api.routes.runs import (
     bulk,
     counts,
@@ -100,6 +101,10 @@ _ROUTERS = (
     calendars.router,
     concurrency.router,
     environments.router,
+    rules.router,
+    receivers.router,
+    channels.router,
+    alerts.router,
     commands.router,
     bulk.router,
     backfills.router,

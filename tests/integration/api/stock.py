@@ -4,12 +4,61 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.coordination import Entry
+from shoal.core.alerts.occurrences import Trigger
+from shoal.core.alerts.records import AlertState, DeliveryKind, NewAlert, NewDelivery
+from shoal.core.alerts.rules import Severity
 from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from tests.integration.api.conftest import PREFIX, Api
+
+
+async def _alerts(api: Api, project: str, word: str) -> dict[str, int]:
+    """Make a rule with all that it needs, an alert of which somebody was told, and a silence."""
+    home = f"{PREFIX}/projects/{project}"
+    hook = {"kind": "webhook", "options": {"url": "https://hook.example/"}, "description": word}
+    people = {"members": [{"name": word, "targets": [{"channel": "hook"}]}]}
+    rule = {"triggers": ["run.failed"], "receivers": ["people"], "description": word}
+    for path, content in (
+        ("alert-channels/hook", hook),
+        ("alert-receivers/people", people),
+        ("alert-rules/night", rule),
+    ):
+        answer = await api.client.put(f"{home}/{path}", json=content)
+        assert answer.status_code == 201, answer.text
+    silence = await api.client.post(
+        f"{home}/alert-silences", json={"until": "2100-01-01T00:00:00Z", "reason": word}
+    )
+    assert silence.status_code == 201, silence.text
+    now = datetime.now(UTC)
+
+    async with api.services.database.unit_of_work() as uow:
+        found = NewAlert(
+            project,
+            "night",
+            Trigger.RUN_FAILED,
+            Severity.WARNING,
+            "run/daily",
+            "daily",
+            1,
+            now,
+            AlertState.OPEN,
+            reason=word,
+        )
+        [alert] = await uow.alerts.add([found])
+        told = NewDelivery(
+            project, "night", "people", "hook", (word,), DeliveryKind.FIRING, now, (alert.id,)
+        )
+        await uow.deliveries.collect([told], now)
+        [delivery] = await uow.deliveries.list(project, limit=1)
+        await uow.commit()
+    return {
+        "alert_id": alert.id,
+        "delivery_id": delivery.id,
+        "silence_id": silence.json()["id"],
+    }
 
 
 async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any]:
@@ -55,6 +104,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     await put("workflows/daily/draft", {"text": word})
     layout = "workflows/daily/layout"
     await put(layout, {"places": {"fetch": {"x": 1, "y": 2}}}, headers={"If-Match": "*"})
+    alerts = await _alerts(api, project, word)
     run = await api.started("daily", project, y=word)
     await _begin(api, run)
     backfill = await _backfill(api, project)
@@ -75,6 +125,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         "command_id": instance.command_id,
         "schedule_id": schedules.json()["items"][0]["id"],
         "backfill_id": backfill,
+        **alerts,
         "purge_id": purge.json()["id"],
         "path": "etl/a.py",
         "version": 1,

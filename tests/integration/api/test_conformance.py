@@ -20,7 +20,13 @@ from shoal.runtime.vault import create_key
 from tests.contract.conformance import Good, Report, run
 from tests.contract.described import described
 from tests.integration.api.access.people import account, bearer, browser, session, token
-from tests.integration.api.access.table import BODIES, in_path
+from tests.integration.api.access.table import (
+    ALERT_CHANNEL,
+    ALERT_RECEIVER,
+    ALERT_RULE,
+    BODIES,
+    in_path,
+)
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.stock import stocked
@@ -34,6 +40,7 @@ SPARE = "spare"
 # Nor are the things that others need.
 NAMED = {
     **dict.fromkeys(("deleteCalendar", "deleteConcurrencyGroup", "deleteWorkflow"), SPARE),
+    **dict.fromkeys(("deleteAlertRule", "deleteAlertReceiver", "deleteAlertChannel"), SPARE),
     "publish": SPARE,
     "renameWorkflow": "moving",
     "copyWorkflow": "copied",
@@ -51,7 +58,11 @@ BODY = {
     "importProject": {"text": DEFINITION.replace("{", '{"name": "brought", ', 1)},
     "putDraft": {"text": DEFINITION},
 }
-QUERY = {"searchLog": {"text": "hello"}, "searchLogs": {"text": "hello"}}
+QUERY: Mapping[str, Mapping[str, Any]] = {
+    "searchLog": {"text": "hello"},
+    "searchLogs": {"text": "hello"},
+    "listAlertExplanations": {"event_id": 1},
+}
 ABOUT_A_STATE = ("putDraft", "deleteDraft", "putLayout")  # which have to say which
 #: Of one's own account, which needs a session.
 OWN = {
@@ -153,6 +164,9 @@ async def _spares(api: Api) -> None:
     for place, body in (
         ("projects/p/calendars/spare", {"days": []}),
         ("projects/p/concurrency-groups/spare", {"slots": 1}),
+        ("projects/p/alert-channels/spare", ALERT_CHANNEL),
+        ("projects/p/alert-receivers/spare", ALERT_RECEIVER),
+        ("projects/p/alert-rules/spare", ALERT_RULE),
         ("projects/p/grants/other", {"what": "see"}),
         ("environments/lab", {"setup": "true"}),
         ("projects/p/resource-grants/other", {"paths": ["lib/"]}),

@@ -62,6 +62,10 @@ ROWS: Mapping[Table, tuple[str, str]] = {
     tables.calendar: ("project_id", "project"),
     tables.concurrency_group: ("project_id", "project"),
     tables.workflow: ("project_id", "project"),
+    tables.alert: ("project_id", "project"),
+    tables.alert_definition: ("project_id", "project"),
+    tables.alert_delivery: ("project_id", "project"),
+    tables.alert_silence: ("project_id", "project"),
     tables.workflow_version: ("workflow_id", "project"),
     tables.workflow_layout: ("workflow_id", "project"),
     tables.command: ("id", "command_id"),
@@ -153,6 +157,9 @@ NAMED = {
     "workflows": "daily",
     "parameters": "x",
     "secrets": "s",
+    "alert-rules": "night",
+    "alert-receivers": "people",
+    "alert-channels": "hook",
 }
 
 

@@ -181,6 +181,10 @@ WITHOUT = {
     ("PUT", "/groups/{name}/members/{member}"): "each member is put and deleted by itself",
     ("DELETE", "/groups/{name}/members/{member}"): "each member is put and deleted by itself",
     ("PATCH", "/instances/{instance_id}/labels"): "each label is set and removed by itself",
+    (
+        "DELETE",
+        "/projects/{project}/alert-silences/{silence_id}",
+    ): "never changes, can only end",
     ("PUT", "/me/password"): "the present password is its condition",
     ("DELETE", "/me/sessions/{session_id}"): "never changes, can only end",
     ("DELETE", "/me/tokens/{token_id}"): "never changes, can only end",
@@ -206,3 +210,25 @@ async def test_whatever_else_is_replaced_or_deleted_takes_a_condition(api: Api) 
             if method in ("put", "patch", "delete") and "if-match" not in headers:
                 without.add((method.upper(), path.removeprefix(PREFIX)))
     assert without == WITHOUT.keys()
+
+
+async def test_editors_of_alerts_are_told_what_others_have_done(api: Api) -> None:
+    await made(api, "project")
+    hook = {"kind": "webhook", "options": {"url": "https://hook.example/"}}
+    people = {"members": [{"targets": [{"channel": "hook"}]}]}
+    rule = {"triggers": ["run.failed"], "receivers": ["people"]}
+    for path, first in (
+        (f"{P}/alert-channels/hook", hook),
+        (f"{P}/alert-receivers/people", people),
+        (f"{P}/alert-rules/night", rule),
+    ):
+        seen = (await api.client.put(path, json=first)).headers["etag"]
+        theirs = {**first, "description": "theirs"}
+        assert (await api.client.put(path, json=theirs)).status_code == 200
+        lost = await api.client.put(path, json=first, headers={"If-Match": seen})
+        document = problem_of(lost, 412, "precondition-failed")
+        assert document["current"]["spec"]["description"] == "theirs"
+        change = {"op": "changed", "path": "spec.description", "before": "theirs", "after": ""}
+        assert document["changes"] == [change]
+        new = await api.client.put(path, json=first, headers={"If-None-Match": "*"})
+        assert "already" in problem_of(new, 412, "precondition-failed")["detail"]

@@ -71,7 +71,17 @@ _NAMES: dict[str, Any] = {
     "provider": "main",
     "other_instance_id": 2,
     **dict.fromkeys(
-        ("instance_id", "task_instance_id", "command_id", "schedule_id", "backfill_id"), 1
+        (
+            "instance_id",
+            "task_instance_id",
+            "command_id",
+            "schedule_id",
+            "backfill_id",
+            "alert_id",
+            "delivery_id",
+            "silence_id",
+        ),
+        1,
     ),
     **dict.fromkeys(("purge_id", "session_id", "token_id"), 1),
 }

@@ -32,11 +32,12 @@ from shoal.api.schemas.platform.cluster import (
 from shoal.api.services import Services, Shoal
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.route import strict_router
-from shoal.coordination import GroupMetadata, Mismatch, quarantine, read_group
+from shoal.coordination import BalancedJobs, GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.access.permissions import Permission
+from shoal.core.alerts.shares import ALERT_GROUP
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.states import TaskState
@@ -54,12 +55,13 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
     # Alone, before all that is asked at once: it is to be their time, not that of the crowd.
     zookeeper_s = await _latency_s(shoal.queue.groups())
     database_s = await _latency_s(shoal.database.ping())
-    owners, queues, group, work, damaged = await asyncio.gather(
+    owners, queues, group, work, damaged, alert_servers = await asyncio.gather(
         shoal.owners.all_owners(shoal.partitions),
         queues_of(shoal),
         group_of(shoal),
         work_of(shoal),
         quarantine.records(shoal.session),
+        _alert_servers(shoal),
     )
     # Their ids in the group change with every session; as clients they go by their master ids.
     leader = group.leader.client_id if group.leader else None
@@ -88,7 +90,24 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
             DamagedZnodeOut(path=each.path, reason=each.reason, size=each.size, at=each.at)
             for each in damaged
         ],
+        alert_servers=alert_servers,
     )
+
+
+async def _alert_servers(shoal: Services) -> list[str] | None:
+    """Return the members of their group; None: nothing is defined, or nobody can say."""
+    try:
+        async with (
+            asyncio.timeout(ANSWER_S),
+            shoal.database.unit_of_work(read_only=True) as uow,
+        ):
+            if not await uow.alert_jobs.changes():
+                return None
+        found = await read_group(shoal.session, BalancedJobs.group_name(ALERT_GROUP))
+    except (ShoalError, TimeoutError) as error:
+        log.warning("alert servers unknown", error=str(error))
+        return None
+    return sorted(member.client_id for member in found.members.values())
 
 
 async def _latency_s(question: Awaitable[object]) -> float | None:

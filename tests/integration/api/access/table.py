@@ -160,6 +160,30 @@ project.read     GET    /projects/{project}/concurrency-groups
 project.read     GET    /projects/{project}/concurrency-groups/{name}
 project.edit     PUT    /projects/{project}/concurrency-groups/{name}
 project.edit     DELETE /projects/{project}/concurrency-groups/{name}
+project.read     GET    /projects/{project}/alert-rules
+project.read     GET    /projects/{project}/alert-rules/{name}
+project.edit     PUT    /projects/{project}/alert-rules/{name}
+project.edit     DELETE /projects/{project}/alert-rules/{name}
+project.read     GET    /projects/{project}/alert-receivers
+project.read     GET    /projects/{project}/alert-receivers/{name}
+project.edit     PUT    /projects/{project}/alert-receivers/{name}
+project.edit     DELETE /projects/{project}/alert-receivers/{name}
+project.read     GET    /projects/{project}/alert-channels
+project.read     GET    /projects/{project}/alert-channels/{name}
+connection.edit  PUT    /projects/{project}/alert-channels/{name}
+connection.edit  DELETE /projects/{project}/alert-channels/{name}
+signed-in        GET    /alert-channel-kinds
+connection.edit  POST   /projects/{project}/alert-channels/{name}/tests
+project.read     GET    /projects/{project}/alerts
+project.read     GET    /projects/{project}/alerts/{alert_id}
+run.operate      POST   /projects/{project}/alerts/{alert_id}/acknowledgement
+project.read     GET    /projects/{project}/alert-deliveries
+project.read     GET    /projects/{project}/alert-deliveries/{delivery_id}
+project.read     GET    /projects/{project}/alert-explanations
+project.read     POST   /projects/{project}/alert-previews
+project.read     GET    /projects/{project}/alert-silences
+run.operate      POST   /projects/{project}/alert-silences
+run.operate      DELETE /projects/{project}/alert-silences/{silence_id}
 run.operate      POST   /commands
 run.operate      POST   /bulk-commands
 run.operate      POST   /bulk-schedules
@@ -234,6 +258,9 @@ NAMES = {
     "data-sources": "wh",
     "workflows": "daily",
     "calendars": "days",
+    "alert-rules": "night",
+    "alert-receivers": "people",
+    "alert-channels": "hook",
     "concurrency-groups": "gpu",
     "service-accounts": "bot",
     "members": "someone",
@@ -246,6 +273,9 @@ _WORKFLOW = "/projects/{project}/workflows/{name}"
 _SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "p"}
 _TOKEN = {"name": "t", "days": 1}
 _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
+ALERT_RULE = {"triggers": ["run.failed"], "receivers": ["people"]}
+ALERT_RECEIVER = {"members": [{"targets": [{"channel": "hook"}]}]}
+ALERT_CHANNEL = {"kind": "webhook", "options": {"url": "https://hook.example/"}}
 BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
     ("POST", "/login/one-time"): lambda _: {"code": "wrong"},
@@ -291,6 +321,15 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
         "project": made["project"],
         "calendar": "days",
     },
+    ("PUT", "/projects/{project}/alert-rules/{name}"): lambda _: ALERT_RULE,
+    ("PUT", "/projects/{project}/alert-receivers/{name}"): lambda _: ALERT_RECEIVER,
+    ("PUT", "/projects/{project}/alert-channels/{name}"): lambda _: ALERT_CHANNEL,
+    ("POST", "/projects/{project}/alert-channels/{name}/tests"): lambda _: {},
+    ("POST", "/projects/{project}/alert-previews"): lambda made: {
+        "rule": ALERT_RULE,
+        "alert_id": made.get("alert_id"),
+    },
+    ("POST", "/projects/{project}/alert-silences"): lambda _: {"until": "2100-01-01T00:00:00Z"},
     ("PUT", "/projects/{project}/calendars/{name}"): lambda _: {"days": ["2026-01-02"]},
     ("PUT", "/projects/{project}/concurrency-groups/{name}"): lambda _: {"slots": 2},
     ("POST", "/commands"): lambda made: {
@@ -324,6 +363,9 @@ SUBJECTS = (
     "command_id",
     "schedule_id",
     "backfill_id",
+    "alert_id",
+    "delivery_id",
+    "silence_id",
 )
 #: Routes whose body says it.
 SUBJECT_IN_BODY = {
@@ -491,6 +533,14 @@ PLACES: Mapping[str, Place] = {
             {"project": key, "workflow": "daily"},
         ),
     ),
+    "POST /projects/{project}/alert-previews alert_id": Place(
+        "alert_id",
+        lambda own, key: Ask(
+            "POST",
+            f"/projects/{own['project']}/alert-previews",
+            {"rule": ALERT_RULE, "alert_id": key},
+        ),
+    ),
     **{
         f"{where} {kind}": Place("project", _publish(where, kind, params))
         for where in WAYS_IN
@@ -519,11 +569,24 @@ FIELDS: Mapping[str, str] = {
     "PUT /projects/{project}/workflows/{name} project": "equals the path",
     "PUT /projects/{project}/workflows/{name} schedules[].calendar": "within the project",
     "PUT /projects/{project}/workflows/{name} concurrency_group": "within the project",
+    "PUT /projects/{project}/alert-rules/{name} workflows": "within the project",
+    "POST /projects/{project}/alert-silences workflow": "within the project",
+    "POST /projects/{project}/alert-previews rule.workflows": "within the project",
+    "POST /projects/{project}/alert-previews alert_id": "place",
     "PUT /projects/{project}/data-sources/{name} shared_with": "gives, takes nothing",
 }
 #: Parameters of queries that may name a thing: they filter what is visible.
 QUERIES = frozenset(
-    {"project", "workflow", "worker", "instance_id", "schedule_id", "backfill_id", "parent_id"}
+    {
+        "project",
+        "workflow",
+        "worker",
+        "instance_id",
+        "event_id",
+        "schedule_id",
+        "backfill_id",
+        "parent_id",
+    }
 )
 
 

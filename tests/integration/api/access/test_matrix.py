@@ -346,6 +346,7 @@ async def test_callers_that_may_are_let_through(
 UNCHANGING = {
     ("POST", "/schedules/preview"),
     ("POST", "/start-previews"),
+    ("POST", "/projects/{project}/alert-previews"),
     *(("POST", f"/projects/{{project}}/workflows/{{name}}/{one}") for one in ("validate", "plan")),
     # Who signs in has no rights yet: these bring their entries by themselves.
     *(("POST", path) for path in ("/login", "/login/ldap", "/login/code", "/login/one-time")),

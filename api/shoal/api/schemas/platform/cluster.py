@@ -195,6 +195,7 @@ class ClusterOut(BaseModel):
             "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
             "database": {"kind": "sqlite"},
             "damaged_znodes": [],
+            "alert_servers": ["host-1-41-5a6b7c8d"],
         }
     )
 
@@ -209,6 +210,9 @@ class ClusterOut(BaseModel):
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut
+    alert_servers: list[str] | None = Field(
+        description="That share the work; null: nothing is defined, so nobody needs one."
+    )
     damaged_znodes: list[DamagedZnodeOut] = Field(
         description="Damaged znodes that were found and repaired of late, the oldest first."
     )

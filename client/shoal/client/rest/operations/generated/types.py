@@ -6,6 +6,140 @@ Made from ``docs/openapi.json`` by ``make contract``; not for editing.
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AlertAttemptOut(TypedDict):
+    """
+    An attempt to send a message.
+    """
+
+    number: int
+    at: str
+    took_s: float
+    is_sent: bool
+    answer: str
+
+
+class AlertChannelIn(TypedDict):
+    """
+    A channel.
+    """
+
+    kind: str
+    options: NotRequired[dict[str, Any]]
+    enabled: NotRequired[bool]
+    per_minute: NotRequired[int]
+    description: NotRequired[str]
+
+
+class AlertChannelKindOut(TypedDict):
+    """
+    A kind of channel that is installed.
+    """
+
+    kind: str
+    needs_addresses: bool
+    options_schema: dict[str, Any]
+
+
+class AlertChannelOut(TypedDict):
+    """
+    A channel: a way by which messages leave.
+    """
+
+    name: str
+    version: int
+    created_at: str
+    updated_at: str
+    spec: dict[str, Any]
+
+
+class AlertPreviewOut(TypedDict):
+    """
+    What a message would say.
+    """
+
+    subject: str
+    text: str
+    html: str
+
+
+class AlertReceiverOut(TypedDict):
+    """
+    A receiver: people who are told, by which channels.
+    """
+
+    name: str
+    version: int
+    created_at: str
+    updated_at: str
+    spec: dict[str, Any]
+
+
+Workflow: TypeAlias = str
+
+
+Task: TypeAlias = str
+
+
+Label: TypeAlias = str
+
+
+Receiver: TypeAlias = str
+
+
+class AlertRuleOut(TypedDict):
+    """
+    A rule: what is an alert, and who is told of it.
+    """
+
+    name: str
+    version: int
+    created_at: str
+    updated_at: str
+    spec: dict[str, Any]
+
+
+class AlertSilenceIn(TypedDict):
+    """
+    What nobody is told of, and until when.
+    """
+
+    workflow: NotRequired[str]
+    task: NotRequired[str]
+    rule: NotRequired[str]
+    since: NotRequired[str | None]
+    until: str
+    reason: NotRequired[str]
+
+
+class AlertSilenceOut(TypedDict):
+    """
+    A silence.
+    """
+
+    id: int
+    workflow: str
+    task: str
+    rule: str
+    since: str
+    until: str
+    reason: str
+    by: str
+
+
+AlertState: TypeAlias = Literal["OPEN", "RESOLVED", "TOLD"]
+
+
+ToItem: TypeAlias = str
+
+
+class AlertTestIn(TypedDict):
+    """
+    The addresses of a message that tries a channel.
+    """
+
+    to: NotRequired[list[ToItem]]
+
+
 class AuditHeadOut(TypedDict):
     """
     The end of the chain. Who notes it finds later if anything before it was changed.
@@ -337,6 +471,12 @@ class DeletedOut(TypedDict):
     files: int
 
 
+DeliveryKind: TypeAlias = Literal["FIRING", "REMINDER", "ESCALATION", "RESOLVED", "TEST"]
+
+
+DeliveryState: TypeAlias = Literal["PENDING", "SENDING", "SENT", "FAILED", "WITHDRAWN", "SILENCED"]
+
+
 Downstream: TypeAlias = Literal["none", "direct", "all"]
 
 
@@ -437,6 +577,15 @@ class EnvironmentOut(TypedDict):
     updated_at: str
 
 
+class Escalation(TypedDict):
+    """
+    Who is told as well if nobody has acknowledged an alert, and it goes on.
+    """
+
+    after: str | float
+    receivers: list[Receiver]
+
+
 EventKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
@@ -445,6 +594,9 @@ EventKind: TypeAlias = Literal[
     "task.overdue",
     "task.detail",
     "backfill.state",
+    "schedule.state",
+    "alert.condition",
+    "alert.state",
     "workflow.published",
     "workflow.renamed",
     "workflow.archived",
@@ -579,6 +731,9 @@ HistoryKind: TypeAlias = Literal[
     "task.overdue",
     "task.detail",
     "backfill.state",
+    "schedule.state",
+    "alert.condition",
+    "alert.state",
     "workflow.published",
     "workflow.renamed",
     "workflow.archived",
@@ -669,6 +824,9 @@ class LabelsOut(TypedDict):
     labels: dict[str, str]
 
 
+Language: TypeAlias = Literal["en", "zh"]
+
+
 Layer: TypeAlias = Literal[
     "command",
     "overlap",
@@ -756,6 +914,17 @@ class MasterOut(TypedDict):
     leads: bool
     database: NotRequired[str | None]
     clock_ahead_s: NotRequired[float | None]
+
+
+class MessageTemplates(TypedDict):
+    """
+    Liquid templates of what messages say instead of the usual; empty: the usual.
+
+    They know what webhooks are sent: docs/alerts.md lists it.
+    """
+
+    subject: NotRequired[str]
+    text: NotRequired[str]
 
 
 class NamedOut(TypedDict):
@@ -1168,6 +1337,19 @@ class RoleOut(TypedDict):
     role: Role
 
 
+class Rotation(TypedDict):
+    """
+    Who is on duty, week by week: of the members one after the other, again and again.
+
+    The first one has the week that begins on ``start`` at ``at``; before that, too.
+    """
+
+    start: str
+    at: NotRequired[str]
+    timezone: NotRequired[str]
+    weeks: NotRequired[int]
+
+
 class RotationIn(TypedDict):
     """
     Whether a rotation may begin.
@@ -1305,6 +1487,9 @@ class SetAsideOut(TypedDict):
     since: str
 
 
+Severity: TypeAlias = Literal["info", "warning", "critical"]
+
+
 SourceKind: TypeAlias = Literal[
     "sqlite",
     "duckdb",
@@ -1361,6 +1546,15 @@ class StoresOut(TypedDict):
     stores: list[StoreOut]
 
 
+class SuccessRate(TypedDict):
+    """
+    How many of the last runs of a workflow have to succeed; those that were stopped are none.
+    """
+
+    below: float
+    runs: NotRequired[int]
+
+
 class TakeoverOut(TypedDict):
     """
     A partition that has changed hands.
@@ -1372,6 +1566,15 @@ class TakeoverOut(TypedDict):
     epoch: int
     owner: str
     previous_owner: str | None
+
+
+class Target(TypedDict):
+    """
+    A channel, and the addresses in it: those of e-mail; other channels may need none.
+    """
+
+    channel: str
+    to: NotRequired[list[ToItem]]
 
 
 class TaskCounts(TypedDict):
@@ -1459,6 +1662,32 @@ class TouchedTask(TypedDict):
     ends_early: bool
 
 
+Trigger: TypeAlias = Literal[
+    "run.succeeded",
+    "run.failed",
+    "run.stopped",
+    "run.timed-out",
+    "run.late",
+    "task.succeeded",
+    "task.warned",
+    "task.failed",
+    "task.retrying",
+    "task.timed-out",
+    "task.lost",
+    "backfill.done",
+    "backfill.failed",
+    "schedule.paused",
+    "schedule.skipped",
+    "workflow.not-started",
+    "workflow.not-finished",
+    "workflow.no-success",
+    "workflow.low-success-rate",
+    "worker.gone",
+    "master.gone",
+    "cluster.degraded",
+]
+
+
 class UserChange(TypedDict):
     """
     What changes of a user; what is left out stays.
@@ -1534,6 +1763,9 @@ class WayOut(TypedDict):
     kind: Literal["password", "ldap", "oidc"]
     title: str
     path: str
+
+
+Weekday: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 
 
 class WorkerGroupOut(TypedDict):
@@ -1823,6 +2055,31 @@ class ForceSuccessCommand2(TypedDict):
 ForceSuccessCommand: TypeAlias = ForceSuccessCommand1 | ForceSuccessCommand2
 
 
+class AlertChannelKindPage(TypedDict):
+    items: list[AlertChannelKindOut]
+    next: NotRequired[str | None]
+
+
+class AlertChannelPage(TypedDict):
+    items: list[AlertChannelOut]
+    next: NotRequired[str | None]
+
+
+class AlertReceiverPage(TypedDict):
+    items: list[AlertReceiverOut]
+    next: NotRequired[str | None]
+
+
+class AlertRulePage(TypedDict):
+    items: list[AlertRuleOut]
+    next: NotRequired[str | None]
+
+
+class AlertSilencePage(TypedDict):
+    items: list[AlertSilenceOut]
+    next: NotRequired[str | None]
+
+
 class CalendarPage(TypedDict):
     items: list[CalendarOut]
     next: NotRequired[str | None]
@@ -1974,6 +2231,109 @@ class AccountOut(TypedDict):
     subject: str | None
     created_at: str
     disabled_at: str | None
+
+
+class AlertDeliveryDetail(TypedDict):
+    """
+    A message with every attempt to send it.
+    """
+
+    id: int
+    rule: str
+    receiver: str
+    channel: str
+    recipients: list[str]
+    kind: DeliveryKind
+    state: DeliveryState
+    due_at: str
+    tries: int
+    created_at: str
+    sent_at: str | None
+    answer: str | None
+    attempts: list[AlertAttemptOut]
+    alerts: list[int]
+
+
+class AlertDeliveryOut(TypedDict):
+    """
+    A message to one place.
+    """
+
+    id: int
+    rule: str
+    receiver: str
+    channel: str
+    recipients: list[str]
+    kind: DeliveryKind
+    state: DeliveryState
+    due_at: str
+    tries: int
+    created_at: str
+    sent_at: str | None
+    answer: str | None
+
+
+class AlertDetail(TypedDict):
+    """
+    An alert, and who was told of it.
+    """
+
+    id: int
+    project: str
+    rule: str
+    trigger: Trigger
+    severity: Severity
+    state: AlertState
+    workflow: str
+    instance_id: int | None
+    logical_time: str | None
+    task: str | None
+    task_instance_id: int | None
+    at: str
+    reason: str | None
+    resolved_at: str | None
+    acknowledged_at: str | None
+    acknowledged_by: str | None
+    told_at: str | None
+    silenced_by: int | None
+    next_at: str | None
+    deliveries: list[AlertDeliveryOut]
+
+
+class AlertOut(TypedDict):
+    """
+    Something that a rule is about has happened.
+    """
+
+    id: int
+    project: str
+    rule: str
+    trigger: Trigger
+    severity: Severity
+    state: AlertState
+    workflow: str
+    instance_id: int | None
+    logical_time: str | None
+    task: str | None
+    task_instance_id: int | None
+    at: str
+    reason: str | None
+    resolved_at: str | None
+    acknowledged_at: str | None
+    acknowledged_by: str | None
+    told_at: str | None
+    silenced_by: int | None
+    next_at: str | None
+
+
+class AlertVerdictOut(TypedDict):
+    """
+    What a rule made of something that happened.
+    """
+
+    rule: str
+    reason: str | None
+    alert: AlertDetail | None
 
 
 class AuditEntryOut(TypedDict):
@@ -2145,6 +2505,7 @@ class ClusterOut(TypedDict):
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut
+    alert_servers: list[str] | None
     damaged_znodes: list[DamagedZnodeOut]
 
 
@@ -2240,6 +2601,23 @@ class DataSourceOut(TypedDict):
     version: int
     created_at: str
     updated_at: str
+
+
+class Deadline(TypedDict):
+    """
+    A time of day by which a run of the day has begun or succeeded; fixed, or a usual one.
+
+    With ``at`` the runs of the 24 hours before it count, by their logical times. With
+    ``percentile`` the runs of the calendar day count; the deadline is when so many of the last
+    ``runs`` had begun or ended, by the clock, and ``margin`` later.
+    """
+
+    at: NotRequired[str | None]
+    percentile: NotRequired[float | None]
+    runs: NotRequired[int]
+    margin: NotRequired[str | float]
+    days: NotRequired[list[Weekday]]
+    timezone: NotRequired[str]
 
 
 class DependenciesOut(TypedDict):
@@ -2498,6 +2876,15 @@ class MeOut(TypedDict):
     projects: list[str] | None
 
 
+class Member(TypedDict):
+    """
+    Somebody who can be told, by one way or several.
+    """
+
+    name: NotRequired[str]
+    targets: list[Target]
+
+
 class MemberIn(TypedDict):
     """
     The role of a member.
@@ -2586,6 +2973,42 @@ class PublishOut(TypedDict):
     dry_run: bool
     digest: str
     diff: list[ChangeOut]
+
+
+class QuietHours(TypedDict):
+    """
+    Hours of some days, in a zone. ``until`` may be earlier than ``since``: the next day.
+    """
+
+    since: str
+    until: str
+    days: NotRequired[list[Weekday]]
+    timezone: NotRequired[str]
+
+
+class RuleSpec(TypedDict):
+    """
+    A rule as people define it, without its name.
+    """
+
+    triggers: list[Trigger]
+    workflows: NotRequired[list[Workflow]]
+    tasks: NotRequired[list[Task]]
+    labels: NotRequired[list[Label]]
+    receivers: list[Receiver]
+    deadline: NotRequired[Deadline | None]
+    no_success_for: NotRequired[str | float | None]
+    success_rate: NotRequired[SuccessRate | None]
+    severity: NotRequired[Severity]
+    enabled: NotRequired[bool]
+    group_for: NotRequired[str | float]
+    repeat_every: NotRequired[str | float | None]
+    tell_recovery: NotRequired[bool]
+    quiet: NotRequired[list[QuietHours]]
+    escalation: NotRequired[list[Escalation]]
+    language: NotRequired[Language]
+    templates: NotRequired[MessageTemplates]
+    description: NotRequired[str]
 
 
 class RunSide(TypedDict):
@@ -2841,6 +3264,16 @@ class AccountPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class AlertDeliveryPage(TypedDict):
+    items: list[AlertDeliveryOut]
+    next: NotRequired[str | None]
+
+
+class AlertPage(TypedDict):
+    items: list[AlertOut]
+    next: NotRequired[str | None]
+
+
 class AuditEntryPage(TypedDict):
     items: list[AuditEntryOut]
     next: NotRequired[str | None]
@@ -2884,6 +3317,65 @@ class TaskPage(TypedDict):
 class WorkflowPage(TypedDict):
     items: list[WorkflowOut]
     next: NotRequired[str | None]
+
+
+class AlertExplanationOut(TypedDict):
+    """
+    Something that happened, and what the rules of the project made of it.
+    """
+
+    event_id: int
+    at: str
+    trigger: Trigger
+    workflow: str
+    task: str | None
+    instance_id: int | None
+    reason: str | None
+    rules: list[AlertVerdictOut]
+
+
+class AlertPreviewIn(TypedDict):
+    """
+    A rule, and what it would tell of.
+    """
+
+    rule: RuleSpec
+    alert_id: NotRequired[int | None]
+
+
+class AlertReceiverIn(TypedDict):
+    """
+    A receiver.
+    """
+
+    members: list[Member]
+    rotation: NotRequired[Rotation | None]
+    description: NotRequired[str]
+
+
+class AlertRuleIn(TypedDict):
+    """
+    A rule.
+    """
+
+    triggers: list[Trigger]
+    workflows: NotRequired[list[Workflow]]
+    tasks: NotRequired[list[Task]]
+    labels: NotRequired[list[Label]]
+    receivers: list[Receiver]
+    deadline: NotRequired[Deadline | None]
+    no_success_for: NotRequired[str | float | None]
+    success_rate: NotRequired[SuccessRate | None]
+    severity: NotRequired[Severity]
+    enabled: NotRequired[bool]
+    group_for: NotRequired[str | float]
+    repeat_every: NotRequired[str | float | None]
+    tell_recovery: NotRequired[bool]
+    quiet: NotRequired[list[QuietHours]]
+    escalation: NotRequired[list[Escalation]]
+    language: NotRequired[Language]
+    templates: NotRequired[MessageTemplates]
+    description: NotRequired[str]
 
 
 class BackfillAccepted(TypedDict):
@@ -3102,6 +3594,11 @@ class WorkflowPlanOut(TypedDict):
     comparison: ComparisonOut
     schedules: list[SchedulePlanOut]
     hanging: HangingOut
+
+
+class AlertExplanationPage(TypedDict):
+    items: list[AlertExplanationOut]
+    next: NotRequired[str | None]
 
 
 class Comparison(TypedDict):

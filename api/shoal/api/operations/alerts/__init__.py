@@ -1,0 +1,1 @@
+"""Alerts: whether definitions can be stored, what messages would say, why people were told."""

@@ -1,0 +1,278 @@
+"""What has happened that rules are about, who was told of it, and what nobody is told of."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Body, Path, Query
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.alerts.explaining import Explained, explain
+from shoal.api.routes.projects import ProjectName
+from shoal.api.schemas.alerts import (
+    AlertDeliveryDetail,
+    AlertDeliveryOut,
+    AlertDetail,
+    AlertExplanationOut,
+    AlertOut,
+    AlertSilenceIn,
+    AlertSilenceOut,
+    AlertVerdictOut,
+)
+from shoal.api.schemas.common import Page
+from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.alerts.occurrences import Occurrence
+from shoal.core.alerts.records import AlertState, DeliveryState
+
+router = strict_router("alerts")
+
+_LARGEST_ID = 2**63 - 1
+_MOST_MENTIONED = 1_000  # alerts of a message
+AlertId = Annotated[int, Path(ge=1, le=_LARGEST_ID, examples=[12])]
+DeliveryId = Annotated[int, Path(ge=1, le=_LARGEST_ID, examples=[31])]
+SilenceId = Annotated[int, Path(ge=1, le=_LARGEST_ID, examples=[4])]
+
+
+@router.get("/projects/{project}/alerts", summary="List alerts", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def list_alerts(
+    shoal: Shoal,
+    project: ProjectName,
+    state: Annotated[
+        list[AlertState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    workflow: Annotated[
+        str | None, Query(max_length=100, description="Only about this workflow.")
+    ] = None,
+    instance_id: Annotated[
+        int | None, Query(ge=1, le=_LARGEST_ID, description="Only about this run.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[AlertOut]:
+    """The alerts of a project, newest first."""
+    before = decode_cursor("alerts", cursor, int)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        found = await uow.alerts.list(
+            project, state or (), instance_id, workflow, before[0] if before else None, limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=shown("alert", items, AlertOut.model_validate, by_id),
+        next=encode_cursor("alerts", items[-1].id) if more else None,
+    )
+
+
+@router.get(
+    "/projects/{project}/alerts/{alert_id}", summary="Show an alert", responses=documented(404)
+)
+@needs(Permission.PROJECT_READ)
+async def get_alert(shoal: Shoal, project: ProjectName, alert_id: AlertId) -> AlertDetail:
+    """An alert, and who was told of it, or why not."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.alerts.get(project, alert_id)
+        deliveries = await uow.deliveries.of_alert(alert_id)
+    with legible("alert", alert_id):
+        return AlertDetail.model_validate(
+            {**vars(found), "deliveries": list(map(vars, deliveries))}
+        )
+
+
+@router.post(
+    "/projects/{project}/alerts/{alert_id}/acknowledgement",
+    summary="Acknowledge an alert",
+    responses=documented(404),
+)
+@needs(Permission.RUN_OPERATE, audit="alert.acknowledge")
+async def acknowledge_alert(
+    shoal: Shoal, caller: Calling, project: ProjectName, alert_id: AlertId
+) -> AlertOut:
+    """Says that you have it in hand: nobody is reminded any more. The first one to say so stays."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        found = await uow.alerts.acknowledge(project, alert_id, caller.name, shoal.clock())
+        await uow.commit()
+    with legible("alert", alert_id):
+        return AlertOut.model_validate(found)
+
+
+@router.get(
+    "/projects/{project}/alert-deliveries",
+    summary="List messages about alerts",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def list_alert_deliveries(
+    shoal: Shoal,
+    project: ProjectName,
+    state: Annotated[
+        list[DeliveryState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    channel: Annotated[
+        str | None, Query(max_length=100, description="Only by this channel.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[AlertDeliveryOut]:
+    """The messages of a project, newest first."""
+    before = decode_cursor("alert-deliveries", cursor, int)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        found = await uow.deliveries.list(
+            project, state or (), channel, before[0] if before else None, limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=shown("alert delivery", items, _delivery, by_id),
+        next=encode_cursor("alert-deliveries", items[-1].id) if more else None,
+    )
+
+
+@router.get(
+    "/projects/{project}/alert-deliveries/{delivery_id}",
+    summary="Show a message about alerts",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def get_alert_delivery(
+    shoal: Shoal, project: ProjectName, delivery_id: DeliveryId
+) -> AlertDeliveryDetail:
+    """A message with every attempt to send it."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        found = await uow.deliveries.get(project, delivery_id)
+        attempts = await uow.deliveries.tries(delivery_id)
+        alerts = await uow.deliveries.mentioned(delivery_id, _MOST_MENTIONED)
+    with legible("alert delivery", delivery_id):
+        return AlertDeliveryDetail.model_validate(
+            {**vars(found), "attempts": list(map(vars, attempts)), "alerts": alerts}
+        )
+
+
+@router.get(
+    "/projects/{project}/alert-explanations",
+    summary="Explain why somebody was told, or nobody",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def list_alert_explanations(
+    shoal: Shoal,
+    project: ProjectName,
+    instance_id: Annotated[
+        int | None, Query(ge=1, le=_LARGEST_ID, description="What has happened in this run.")
+    ] = None,
+    event_id: Annotated[
+        int | None, Query(ge=1, le=_LARGEST_ID, description="This event alone.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[AlertExplanationOut]:
+    """What each rule of the project made of what has happened, the first event first."""
+    if (instance_id is None) is (event_id is None):
+        raise InvalidRequest([FieldError("instance_id", "name a run or an event, and not both")])
+    place = decode_cursor("alert-explanations", cursor, int)
+    after = place[0] if place else (event_id - 1 if event_id is not None else 0)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        events = await uow.events.after(after, limit + 1, instance_id, project, event_id)
+        events, more = page(events, limit)
+        found = await explain(uow, project, events)
+    return Page(
+        items=shown("event", found, lambda one: _explanation(*one), lambda one: one[0].event_id),
+        next=encode_cursor("alert-explanations", events[-1].id) if more else None,
+    )
+
+
+def _explanation(happened: Occurrence, explained: list[Explained]) -> AlertExplanationOut:
+    rules = [
+        AlertVerdictOut(
+            rule=one.rule,
+            reason=one.reason,
+            alert=None
+            if one.alert is None
+            else AlertDetail.model_validate(
+                {**vars(one.alert), "deliveries": list(map(vars, one.deliveries))}
+            ),
+        )
+        for one in explained
+    ]
+    return AlertExplanationOut.model_validate({**vars(happened), "rules": rules})
+
+
+def _delivery(found: object) -> AlertDeliveryOut:
+    return AlertDeliveryOut.model_validate(vars(found))
+
+
+@router.get(
+    "/projects/{project}/alert-silences", summary="List silences", responses=documented(404)
+)
+@needs(Permission.PROJECT_READ)
+async def list_alert_silences(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[AlertSilenceOut]:
+    """The silences of a project that are not over, newest first."""
+    before = decode_cursor("alert-silences", cursor, int)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        found = await uow.alert_definitions.silences(
+            project, shoal.clock(), before[0] if before else None, limit + 1
+        )
+    items, more = page(list(found), limit)
+    return Page(
+        items=shown("alert silence", items, AlertSilenceOut.model_validate, by_id),
+        next=encode_cursor("alert-silences", items[-1].id) if more else None,
+    )
+
+
+@router.post(
+    "/projects/{project}/alert-silences",
+    summary="Silence alerts",
+    status_code=201,
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.RUN_OPERATE, audit="alert-silence.make")
+async def create_alert_silence(
+    shoal: Shoal,
+    caller: Calling,
+    project: ProjectName,
+    body: Annotated[AlertSilenceIn, Body()],
+) -> AlertSilenceOut:
+    """Nobody is told of what it covers. What is open still when it ends is told then."""
+    now: datetime = shoal.clock()
+    if body.until <= now:
+        raise InvalidRequest([FieldError("until", "must lie in the future")])
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        made = await uow.alert_definitions.silence(
+            project,
+            body.workflow,
+            body.task,
+            body.rule,
+            body.since or now,
+            body.until,
+            body.reason,
+            caller.name,
+        )
+        await uow.commit()
+    return AlertSilenceOut.model_validate(made)
+
+
+@router.delete(
+    "/projects/{project}/alert-silences/{silence_id}",
+    summary="End a silence",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.RUN_OPERATE, audit="alert-silence.end")
+async def end_alert_silence(shoal: Shoal, project: ProjectName, silence_id: SilenceId) -> None:
+    """What it has covered and is open still is told when its time would have been over."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await uow.alert_definitions.end_silence(project, silence_id)
+        await uow.commit()

@@ -1,0 +1,175 @@
+"""Channels: the ways by which messages leave."""
+
+from typing import Annotated
+
+from fastapi import Body, Path, Response
+
+from shoal.api.access.guard import needs
+from shoal.api.operations.alerts.checking import require_usable
+from shoal.api.routes.projects import NewName, ProjectName
+from shoal.api.schemas.alerts import (
+    AlertChannelIn,
+    AlertChannelKindOut,
+    AlertChannelOut,
+    AlertDeliveryOut,
+    AlertTestIn,
+)
+from shoal.api.schemas.common import Page
+from shoal.api.services import Shoal
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Condition, tagged
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.alerts.receivers import ChannelSpec
+from shoal.core.alerts.records import Definition, DefinitionKind, DeliveryKind, NewDelivery
+from shoal.runtime.plugins import channel_kinds, load_channel
+from shoal.sql import UnitOfWork
+
+router = strict_router("alerts")
+
+_KIND = DefinitionKind.CHANNEL
+_OF_PROJECT = "/projects/{project}/alert-channels"
+
+ChannelName = Annotated[str, Path(max_length=100, examples=["mail"])]
+
+
+@router.get("/alert-channel-kinds", summary="List kinds of channels")
+@needs(Permission.SIGNED_IN)
+async def list_alert_channel_kinds(
+    limit: Limit = 50, cursor: Cursor = None
+) -> Page[AlertChannelKindOut]:
+    """The kinds that are installed with the API, with the schema of their options."""
+    after = decode_cursor("alert-channel-kinds", cursor, str)
+    found = [kind for kind in channel_kinds() if after is None or kind > after[0]]
+    items, more = page(found[: limit + 1], limit)
+    return Page(
+        items=[
+            AlertChannelKindOut(
+                kind=kind,
+                needs_addresses=load_channel(kind).needs_addresses,
+                options_schema=load_channel(kind).Options.model_json_schema(),
+            )
+            for kind in items
+        ],
+        next=encode_cursor("alert-channel-kinds", items[-1]) if more else None,
+    )
+
+
+@router.get(_OF_PROJECT, summary="List channels of alerts", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def list_alert_channels(
+    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+) -> Page[AlertChannelOut]:
+    """The channels of a project by name."""
+    after = decode_cursor("alert-channels", cursor, str)
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        await uow.projects.get(project)
+        found = await uow.alert_definitions.list(
+            project, _KIND, after[0] if after else None, limit + 1
+        )
+    items, more = page(found, limit)
+    return Page(
+        items=shown("alert channel", items, _out, by_name),
+        next=encode_cursor("alert-channels", items[-1].name) if more else None,
+    )
+
+
+@router.get(_OF_PROJECT + "/{name}", summary="Show a channel of alerts", responses=documented(404))
+@needs(Permission.PROJECT_READ)
+async def get_alert_channel(
+    shoal: Shoal, project: ProjectName, name: ChannelName, response: Response
+) -> AlertChannelOut:
+    """One channel."""
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        return tagged(response, await _stored(uow, project, name))
+
+
+async def _stored(uow: UnitOfWork, project: str, name: str) -> AlertChannelOut:
+    found = await uow.alert_definitions.get(project, _KIND, name)
+    with legible("alert channel", name):
+        return _out(found)
+
+
+def _out(found: Definition) -> AlertChannelOut:
+    return AlertChannelOut(
+        name=found.name,
+        version=found.version,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+        spec=ChannelSpec.model_validate(found.spec).model_dump(mode="json"),
+    )
+
+
+@router.put(
+    _OF_PROJECT + "/{name}",
+    summary="Make or change a channel of alerts",
+    responses={
+        201: {"model": AlertChannelOut, "description": "It is new."},
+        **documented(400, 404, 413, 415),
+    },
+)
+@needs(Permission.CONNECTION_EDIT, audit="alert-channel.set")
+async def put_alert_channel(
+    shoal: Shoal,
+    project: ProjectName,
+    name: NewName,
+    body: Annotated[AlertChannelIn, Body()],
+    condition: Condition,
+) -> AlertChannelOut:
+    """Replaces all of it. Secrets that it names have to be there."""
+    spec = body.model_dump(mode="json")
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name), {"spec": spec})
+        await require_usable(uow, project, body)
+        stored, is_new = await uow.alert_definitions.put(project, _KIND, name, spec, shoal.clock())
+        await uow.commit()
+    return condition.answer(_out(stored), is_new=is_new)
+
+
+@router.delete(
+    _OF_PROJECT + "/{name}",
+    summary="Delete a channel of alerts",
+    status_code=204,
+    responses=documented(404),
+)
+@needs(Permission.CONNECTION_EDIT, audit="alert-channel.delete")
+async def delete_alert_channel(
+    shoal: Shoal, project: ProjectName, name: ChannelName, condition: Condition
+) -> None:
+    """Messages for it that wait fail."""
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await condition.check(lambda: _stored(uow, project, name))
+        await uow.alert_definitions.delete(project, _KIND, name)
+        await uow.commit()
+
+
+@router.post(
+    _OF_PROJECT + "/{name}/tests",
+    summary="Send a test by a channel",
+    status_code=202,
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.CONNECTION_EDIT, audit="alert-channel.try")
+async def test_alert_channel(
+    shoal: Shoal,
+    project: ProjectName,
+    name: ChannelName,
+    body: Annotated[AlertTestIn, Body()],
+) -> AlertDeliveryOut:
+    """Has an alert server send a message that says that it is a test.
+
+    The list of deliveries tells what has come of it.
+    """
+    now = shoal.clock()
+    async with shoal.database.unit_of_work() as uow:
+        await uow.projects.require(project)
+        await uow.alert_definitions.get(project, _KIND, name)
+        wanted = NewDelivery(project, "", "", name, tuple(body.to), DeliveryKind.TEST, now)
+        await uow.deliveries.collect([wanted], now)
+        [made] = await uow.deliveries.list(project, channel=name, limit=1)
+        await uow.commit()
+    return AlertDeliveryOut.model_validate(made, from_attributes=True)
