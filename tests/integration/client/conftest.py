@@ -48,6 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     (folder / "shoal.toml").write_text(
         f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n"
         f'[cluster.secret_stores.mounted]\nkind = "files"\nfolder = "{mounted}"\n'
+        '[alert]\nhttp_allow = "127.0.0.0/8"\n'
     )
     with LocalCluster(folder, masters=1, workers=1, slots=4, api_port=free_port()) as running:
         yield running

@@ -153,6 +153,6 @@ def test_settings_of_workers_count_for_http_tasks(folder: Path) -> None:
     }
     (folder / "wf.yaml").write_text(json.dumps(definition))
     refused = shoal(folder, "ask")
-    assert "may not be reached from this worker" in refused.stdout
+    assert "may not be reached from this machine" in refused.stdout
     allowed = shoal(folder, "ask", SHOAL_WORKER_HTTP_ALLOW="127.0.0.1")
     assert "cannot connect to 127.0.0.1" in allowed.stdout

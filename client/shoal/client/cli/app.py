@@ -17,6 +17,7 @@ from shoal.client.cli.access import (
     users,
     whoami,
 )
+from shoal.client.cli.alerts import group as alerting
 from shoal.client.cli.authoring import dependencies, drafts, exchange, lifecycle, versions
 from shoal.client.cli.backfills import show as backfills
 from shoal.client.cli.backfills import start as backfill
@@ -78,6 +79,7 @@ def build() -> typer.Typer:
         comparing,
         task,
         why,
+        alerting,
         attempts,
         timeline,
         today,

@@ -22,6 +22,7 @@ from shoal.client.rest.connection import Connection
 from shoal.client.rest.environments import EnvironmentCalls
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
+from shoal.client.rest.project.alerts import AlertCalls
 from shoal.client.rest.project.concurrency import ConcurrencyCalls
 from shoal.client.rest.project.data_sources import DataSourceCalls
 from shoal.client.rest.project.keys import KeyCalls
@@ -81,6 +82,7 @@ class ShoalClient(
     KeyCalls,
     DataSourceCalls,
     ConcurrencyCalls,
+    AlertCalls,
     EnvironmentCalls,
     PurgeCalls,
     ResourceCalls,

@@ -68,7 +68,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
     total = len(cluster["partitions"])
     console.print(_check(owned == total, f"{owned} of {total} partitions have an owner"))
-    for line in (_group(cluster), _backlog(cluster)):
+    for line in filter(None, (_group(cluster), _backlog(cluster), _alerts(cluster))):
         console.print(line, soft_wrap=True)
     for what, grid in (("master", _masters(cluster, now)), ("worker", _workers(cluster, now))):
         console.print()
@@ -153,6 +153,15 @@ def _group(cluster: "ClusterJson") -> "Text":
     leader = f", led by {group['leader']}" if group["leader"] else ""
     text = f"masters: generation {group['generation']}, {group['state']}{leader}"
     return _check(group["state"] in ("Stable", "Empty"), text)
+
+
+def _alerts(cluster: "ClusterJson") -> "Text | None":
+    """Whether people are told of what they have asked for; None: of nothing."""
+    servers = cluster.get("alert_servers")  # an older API has none
+    if servers is None:
+        return None
+    count = f"{len(servers)} at work" if servers else "none is at work: nobody is told of anything"
+    return _check(bool(servers), f"alert servers: {count}")
 
 
 def _backlog(cluster: "ClusterJson") -> "Text":
