@@ -14,7 +14,10 @@ from tests.support.waiting import STEADY_SESSION_S
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One cluster for all tests that do no lasting harm; its folder has a space in its name."""
     folder = tmp_path_factory.mktemp("shared cluster")
-    (folder / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")
+    (folder / "shoal.toml").write_text(
+        f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n"
+        '[alert]\nhttp_allow = "127.0.0.0/8"\n'  # messages go to servers of tests
+    )
     with LocalCluster(folder, slots=8, api_port=free_port()) as running:
         yield running
 

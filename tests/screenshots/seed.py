@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.acceptance.rest import Rest
+from tests.screenshots import alerts
 from tests.support.people import add_user
 
 ETL = """#!/usr/bin/env bash
@@ -31,8 +32,11 @@ FLIGHTS: dict[str, dict[str, Any]] = {
 }
 
 
-def seed(rest: Rest) -> dict[str, Any]:
-    """Fill a new cluster. Returns what the pictures need: ids of runs, names."""
+def seed(rest: Rest, sink: str) -> dict[str, Any]:
+    """Fill a new cluster. Returns what the pictures need: ids of runs, names.
+
+    ``sink``: address of a server that takes messages.
+    """
     for name, text in (
         ("flights", "Delays of all flights, every night."),
         ("sales", "Orders, invoices, the weekly report."),
@@ -43,7 +47,10 @@ def seed(rest: Rest) -> dict[str, Any]:
     people(rest)
     values(rest)
     files(rest)
-    return runs(rest)
+    alerts.define(rest, sink)
+    found = runs(rest)
+    found["alert"] = alerts.wait_for_messages(rest, found["run"])
+    return found
 
 
 def people(rest: Rest) -> None:

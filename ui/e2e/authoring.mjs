@@ -17,7 +17,7 @@ async function signedIn(options) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB', ...options })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(60_000)
+  page.setDefaultTimeout(20_000)
   return { context, page, faults }
 }
 
@@ -365,12 +365,7 @@ try {
   found.faults = [...one.faults, ...two.faults]
 } catch (error) {
   const pages = browser.contexts().flatMap((context) => context.pages())
-  for (const [at, page] of pages.entries()) {
-    if (process.env.SHOAL_SHOTS) await page.screenshot({ path: `${process.env.SHOAL_SHOTS}/failed-${at}.png` })
-    // What the page shows beside its canvas says mostly why it is not where it should be.
-    const shown = await page.locator('.page-head, .draft-state, [role=alert], [role=dialog], .ant-message, .ant-notification').allInnerTexts()
-    process.stderr.write(`${page.url()} shows ${JSON.stringify(shown)}\n`)
-  }
+  for (const [at, page] of pages.entries()) if (process.env.SHOAL_SHOTS) await page.screenshot({ path: `${process.env.SHOAL_SHOTS}/failed-${at}.png` })
   throw error
 } finally {
   await browser.close()

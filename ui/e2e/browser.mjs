@@ -52,3 +52,52 @@ export async function signedIn(page, url, name, password) {
 export async function chosen(page, settings) {
   await page.evaluate((text) => localStorage.setItem('shoal.settings', text), JSON.stringify({ language: 'en', theme: 'light', zone: 'browser', ...settings }))
 }
+
+/** Opens pages (by name: path, what is awaited there) and looks at each. */
+export async function visited(page, url, pages, look) {
+  for (const [name, [path, awaited]] of Object.entries(pages)) {
+    await page.goto(url + path)
+    await page.waitForSelector(awaited)
+    await look(name)
+  }
+}
+
+/** Returns texts of pages that are in no brackets of the made-up language and came in no answer. */
+export async function untranslated(page, url, pages) {
+  let answers = ''
+  page.on('response', (response) => {
+    if (/\/api\//.test(response.url()) && /json/.test(response.headers()['content-type'] ?? '')) void response.text().then((body) => (answers += body)).catch(() => undefined)
+  })
+  await chosen(page, { language: 'pseudo' })
+  const raw = {}
+  await visited(page, url, pages, async (name) => {
+    const texts = await page.evaluate(() => {
+      const found = []
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        // Code, times and the names of keys are in no language; the name of a language is in its own.
+        if (node.parentElement.closest('script,style,noscript,code,pre,kbd,time,textarea,.mono,.brand,span[lang]')) continue
+        const text = node.textContent.trim()
+        if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(text)
+      }
+      for (const element of document.querySelectorAll('[aria-label],[placeholder]')) {
+        // The component library speaks the two languages by itself.
+        if (element.matches('.anticon, .ant-drawer-close, .ant-modal-close, .ant-tabs-nav-more')) continue
+        for (const name of ['aria-label', 'placeholder']) {
+          const text = element.getAttribute(name) ?? ''
+          // These the library has in English alone.
+          if (['Clear', 'Increase Value', 'Decrease Value'].includes(text)) continue
+          if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(`${name}: ${text}`)
+        }
+      }
+      return found
+    })
+    const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
+    const own = [...new Set(texts)].filter((one) => {
+      const plain = one.replace(/^(aria-label|placeholder): /, '')
+      return !known(plain) && !plain.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word))
+    })
+    if (own.length) raw[name] = own
+  })
+  return raw
+}

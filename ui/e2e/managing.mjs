@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chosen, findings, launched, overhang, signedIn, watched } from './browser.mjs'
+import { chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
 
 const [, , url, text] = process.argv
 const { project, admin, password, failed, good, workflow, folder } = JSON.parse(text)
@@ -209,7 +209,7 @@ try {
     found.overhang[name] = await overhang(page)
     await page.setViewportSize({ width: 1280, height: 800 })
   })
-  found.raw = await untranslated(page)
+  found.raw = await untranslated(page, url, PAGES)
 
   // Where nothing is, one click runs something.
   await chosen(page, {})
@@ -228,49 +228,5 @@ try {
 process.stdout.write(JSON.stringify(found))
 
 async function visit(page, look) {
-  for (const [name, [path, awaited]] of Object.entries(PAGES)) {
-    await page.goto(url + path)
-    await page.waitForSelector(awaited)
-    await look(name)
-  }
-}
-
-/** Returns texts of pages that are in no brackets of the made-up language and came in no answer. */
-async function untranslated(page) {
-  let answers = ''
-  page.on('response', (response) => {
-    if (/\/api\//.test(response.url()) && /json/.test(response.headers()['content-type'] ?? '')) void response.text().then((body) => (answers += body)).catch(() => undefined)
-  })
-  await chosen(page, { language: 'pseudo' })
-  const raw = {}
-  await visit(page, async (name) => {
-    const texts = await page.evaluate(() => {
-      const found = []
-      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        // Code, times and the names of keys are in no language.
-        if (node.parentElement.closest('script,style,noscript,code,pre,kbd,time,textarea,.mono,.brand')) continue
-        const text = node.textContent.trim()
-        if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(text)
-      }
-      for (const element of document.querySelectorAll('[aria-label],[placeholder]')) {
-        // The component library speaks the two languages by itself.
-        if (element.matches('.anticon, .ant-drawer-close, .ant-modal-close, .ant-tabs-nav-more')) continue
-        for (const name of ['aria-label', 'placeholder']) {
-          const text = element.getAttribute(name) ?? ''
-          // These the library has in English alone.
-          if (['Clear', 'Increase Value', 'Decrease Value'].includes(text)) continue
-          if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(`${name}: ${text}`)
-        }
-      }
-      return found
-    })
-    const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
-    const own = [...new Set(texts)].filter((one) => {
-      const plain = one.replace(/^(aria-label|placeholder): /, '')
-      return !known(plain) && !plain.split(/[\s/:@#·,+…→]+/).every((word) => !/[A-Za-z]{3}/.test(word) || known(word))
-    })
-    if (own.length) raw[name] = own
-  })
-  return raw
+  await visited(page, url, PAGES, look)
 }

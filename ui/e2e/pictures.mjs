@@ -10,7 +10,7 @@ import { launched } from './browser.mjs'
 import { indexed } from './png.mjs'
 
 const [, , url, link, text, folder, ...names] = process.argv
-const { run, good, live, backfill, project, workflow } = JSON.parse(text)
+const { run, good, live, backfill, alert, project, workflow } = JSON.parse(text)
 const at = `/projects/${project}`
 // Name: address, what is awaited, what is done then.
 const PAGES = {
@@ -40,6 +40,20 @@ const PAGES = {
   script: [`/runs/${run}?task=load_us&panel=script`, '.code'],
   compare: [`/compare?a=${good}&b=${run}&task=load_us`, '.diff'],
   'compare-graph': [`/compare?a=${good}&b=${run}&tab=graph`, '.task-node'],
+  alerts: [`/alerts?project=${project}`, '[role=cell]'],
+  alert: [`/alerts?project=${project}&alert=${alert}`, '[data-delivery]'],
+  'alert-messages': [`/alerts?project=${project}&tab=messages`, '[role=cell]'],
+  'alert-rules': [`/alerts?project=${project}&tab=rules`, '[role=cell]'],
+  'alert-rule': [`/alerts?project=${project}&tab=rules&open=night`, '.triggers'],
+  'alert-deadline': [`/alerts?project=${project}&tab=rules&open=on-time`, '#deadline_margin', (page) => page.locator('#no_success_for').scrollIntoViewIfNeeded()],
+  'alert-receivers': [`/alerts?project=${project}&tab=receivers`, '[role=cell]'],
+  'alert-receiver': [`/alerts?project=${project}&tab=receivers&open=head-of-data`, '.target'],
+  'alert-channels': [`/alerts?project=${project}&tab=channels`, '[role=cell]'],
+  'alert-channel': [`/alerts?project=${project}&tab=channels&open=mail`, '.ant-drawer .ant-form-item input'],
+  'alert-test': [`/alerts?project=${project}&tab=channels`, '[role=cell]', tested],
+  'alert-why': [`/alerts?project=${project}&tab=why&run=${run}`, '[data-verdict]'],
+  silences: [`/alerts?project=${project}&tab=silences`, '[role=cell]'],
+  silence: [`/alerts?project=${project}&alert=${alert}`, '[data-delivery]', silenced],
   parameters: [`${at}/settings`, '[role=cell]'],
   secrets: [`${at}/settings?tab=secrets`, '[role=cell]'],
   members: [`${at}/settings?tab=members`, '[role=cell]'],
@@ -57,6 +71,7 @@ const PAGES = {
   takeovers: ['/cluster?tab=takeovers', '[role=cell]'],
 }
 const EMPTY = {
+  'empty-alerts': ['/alerts?project=empty', '.setup-steps'],
   'empty-workflows': ['/workflows?project=empty', '.empty'],
   'empty-resources': ['/projects/empty/resources', '.empty'],
   'empty-data-sources': ['/projects/empty/data-sources', '.empty'],
@@ -81,13 +96,40 @@ try {
     for (const [name, what] of Object.entries(PAGES)) await picture(page, paper, name + ending, what)
     if (!ending) for (const [name, what] of Object.entries(EMPTY)) await picture(page, paper, name, what)
   }
+  if (!names.length || names.includes('alert-mail')) await mail(page, paper)
 } finally {
   await browser.close()
+}
+
+/** The mail about a run that failed, as its HTML part looks. */
+async function mail(page, paper) {
+  const html = await page.evaluate(
+    async ([home, id]) => {
+      const { spec } = await (await fetch(`${home}/alert-rules/night`)).json()
+      const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ rule: spec, alert_id: id }) }
+      return (await (await fetch(`${home}/alert-previews`, asked)).json()).html
+    },
+    [`/api/v1/projects/${project}`, alert],
+  )
+  const letter = await browser.newPage({ viewport: { width: 820, height: 310 } })
+  await letter.setContent(html)
+  await stored(letter, paper, 'alert-mail')
 }
 
 async function dayChosen(page) {
   await page.locator('[data-kind=bad], [data-kind=good]').last().click()
   await page.locator('[data-chosen]').waitFor()
+}
+
+async function tested(page) {
+  await page.getByRole('button', { name: 'Test… chat' }).click()
+  await page.getByRole('button', { name: 'Send the test' }).click()
+  await page.waitForSelector('[data-test=SENT]')
+}
+
+async function silenced(page) {
+  await page.getByRole('button', { name: 'Silence…' }).click()
+  await page.waitForSelector('#workflow')
 }
 
 async function picture(page, paper, name, [path, awaited, act]) {
@@ -96,6 +138,10 @@ async function picture(page, paper, name, [path, awaited, act]) {
   await page.waitForSelector(awaited)
   if (act) await act(page)
   await page.waitForTimeout(450) // fonts, the fitting of graphs
+  await stored(page, paper, name)
+}
+
+async function stored(page, paper, name) {
   const png = await page.screenshot({ animations: 'disabled' })
   const { pixels, width, height } = await unpacked(paper, png)
   writeFileSync(join(folder, `${name}.png`), indexed(Buffer.from(pixels, 'base64'), width, height))

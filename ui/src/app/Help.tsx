@@ -12,6 +12,7 @@ const KEYS: readonly [string, TextKey][] = [
   ['g t', 'help.goToday'],
   ['g w', 'help.goWorkflows'],
   ['g r', 'help.goRuns'],
+  ['g l', 'help.goAlerts'],
   ['g p', 'help.goProjects'],
   ['g c', 'help.goCluster'],
   ['p', 'help.pause'],

@@ -1,6 +1,6 @@
 /** What stands around every page: navigation, project, settings, whether it is live. */
 import {
-  ApartmentOutlined, BarsOutlined, BgColorsOutlined, CalendarOutlined, ClusterOutlined, DatabaseOutlined, FileTextOutlined, FolderOutlined,
+  ApartmentOutlined, BarsOutlined, BellOutlined, BgColorsOutlined, CalendarOutlined, ClusterOutlined, DatabaseOutlined, FileTextOutlined, FolderOutlined,
   MenuOutlined, QuestionCircleOutlined, SearchOutlined, SettingOutlined, TeamOutlined, UserOutlined,
 } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
@@ -26,6 +26,7 @@ const PAGES = [
   { to: '/today', text: 'nav.today', icon: <CalendarOutlined />, key: 't' },
   { to: '/workflows', text: 'nav.workflows', icon: <ApartmentOutlined />, key: 'w' },
   { to: '/runs', text: 'nav.runs', icon: <BarsOutlined />, key: 'r' },
+  { to: '/alerts', text: 'nav.alerts', icon: <BellOutlined />, key: 'l' },
   { to: '/projects', text: 'nav.projects', icon: <FolderOutlined />, key: 'p' },
   { to: '/cluster', text: 'nav.cluster', icon: <ClusterOutlined />, key: 'c' },
 ] as const
@@ -156,7 +157,8 @@ function ProjectSwitch() {
   const hasFilter = ['/today', '/workflows', '/runs'].includes(pathname)
   const choose = (next: string | undefined): void => {
     if (hasFilter) void navigate({ to: '.', search: (old: Record<string, unknown>) => ({ ...old, project: next }) } as never)
-    else void navigate({ to: '/workflows', search: next ? { project: next } : {} })
+    // Alerts that are open, and filters, are those of the other project.
+    else void navigate({ to: pathname === '/alerts' ? pathname : '/workflows', search: next ? { project: next } : {} })
   }
   return (
     <Select

@@ -40,6 +40,7 @@ const ComparePage = lazy(async () => ({ default: (await import('@/features/compa
 const EditorPage = lazy(async () => ({ default: (await import('@/features/editor/EditorPage')).EditorPage }))
 const NewWorkflow = lazy(async () => ({ default: (await import('@/features/workflows/NewWorkflow')).NewWorkflow }))
 const MapPage = lazy(async () => ({ default: (await import('@/features/map/MapPage')).MapPage }))
+const AlertsPage = lazy(async () => ({ default: (await import('@/features/alerts/AlertsPage')).AlertsPage }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
@@ -437,9 +438,30 @@ const cluster = createRoute({
   },
 })
 
+const alerts = createRoute({
+  getParentRoute: () => inside,
+  path: '/alerts',
+  validateSearch: z.object({
+    ...inProject,
+    tab: opt(z.enum(['history', 'messages', 'rules', 'receivers', 'channels', 'silences', 'why'])),
+    state: opt(z.array(z.enum(['OPEN', 'RESOLVED', 'TOLD']))),
+    workflow: text,
+    alert: number, // the one that is shown
+    sent: opt(z.array(z.enum(['PENDING', 'SENDING', 'SENT', 'FAILED', 'WITHDRAWN', 'SILENCED']))),
+    channel: text,
+    open: text, // the definition whose form is open
+    run: number, // the one that is explained
+  }),
+  component: function Alerts() {
+    const { project, ...search } = alerts.useSearch()
+    const navigate = alerts.useNavigate()
+    return <AlertsPage project={project} search={search} onSearch={(to, replace) => void navigate({ search: (old) => ({ project: old.project, ...to }), replace })} />
+  },
+})
+
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, cluster, map, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, alerts, cluster, map, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

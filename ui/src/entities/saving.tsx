@@ -1,10 +1,11 @@
 /** Changing things: forms beside the page, questions before something is gone, and what came of it. */
 import { useQueryClient } from '@tanstack/react-query'
 import { Alert, App, Button, Drawer, Form, type FormInstance } from 'antd'
-import { useCallback, useEffect, useState, type ReactNode } from 'react'
+import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
 import { ApiProblem, type Tagged } from '@/api/client'
 import { useT } from '@/shared/i18n'
 import { useWidth } from '@/shared/ui/DataTable'
+import { Diff } from '@/shared/ui/Diff'
 import { Loading } from '@/shared/ui/parts'
 import { Act, Trouble } from './marks'
 
@@ -49,6 +50,8 @@ interface FormProps<V extends object> {
   initial?: Partial<V>
   /** Fetches what is edited, and its mark: a change that somebody makes meanwhile is noticed. */
   load?: () => Promise<Tagged<Partial<V>>>
+  /** Reads what the API says that is stored now, as `load` reads it: to show what somebody else has changed. */
+  read?: (stored: unknown) => Partial<V>
   submit: string
   refusal?: string | null
   /** Stores it; `etag`: of what was fetched. What it throws is shown: at its field if it names one. */
@@ -88,20 +91,25 @@ export function FormDrawer<V extends object>({ title, load, wide = false, onClos
   )
 }
 
-function Fields<V extends object>({ initial, etag, submit, refusal = null, onSave, onClose, children, aside }: Omit<FormProps<V>, 'title' | 'load' | 'wide'> & { etag: string }) {
+function Fields<V extends object>({ initial, etag, read, submit, refusal = null, onSave, onClose, children, aside }: Omit<FormProps<V>, 'title' | 'load' | 'wide'> & { etag: string }) {
   const t = useT()
   const [form] = Form.useForm<V>()
   const [error, setError] = useState<ApiProblem | null>(null)
   const [isBusy, setBusy] = useState(false)
-  const save = async (values: V): Promise<void> => {
+  const trouble = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // The button is at the end of a long form. (Newer browsers return something, which is no clean-up.)
+    if (error) trouble.current?.scrollIntoView({ block: 'nearest' })
+  }, [error])
+  const save = async (values: V, of = etag): Promise<void> => {
     setBusy(true)
     setError(null)
     try {
-      await onSave(values, etag || undefined)
+      await onSave(values, of || undefined)
       onClose()
     } catch (thrown) {
       const problem = thrown instanceof ApiProblem ? thrown : new ApiProblem(-1, { detail: String(thrown) })
-      const known = problem.fields.map((field) => ({ path: field.field.split('.'), text: field.message })).filter(({ path }) => form.getFieldInstance(path as never) !== undefined)
+      const known = problem.fields.map((field) => ({ path: field.field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part)), text: field.message })).filter(({ path }) => form.getFieldInstance(path as never) !== undefined)
       form.setFields(known.map(({ path, text }) => ({ name: path as never, errors: [text] })))
       if (known.length < Math.max(1, problem.fields.length)) setError(problem)
       setBusy(false)
@@ -109,7 +117,7 @@ function Fields<V extends object>({ initial, etag, submit, refusal = null, onSav
   }
   return (
     <Form<V> form={form} layout="vertical" requiredMark={false} initialValues={initial ?? {}} onFinish={(values) => void save(values)} scrollToFirstError>
-      {error ? error.status === 412 ? <Alert type="warning" showIcon title={t('save.stale')} description={t('save.stale.detail')} /> : <Problem error={error} /> : null}
+      <div ref={trouble}>{error ? error.status === 412 ? <Stale before={initial ?? {}} now={read && error.current ? read(error.current) : null} onMine={() => void form.validateFields().then((values) => save(values, error.tag ?? ''))} /> : <Problem error={error} /> : null}</div>
       {typeof children === 'function' ? children(form) : children}
       <div className="form-foot">
         {aside}
@@ -118,6 +126,28 @@ function Fields<V extends object>({ initial, etag, submit, refusal = null, onSav
         <Act refusal={refusal} type="primary" htmlType="submit" loading={isBusy}>{submit}</Act>
       </div>
     </Form>
+  )
+}
+
+/** Somebody was quicker. Where it is known what has changed, it is shown, and may be replaced knowingly. */
+function Stale<V extends object>({ before, now, onMine }: { before: Partial<V>; now: Partial<V> | null; onMine: () => void }) {
+  const t = useT()
+  if (!now) return <Alert type="warning" showIcon title={t('save.stale')} description={t('save.stale.detail')} />
+  const text = (value: Partial<V>): string => JSON.stringify(value, null, 2)
+  return (
+    <Alert
+      className="form-alert"
+      type="warning"
+      showIcon
+      title={t('save.stale')}
+      description={
+        <div className="stack" data-stale>
+          <p>{t('save.stale.shown')}</p>
+          <Diff before={text(before)} after={text(now)} same={t('save.stale.same')} />
+          <div><Button size="small" onClick={onMine}>{t('save.stale.mine')}</Button></div>
+        </div>
+      }
+    />
   )
 }
 

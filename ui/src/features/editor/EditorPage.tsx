@@ -11,7 +11,6 @@ import { NotPatchable } from '@/definition/patch'
 import { addTask, connect, freeName, taskNamed } from '@/definition/tasks'
 import { Act, Trouble as Failure, useRefusal } from '@/entities/marks'
 import { me as meOf } from '@/entities/queries'
-import { useDo } from '@/entities/saving'
 import { useT } from '@/shared/i18n'
 import '@/shared/i18n/editor'
 import type { Schema } from '@/shared/schema-form/schema'
@@ -79,7 +78,6 @@ export function EditorPage(props: Props) {
 function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPublished, who, opened, places, newest, refusal }: Props & { who: string; opened: Opened; places: KeptPlaces; newest: WorkflowDetail | null; refusal: string | null }) {
   const t = useT()
   const { message, modal, notification } = App.useApp()
-  const act = useDo()
   const queries = useQueryClient()
   const [{ session, saving }] = useState(() => {
     const made: { session: Session; saving: Saving } = {
@@ -223,7 +221,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
       okText: t('draft.discard'),
       okButtonProps: { danger: true },
       cancelText: t('common.cancel'),
-      onOk: () => act(() => saving.discard(newest?.version ?? 0, starter(name)), t('draft.discarded'), []),
+      onOk: () => saving.discard(newest?.version ?? 0, starter(name)),
     })
   const takeIn = async (): Promise<void> => {
     if (!newest) return

@@ -177,22 +177,16 @@ export class Saving {
     await this.#sending
   }
 
-  /**
-   * Deletes the draft: what is published is edited again. Throws ApiProblem, and the draft stays; with
-   * 412 it has changed in another window since it was seen, and that has been taken in.
-   */
+  /** Deletes the draft; returns the text that is published. */
   async discard(newest: number, starter: string): Promise<void> {
-    await this.#rest()
+    clearTimeout(this.#timer)
+    await this.#sending
     if (this.#tag !== null) {
-      try {
-        await discardDraft(this.#project, this.#name, this.#tag)
-      } catch (error) {
-        if (error instanceof ApiProblem && error.status === 412) await this.#meet(error)
-        if (!(error instanceof ApiProblem) || error.status !== 404) throw error
-      }
+      await discardDraft(this.#project, this.#name, this.#tag).catch((error: unknown) => {
+        if (!(error instanceof ApiProblem) || (error.status !== 404 && error.status !== 412)) throw error
+      })
     }
     const text = newest ? await versionText(this.#project, this.#name, newest) : starter
-    await this.#rest()
     this.#over(newest, text)
     this.#take(text)
   }
@@ -200,13 +194,6 @@ export class Saving {
   stop(): void {
     clearTimeout(this.#timer)
     if (this.#info.state === 'waiting') void this.#send() // the page is left
-  }
-
-  /** Returns when nothing is being saved, and nothing waits for it: not even another try. */
-  async #rest(): Promise<void> {
-    clearTimeout(this.#timer)
-    await this.#sending
-    clearTimeout(this.#timer)
   }
 
   #over(version: number, text: string): void {

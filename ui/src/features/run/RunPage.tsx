@@ -66,6 +66,7 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
         title={<>{run.workflow} <span className="dim num">#{run.id}</span></>}
         mark={<StateMark state={run.state} />}
       >
+        <Link className="head-link" to="/alerts" search={{ project: run.project, tab: 'why' as const, run: run.id }}>{t('nav.alerts')}</Link>
         <CompareWith run={run} />
         <RunActions run={run} refusal={refusal} isNarrow={width < 760} onAsk={(command) => setAsked({ command })} />
       </PageHead>

@@ -1,18 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { alertsEn } from './alerts/en'
+import { alertsZh } from './alerts/zh'
+import { clusterEn } from './cluster/en'
+import { clusterZh } from './cluster/zh'
 import { editorEn } from './editor/en'
 import { editorZh } from './editor/zh'
 import { en as shellEn } from './en'
 import { zh as shellZh } from './zh'
 
-const en = { ...shellEn, ...editorEn }
-const zh = { ...shellZh, ...editorZh }
+const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn }
+const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh }
 const english: Record<string, string> = en
 const chinese: Record<string, string> = zh
 
 it('has each key once', () => {
-  expect(Object.keys(editorEn).filter((key) => key in shellEn)).toEqual([])
+  const lazy = [editorEn, alertsEn, clusterEn].flatMap((texts) => Object.keys(texts))
+  expect(lazy.filter((key, index) => key in shellEn || lazy.indexOf(key) !== index)).toEqual([])
 })
 const places = (text: string | undefined): string[] => (text?.match(/\{\{\w+\}\}/g) ?? []).sort()
 
@@ -31,7 +36,7 @@ it('is translated', () => {
 
 it('has no text that nothing shows', () => {
   const source = files(join(import.meta.dirname, '../..')).map((file) => readFileSync(file, 'utf8')).join('\n')
-  const made = /^(state|live|mode|may|command|start|shell\.theme|kind|role|grant|backfill\.(by|only|reprocess|order|onFailure|downstream|request)|runs\.since|events\.kind|audit\.outcome|settings\.groups|rhythm|on_gap|on_overlap|fire|diff|publish|edit|calendar|today\.rank|priority)\./ // from values, such as `state.${state}`
+  const made = /^(state|live|mode|may|command|start|shell\.theme|kind|role|grant|backfill\.(by|only|reprocess|order|onFailure|downstream|request)|runs\.since|events\.kind|audit\.outcome|settings\.groups|rhythm|on_gap|on_overlap|fire|diff|publish|edit|calendar|today\.rank|priority|alerts\.(state|message|kind|severity|trigger|triggers|day|setup|rules|receivers|channels|silence\.choice|deadline\.mode|channel\.kind))\./ // from values, such as `state.${state}`
   const unused = Object.keys(en)
     .map((key) => key.replace(/_(one|other)$/, ''))
     .filter((key) => !made.test(key) && !source.includes(`'${key}'`))

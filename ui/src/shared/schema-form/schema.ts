@@ -18,6 +18,7 @@ export interface Schema {
   patternProperties?: Record<string, Schema>
   minimum?: number
   maximum?: number
+  maxLength?: number
   exclusiveMinimum?: number
   ge?: number
   'x-editor'?: string
@@ -27,7 +28,7 @@ export interface Schema {
 }
 
 export type Field =
-  | { kind: 'text'; ref?: Reference; isNumberToo?: boolean }
+  | { kind: 'text'; ref?: Reference; isNumberToo?: boolean; isLong?: boolean }
   | { kind: 'script' }
   | { kind: 'number'; isWhole: boolean; min?: number; max?: number }
   | { kind: 'boolean' }
@@ -52,6 +53,7 @@ export interface Property {
   field: Field
 }
 
+const LONG = 10_000 // characters: a text that may be longer has several lines
 const DEEPEST = 6 // schemas that name themselves go on for ever
 
 /** Returns the fields of an object, in the order of its schema. */
@@ -84,7 +86,7 @@ export function fieldOf(given: Schema, root: Schema, depth = 0): Field {
   if (schema.enum) return { kind: 'choice', options: schema.enum.map(text) }
   switch (schema.type) {
     case 'string':
-      return given['x-editor'] === 'script' || schema['x-editor'] === 'script' ? { kind: 'script' } : { kind: 'text', ...(ref ? { ref } : {}) }
+      return given['x-editor'] === 'script' || schema['x-editor'] === 'script' ? { kind: 'script' } : { kind: 'text', ...(ref ? { ref } : {}), ...((schema.maxLength ?? 0) > LONG ? { isLong: true } : {}) }
     case 'integer':
     case 'number':
       return { kind: 'number', isWhole: schema.type === 'integer', ...range(schema) }

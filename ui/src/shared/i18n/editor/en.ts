@@ -106,7 +106,6 @@ export const editorEn = {
   'draft.discard': 'Discard',
   'draft.discard.title': 'Discard your draft?',
   'draft.discard.detail': 'Your changes are deleted. What is published stays as it is.',
-  'draft.discarded': 'The draft is deleted',
   'draft.restored': 'Changes that had not been saved were restored from this browser',
   'draft.fromVersion': 'The draft says what version {{version}} said. Publish it to restore it.',
   'draft.others': 'Also editing: {{names}}',

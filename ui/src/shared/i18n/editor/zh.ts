@@ -108,7 +108,6 @@ export const editorZh: Record<WithoutOne<EditorKey>, string> = {
   'draft.discard': '放弃',
   'draft.discard.title': '放弃您的草稿？',
   'draft.discard.detail': '您的修改将被删除，已发布的内容保持不变。',
-  'draft.discarded': '草稿已删除',
   'draft.restored': '已从此浏览器恢复未保存的修改',
   'draft.fromVersion': '草稿内容现与版本 {{version}} 相同。发布后即恢复。',
   'draft.others': '同时编辑：{{names}}',
