@@ -89,7 +89,7 @@ async def run(
         workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
         stack.push_async_callback(workload.abandon)
         cluster.site = workload.site
-        await workload.start()
+        await workload.start(cluster.sink.url)
         outcome = await carry_out(cluster, episodes, tell)
         tell("faults are over, waiting for all instances to end")
         await workload.stop()
@@ -121,6 +121,7 @@ def judge(
             archived=ArchivedLogs(cluster.archive, _ARCHIVED_WITHIN_S),
             marker=marker,
             zookeeper=cluster.ensemble.hosts,
+            told=cluster.sink.received,
             session_timeout_s=cluster.timeout_s,
         )
     finally:

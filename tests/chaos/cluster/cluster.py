@@ -1,4 +1,4 @@
-"""The cluster under test: ensemble, database, network, three masters, three workers, the API."""
+"""The cluster under test: ensemble, database, network, masters, workers, API, alert servers."""
 
 import asyncio
 import random
@@ -24,11 +24,13 @@ from tests.chaos.cluster.ports import lasting_port
 from tests.chaos.cluster.postgres import Postgres
 from tests.chaos.cluster.role import Role, base_environment, still_alive
 from tests.chaos.cluster.sandbox import Refused, SmallDisk
+from tests.chaos.cluster.sink import Sink
 from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
 from tests.chaos.workload.dags import Site
 from tests.preload import ClockShift
 
 MASTERS = WORKERS = 3
+ALERT_SERVERS = 2
 SLOTS = 4
 START_S = 120.0
 
@@ -73,6 +75,7 @@ class Cluster:
         self.postgres: Postgres
         self.hosts: Hosts
         self.network: Network
+        self.sink: Sink  # of messages about alerts
         self.observer: Observer
         self._watching: asyncio.Task[None] | None = None
 
@@ -87,7 +90,7 @@ class Cluster:
         return f"http://{HOST}:{self._api_port}"
 
     def of(self, kind: str) -> list[Role]:
-        """Return the roles of a kind: master, worker, api."""
+        """Return the roles of a kind: master, worker, api, alert."""
         return [role for role in self.roles if role.kind == kind]
 
     def pick(self, kind: str, dice: random.Random) -> Role:
@@ -132,7 +135,9 @@ class Cluster:
         self.ensemble = await enter(Ensemble(self.folder))
         self.hosts = self._stack.enter_context(Hosts(self.shape.network_refused))
         self.network = self._stack.enter_context(Network())
-        for kind, count in (("api", 1), ("master", self.shape.masters)):
+        self.sink = self._stack.enter_context(Sink())
+        kinds = (("api", 1), ("master", self.shape.masters), ("alert", ALERT_SERVERS))
+        for kind, count in kinds:
             self.roles += [self._role(kind, n) for n in range(1, count + 1)]
         self.roles += [self._role("worker", n) for n in range(1, self.shape.workers + 1)]
         for role in self.roles:
@@ -159,7 +164,8 @@ class Cluster:
     def _role(self, kind: str, number: int) -> Role:
         name = f"{kind}-{number}"
         networks = {"master": 1, "worker": 2}
-        host = self.hosts.centre if kind == "api" else self.hosts.add(networks[kind], number)
+        is_central = kind not in networks
+        host = self.hosts.centre if is_central else self.hosts.add(networks[kind], number)
         servers = [(HOST, member.port) for member in self.ensemble.members]
         zookeeper = self.network.link(f"{name} to ZooKeeper", servers, host.centre)
         database = None
@@ -183,7 +189,10 @@ class Cluster:
                 settings["SHOAL_DATABASE_URL"] = url
         if kind == "master":  # so that history can go which is only seconds old
             arguments += ["--set", "keep_newest_instances=0"]
-        arguments += ["--set", f"host={HOST if kind == 'api' else host.address}"]
+        if kind == "alert":
+            arguments += ["--set", "http_allow=127.0.0.0/8", "--set", "poll_s=0.2"]
+        else:
+            arguments += ["--set", f"host={HOST if kind == 'api' else host.address}"]
         if kind == "api":
             arguments += ["--set", f"port={self._api_port}"]
         shifts = dict(self.clocks.environment) if self.clocks is not None else {}
@@ -204,7 +213,7 @@ class Cluster:
             self._watching.cancel()
             self._watching = None
         everything = [process for role in self.roles for process in role.tree()]
-        for kind in ("api", "worker", "master"):
+        for kind in ("api", "alert", "worker", "master"):
             await asyncio.gather(*(asyncio.to_thread(role.stop) for role in self.of(kind)))
         for process in still_alive(everything):
             self.leftovers.append(f"process {process.pid} ({process.name()}) outlived its role")

@@ -25,6 +25,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     processes.KillMaster,
     processes.KillTwoMasters,
     processes.KillApi,
+    processes.KillAlertServer,
+    processes.PauseAlertServer,
     processes.KillWorker,
     processes.KillLauncher,
     processes.KillWatchdog,

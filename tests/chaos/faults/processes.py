@@ -102,6 +102,34 @@ class KillApi(RoleFault):
         return self.role.pid != self.pid, f"process {self.pid} killed"
 
 
+class KillAlertServer(KillApi):
+    """Another one, or the next, sends again what it was sending."""
+
+    name = "kill-alert-server"
+    kind = "alert"
+
+
+class PauseAlertServer(RoleFault):
+    """It stands still until others have its jobs, and goes on with what it was about to write."""
+
+    name = "pause-alert-server"
+    costs_workers = False
+    kind = "alert"
+
+    async def strike(self, cluster: Cluster) -> None:
+        self.role.signal(signal.SIGSTOP)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, 2.5)
+
+    async def heal(self, cluster: Cluster) -> None:
+        self.role.signal(signal.SIGCONT)
+        self.role.held = False
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return self.role.running, f"process {self.pid} stood still"
+
+
 class KillWorker(RoleFault):
     """The agent dies; its launcher must kill everything at once."""
 

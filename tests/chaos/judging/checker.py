@@ -1,12 +1,13 @@
 """The independent checker: what the tasks, the database and the machine say about one another."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.cluster.database import gather
 from tests.chaos.judging import (
+    alerts,
     commands,
     composed,
     graphs,
@@ -41,13 +42,15 @@ def check(
     resources: Path | None = None,
     marker: str | None = None,
     zookeeper: str | None = None,
+    told: Mapping[str, int] | None = None,
     session_timeout_s: float = 10.0,
 ) -> Verdict:
     """Judge a cluster at rest: every instance should have ended.
 
     ``log_reader`` None: logs are not looked at; ``archived`` None: nor is their archive.
     ``resources``: the folder of their contents; None: it is not looked at. ``marker`` None: nor are
-    processes. ``zookeeper`` None: nor is what is left there.
+    processes. ``zookeeper`` None: nor is what is left there. ``told``: how often each message about
+    alerts arrived, by its key; None: nor are those.
     """
     found = gather(database_url, ledger_rows, faults, asked, session_timeout_s)
     evidence = replace(found, edits=edits)
@@ -60,6 +63,8 @@ def check(
         offences += leaks.survivors(marker, ledger_rows)
     if zookeeper is not None:
         offences += leftovers.judge(zookeeper)
+    if told is not None:
+        offences += alerts.judge(database_url, told)
     samples = {
         LOSS_DELAY: runs.loss_delays(evidence),
         STOP_DELAY: commands.stop_delays(evidence),

@@ -69,6 +69,22 @@ class Api:
         path = f"/projects/default/concurrency-groups/{name}"
         await self.request("PUT", path, json={"slots": slots})
 
+    async def tell(self, url: str) -> None:
+        """Have runs of the project ``default`` that fail or are stopped told to ``url``."""
+        for path, body in (
+            ("alert-channels/sink", {"kind": "webhook", "options": {"url": url}}),
+            ("alert-receivers/sink", {"members": [{"targets": [{"channel": "sink"}]}]}),
+            (
+                "alert-rules/ends",
+                {
+                    "triggers": ["run.failed", "run.stopped"],
+                    "receivers": ["sink"],
+                    "group_for": "1s",
+                },
+            ),
+        ):
+            await self.request("PUT", f"/projects/default/{path}", json=body)
+
     async def put_resource(self, path: str, content: bytes, version: int) -> None:
         """Store a file of the project ``default`` as this version, whatever is repeated."""
         await self.request(

@@ -97,9 +97,11 @@ class Workload:
         self._generator: asyncio.Task[None] | None = None
         self._plots: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> None:
-        """Publish the workflows and begin to start instances."""
+    async def start(self, sink: str = "") -> None:
+        """Publish the workflows and begin to start instances; ``sink`` is told of their ends."""
         self.site.ledger.mkdir(parents=True, exist_ok=True)
+        if sink:
+            await self._api.tell(sink)
         await self._edit()
         for number in range(WORKFLOWS):
             definition = random_workflow(f"random-{number:02d}", self._rng, self.site)

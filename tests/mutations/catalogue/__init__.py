@@ -3,6 +3,7 @@
 from tests.mutations.catalogue import (
     access,
     admission,
+    alerts,
     audit,
     authoring,
     backfills,
@@ -68,6 +69,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *quarantine.MUTATIONS,
     *eager_dispatch.MUTATIONS,
     *admission.MUTATIONS,
+    *alerts.MUTATIONS,
     *backfills.MUTATIONS,
     *children.MUTATIONS,
     *slots.MUTATIONS,
