@@ -47,6 +47,10 @@ export function changesOf(events: readonly ChangeEvent[]): Changes {
       changes.stale.add('workflows').add('schedules').add('projects').add('dependencies')
     } else if (kind === 'backfill.state') {
       changes.stale.add('backfills')
+    } else if (kind === 'schedule.state') {
+      changes.stale.add('schedules')
+    } else if (kind === 'alert.state') {
+      changes.stale.add('alerts')
     }
     if (instance !== null) changes.staleInstances.add(instance)
   }

@@ -29,6 +29,12 @@ describe('SseParser', () => {
 })
 
 describe('changesOf', () => {
+  it('knows what lists an event makes old', () => {
+    const stale = (kind: string) => [...changesOf([event(kind, {}, { instance_id: null })]).stale]
+    expect(stale('alert.state')).toEqual(['alerts'])
+    expect(stale('schedule.state')).toEqual(['schedules'])
+    expect(stale('backfill.state')).toEqual(['backfills'])
+  })
   it('keeps the last state of each attempt', () => {
     const task = { task: 'load', attempt: 1 }
     const changes = changesOf([
