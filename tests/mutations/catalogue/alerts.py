@@ -107,6 +107,13 @@ MUTATIONS = (
         ("tests/unit/core/test_alert_results.py::test_nothing_is_run_by_who_reads_it",),
     ),
     mutation(
+        "a filter of a template makes whatever it likes",
+        Promise.PROGRESS,
+        "runtime/shoal/runtime/templates.py",
+        ("        if length > LONGEST:\n", "        if False:\n"),
+        ("tests/unit/runtime/test_templates.py::test_no_template_takes_much[5]",),
+    ),
+    mutation(
         "anybody who may edit a project is told of the cluster",
         Promise.AUTHORISED,
         "api/shoal/api/routes/alerts/rules.py",
