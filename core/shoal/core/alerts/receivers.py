@@ -8,11 +8,17 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from shoal.core.alerts.times import Rotation
 from shoal.core.definition.fields import Name, Strict
 
-MOST_MEMBERS = 100
+# An alert is a message for each target, so these bound how many a rule makes of it.
+MOST_MEMBERS = 50
+MOST_TARGETS = 5
 MOST_ADDRESSES = 100
 LONGEST_ADDRESS = 500  # characters
 
-Address = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_ADDRESS)]
+# Control characters would begin another line of what is said to a mail server.
+Address = Annotated[
+    StrictStr,
+    Field(min_length=1, max_length=LONGEST_ADDRESS, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
 
 
 class Target(Strict):
@@ -26,7 +32,7 @@ class Member(Strict):
     """Somebody who can be told, by one way or several."""
 
     name: StrictStr = Field(default="", max_length=200)
-    targets: tuple[Target, ...] = Field(min_length=1, max_length=20)
+    targets: tuple[Target, ...] = Field(min_length=1, max_length=MOST_TARGETS)
 
 
 class ReceiverSpec(Strict):

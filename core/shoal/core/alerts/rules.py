@@ -11,7 +11,8 @@ from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Trigger
 from shoal.core.alerts.times import QuietHours
 from shoal.core.definition.fields import Duration, Name, Strict
 
-MOST_NAMES = 100  # of workflows, tasks, labels or receivers in a rule
+MOST_NAMES = 100  # of workflows, tasks or labels in a rule
+MOST_RECEIVERS = 20
 LONGEST_GROUPING_S = 24 * 3600.0
 SHORTEST_REPEAT_S = 60.0
 
@@ -38,7 +39,7 @@ class Escalation(Strict):
     """Who is told as well if nobody has acknowledged an alert, and it goes on."""
 
     after: Duration = Field(description="After the first message, such as 15m.")
-    receivers: tuple[Name, ...] = Field(min_length=1, max_length=MOST_NAMES)
+    receivers: tuple[Name, ...] = Field(min_length=1, max_length=MOST_RECEIVERS)
 
 
 class MessageTemplates(Strict):
@@ -71,7 +72,9 @@ class RuleSpec(Strict):
         description="KEY=VALUE, or KEY for any value: a run has to have all of them.",
     )
     receivers: tuple[Name, ...] = Field(
-        min_length=1, max_length=MOST_NAMES, description="Who is told, by the names of receivers."
+        min_length=1,
+        max_length=MOST_RECEIVERS,
+        description="Who is told, by the names of receivers.",
     )
     deadline: Deadline | None = Field(
         default=None, description="Of workflow.not-started and workflow.not-finished."
