@@ -226,7 +226,7 @@ class UnitOfWork:
 
     @cached_property
     def deliveries(self) -> Deliveries:
-        return Deliveries(self.connection)
+        return Deliveries(self.connection, self.events)
 
     @cached_property
     def alert_jobs(self) -> AlertJobs:

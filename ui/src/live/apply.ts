@@ -49,7 +49,7 @@ export function changesOf(events: readonly ChangeEvent[]): Changes {
       changes.stale.add('backfills')
     } else if (kind === 'schedule.state') {
       changes.stale.add('schedules')
-    } else if (kind === 'alert.state') {
+    } else if (kind.startsWith('alert.')) {
       changes.stale.add('alerts')
     }
     if (instance !== null) changes.staleInstances.add(instance)

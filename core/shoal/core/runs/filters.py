@@ -96,6 +96,7 @@ class EventKind(StrEnum):
     SCHEDULE_STATE = "schedule.state"  # paused, resumed, or fire times were skipped
     ALERT_CONDITION = "alert.condition"  # what a rule watches has begun or ceased to hold
     ALERT_STATE = "alert.state"
+    ALERT_DELIVERY = "alert.delivery"  # what came of an attempt to send a message
     WORKFLOW_PUBLISHED = "workflow.published"
     WORKFLOW_RENAMED = "workflow.renamed"
     WORKFLOW_ARCHIVED = "workflow.archived"

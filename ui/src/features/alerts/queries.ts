@@ -1,4 +1,4 @@
-/** What the pages of alerts ask for. No event tells of alerts and messages, so those are asked for again. */
+/** What the pages of alerts ask for. Events tell when it is old: see `live/apply`. */
 import { queryOptions } from '@tanstack/react-query'
 import { api, onlyIf, take, takeTagged, type Tagged } from '@/api/client'
 import type { Alert, AlertChannel, AlertChannelIn, AlertDelivery, AlertExplanation, AlertReceiver, AlertReceiverIn, AlertRule, AlertRuleIn } from '@/api/types'
@@ -6,7 +6,6 @@ import { pagesOf, type Page } from '@/entities/lists'
 
 const LIMIT = 100
 const MOST = 200 // of one request: definitions of a project
-const AGAIN_MS = 5000
 
 export const keyOf = (project: string, ...what: readonly unknown[]) => ['alerts', project, ...what] as const
 const at = (project: string, cursor: string | undefined) => ({ params: { path: { project }, query: { limit: MOST, cursor } } })
@@ -16,18 +15,15 @@ export interface AlertFilter {
   workflow: string | undefined
 }
 
-export const alerts = (project: string, { state, workflow }: AlertFilter) => ({
-  ...pagesOf<Alert>(keyOf(project, 'history', state, workflow), (cursor) =>
+export const alerts = (project: string, { state, workflow }: AlertFilter) =>
+  pagesOf<Alert>(keyOf(project, 'history', state, workflow), (cursor) =>
     take(api.GET('/api/v1/projects/{project}/alerts', { params: { path: { project }, query: { state: [...state], workflow, limit: LIMIT, cursor } } })),
-  ),
-  refetchInterval: AGAIN_MS,
-})
+  )
 
 export const alert = (project: string, id: number) =>
   queryOptions({
     queryKey: keyOf(project, 'one', id),
     queryFn: () => take(api.GET('/api/v1/projects/{project}/alerts/{alert_id}', { params: { path: { project, alert_id: id } } })),
-    refetchInterval: AGAIN_MS,
   })
 
 export function acknowledge(project: string, id: number) {
@@ -39,28 +35,23 @@ export interface DeliveryFilter {
   channel: string | undefined
 }
 
-export const deliveries = (project: string, { state, channel }: DeliveryFilter) => ({
-  ...pagesOf<AlertDelivery>(keyOf(project, 'deliveries', state, channel), (cursor) =>
+export const deliveries = (project: string, { state, channel }: DeliveryFilter) =>
+  pagesOf<AlertDelivery>(keyOf(project, 'deliveries', state, channel), (cursor) =>
     take(api.GET('/api/v1/projects/{project}/alert-deliveries', { params: { path: { project }, query: { state: [...state], channel, limit: LIMIT, cursor } } })),
-  ),
-  refetchInterval: AGAIN_MS,
-})
+  )
 
-/** A message with its tries; `again`: when it is asked for again. */
-export const delivery = (project: string, id: number, again: (found: AlertDelivery) => number | false) =>
+/** A message with its tries. */
+export const delivery = (project: string, id: number) =>
   queryOptions({
     queryKey: keyOf(project, 'delivery', id),
     queryFn: () => take(api.GET('/api/v1/projects/{project}/alert-deliveries/{delivery_id}', { params: { path: { project, delivery_id: id } } })),
-    refetchInterval: (query) => (query.state.data ? again(query.state.data) : false),
   })
 
 /** What the rules made of what happened in a run. */
-export const explanations = (project: string, run: number) => ({
-  ...pagesOf<AlertExplanation>(keyOf(project, 'why', run), (cursor) =>
+export const explanations = (project: string, run: number) =>
+  pagesOf<AlertExplanation>(keyOf(project, 'why', run), (cursor) =>
     take(api.GET('/api/v1/projects/{project}/alert-explanations', { params: { path: { project }, query: { instance_id: run, limit: LIMIT, cursor } } })),
-  ),
-  refetchInterval: AGAIN_MS,
-})
+  )
 
 export const silences = (project: string) => pagesOf(keyOf(project, 'silences'), (cursor) => take(api.GET('/api/v1/projects/{project}/alert-silences', at(project, cursor))))
 

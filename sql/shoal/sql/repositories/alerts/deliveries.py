@@ -9,8 +9,10 @@ from sqlalchemy import Row, Select, and_, insert, select, update
 
 from shoal.core.alerts.records import Delivery, DeliveryKind, DeliveryState, NewDelivery, Try
 from shoal.core.alerts.shares import share_of
+from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
+from shoal.sql.repositories.runs.events import Events, NewEvent
 from shoal.sql.schema.tables import IS_UNSENT, alert_delivery, alert_mention, alert_try, project
 from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
 
@@ -25,8 +27,8 @@ _TryList = list[Try]
 class Deliveries:
     """The tables ``alert_delivery``, ``alert_mention`` and ``alert_try``."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, events: Events) -> None:
+        self._connection, self._events = connection, events
 
     async def collect(self, wanted: Sequence[NewDelivery], now: datetime) -> None:
         """Store messages; one that was never tried takes up what belongs to the same place.
@@ -109,15 +111,23 @@ class Deliveries:
         answer: str | None,
         due_at: datetime | None = None,
     ) -> None:
-        """Store how a message stands; ``due_at``: when a PENDING one is to be sent."""
+        """Store how a message stands; ``due_at``: when a PENDING one is to be sent.
+
+        Never the first write of a transaction: see ``EventTail``.
+        """
         values: dict[str, Any] = {"state": state, "answer": answer}
         if due_at is not None:
             values["due_at"] = due_at
         if state is _S.SENT:
             values["sent_at"] = at
-        await self._connection.execute(
+        changed = await self._connection.execute(
             update(alert_delivery).where(_D.id == delivery_id, IS_UNSENT).values(values)
         )
+        row = await self._connection.first(_deliveries().where(_D.id == delivery_id))
+        if changed.rowcount and row is not None:
+            data = {"delivery_id": delivery_id, "channel": row.channel, "state": state}
+            event = NewEvent(at, EventKind.ALERT_DELIVERY, row.project, data)
+            await self._events.add([event])
 
     async def add_try(self, delivery_id: int, one: Try) -> None:
         """Store an attempt to send."""

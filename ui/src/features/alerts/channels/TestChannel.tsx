@@ -9,7 +9,6 @@ import { useT } from '@/shared/i18n'
 import { Time } from '@/shared/time/Time'
 import { delivery as deliveryOf } from '../queries'
 
-const AGAIN_MS = 1000
 const OVER = new Set(['SENT', 'FAILED', 'WITHDRAWN', 'SILENCED'])
 
 interface Props {
@@ -55,10 +54,10 @@ export function TestChannel({ project, name, needsAddresses, refusal, onClose }:
   )
 }
 
-/** What has come of a test so far: asked for again until that is certain. */
+/** What has come of a test so far. */
 function Outcome({ project, sent }: { project: string; sent: AlertDelivery }) {
   const t = useT()
-  const { data } = useQuery(deliveryOf(project, sent.id, (found) => (OVER.has(found.state) ? false : AGAIN_MS)))
+  const { data } = useQuery(deliveryOf(project, sent.id))
   const now = data ?? sent
   const answer = now.answer ? <p className="keep-lines mono">{now.answer}</p> : null
   return (

@@ -10,7 +10,6 @@ import { Facts } from '@/shared/ui/parts'
 import { AlertMark } from '../looks'
 import { delivery as deliveryOf } from '../queries'
 
-const AGAIN_MS = 5000
 const MOST_SHOWN = 20 // alerts of one message
 
 interface Props {
@@ -24,7 +23,7 @@ export function MessageDrawer({ project, delivery, onAlert, onClose }: Props) {
   const t = useT()
   const named = useNamed()
   const width = useWidth()
-  const { data } = useQuery(deliveryOf(project, delivery.id, (found) => (found.state === 'PENDING' || found.state === 'SENDING' ? AGAIN_MS : false)))
+  const { data } = useQuery(deliveryOf(project, delivery.id))
   const now = data ?? delivery
   return (
     <Drawer open onClose={onClose} size={Math.min(width, 560)} title={t('alerts.message.one', { id: now.id })} destroyOnHidden>

@@ -878,7 +878,7 @@ def follow_events(
     `reset` says that some events are not kept any more: read the present state anew. Events are
     `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
     `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state`,
-    `schedule.state`, `alert.state`, `alert.condition` (what a rule watches) and
+    `schedule.state`, `alert.state`, `alert.delivery`, `alert.condition` (what a rule watches) and
     `workflow.published`, `workflow.renamed`, `workflow.archived`, `workflow.unarchived` and
     `workflow.deleted`. Overdue is beyond the timeout, late beyond the deadline.
 
