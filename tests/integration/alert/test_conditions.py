@@ -130,6 +130,18 @@ async def test_run_that_does_not_finish_in_time_is_found_once(watched: Watched) 
     assert [holds for _, holds, _ in await watched.told()] == [True, False]
 
 
+async def test_each_day_has_a_deadline_of_its_own(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.not-finished", deadline={"at": "07:30"})
+    assert len(await watched.look(MONDAY + 8 * HOUR)) == 1
+    assert len(await watched.look(MONDAY + DAY + 8 * HOUR)) == 2
+    reasons = [str(reason) for _, holds, reason in await watched.told() if holds]
+    assert ["2026-03-02" in reasons[0], "2026-03-03" in reasons[1]] == [True, True]
+    await watched.ran(workflow, MONDAY + DAY + 2 * HOUR, ended=MONDAY + DAY + 9 * HOUR)
+    assert not await watched.look(MONDAY + DAY + 10 * HOUR)
+    assert [holds for _, holds, _ in await watched.told()] == [True, True, False, False]
+
+
 async def test_run_that_is_late_already_done_is_not_found(watched: Watched) -> None:
     workflow = await daily(watched)
     await rule(watched, "workflow.not-finished", deadline={"at": "07:30"})

@@ -74,6 +74,13 @@ class Watcher:
             for key, one in stored.items()
             if key not in holds and (is_seen or one.trigger not in OF_CLUSTER)
         ]
+        # A deadline of yesterday is not met by missing that of today.
+        going_on = {(one.project, one.rule, one.trigger, one.workflow) for one in held}
+        ended = [
+            one
+            for one in ended
+            if (one.project, one.rule, one.trigger, one.workflow) not in going_on
+        ]
         # Where the rule is gone, nobody has seen whether its cause is.
         orphans = [one for one in ended if not self._is_watched(one)]
         ended = [one for one in ended if self._is_watched(one)]

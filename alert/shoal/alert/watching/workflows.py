@@ -35,9 +35,10 @@ class Workflows:
                 if any(fnmatchcase(name, pattern) for pattern in rule.spec.workflows):
                     begun = max(since, rule.since)
                     for trigger in rule.watches(OF_WORKFLOWS):
-                        reason = await self._problem(uow, rule, trigger, workflow_id, begun, now)
-                        if reason is not None:
-                            subject = f"{trigger}/{name}/{rule.name}"
+                        problem = await self._problem(uow, rule, trigger, workflow_id, begun, now)
+                        if problem is not None:
+                            about, reason = problem
+                            subject = "/".join(filter(None, (trigger, name, rule.name, about)))
                             one = Condition(project, rule.name, subject, trigger, name, reason)
                             found.append(one)
         return found
@@ -50,8 +51,11 @@ class Workflows:
         workflow_id: int,
         begun: datetime,
         now: datetime,
-    ) -> str | None:
-        """Return what is not as it should be; ``begun``: when it began to be watched."""
+    ) -> tuple[str, str] | None:
+        """Return what is not as it should be: of which day, if it has one, and the reason.
+
+        ``begun``: when it began to be watched.
+        """
         spec, runs = rule.spec, uow.punctuality
         match trigger:
             case Trigger.WORKFLOW_NO_SUCCESS if spec.no_success_for is not None:
@@ -59,11 +63,13 @@ class Workflows:
                 # Who has never succeeded has as long from the beginning on.
                 if last is None and silent(begun, spec.no_success_for, now) is None:
                     return None
-                return silent(last, spec.no_success_for, now)
+                reason = silent(last, spec.no_success_for, now)
+                return None if reason is None else ("", reason)
             case Trigger.WORKFLOW_LOW_SUCCESS_RATE if spec.success_rate is not None:
-                return spec.success_rate.problem(
+                reason = spec.success_rate.problem(
                     await runs.outcomes(workflow_id, spec.success_rate.runs)
                 )
+                return None if reason is None else ("", reason)
             case _ if spec.deadline is not None:
                 due = await self._due(uow, rule, spec.deadline, trigger, workflow_id, now)
                 if due is None or due.at < begun:
@@ -73,7 +79,9 @@ class Workflows:
                 else:
                     is_there = await runs.has_succeeded(workflow_id, due.since)
                 what = "begun" if trigger is Trigger.WORKFLOW_NOT_STARTED else "succeeded"
-                return None if is_there else missed(due, what, spec.deadline.timezone)
+                if is_there:
+                    return None
+                return due.day.isoformat(), missed(due, what, spec.deadline.timezone)
             case _:
                 return None
 
