@@ -21,8 +21,8 @@ def test_what_people_do_about_alerts(cluster: LocalCluster, rest: Rest, tmp_path
     program = node()
     rest.publish("alarming", {"load": {"script": "echo 'no such table' >&2; exit 3"}})
     assert rest.http.put("/projects/nothing", json={}).status_code in (200, 201)
-    reader = add_user(rest.http, "rita", "Rita Reader")
-    answer = rest.http.put("/projects/default/members/user/rita", json={"role": "reader"})
+    reader = add_user(rest.http, "ruth", "Ruth Reader")
+    answer = rest.http.put("/projects/default/members/user/ruth", json={"role": "reader"})
     assert answer.status_code in (200, 201), answer.text
     with http_sink() as sink:
         there = {
@@ -31,7 +31,7 @@ def test_what_people_do_about_alerts(cluster: LocalCluster, rest: Rest, tmp_path
             "sink": sink.url,
             "admin": "alma",
             "password": add_user(rest.http, "alma", "Alma Rao", is_admin=True),
-            "reader": "rita",
+            "reader": "ruth",
             "readerPassword": reader,
             "folder": str(tmp_path),
         }
