@@ -12,25 +12,28 @@ group = typer.Typer(
 )
 
 
+# Once, as the module is imported: the program is built again by each call from Python.
+for _command in (
+    looking.show,
+    looking.why,
+    looking.messages,
+    acting.ack,
+    acting.silence,
+    acting.silences,
+    acting.unsilence,
+    defining.apply,
+    defining.rules,
+    defining.receivers,
+    defining.channels,
+    defining.kinds,
+    defining.preview,
+    defining.delete,
+):
+    group.command()(_command)
+group.command("test")(acting.try_channel)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     app.command(rich_help_panel="Runs")(looking.alerts)
-    for command in (
-        looking.show,
-        looking.why,
-        looking.messages,
-        acting.ack,
-        acting.silence,
-        acting.silences,
-        acting.unsilence,
-        defining.apply,
-        defining.rules,
-        defining.receivers,
-        defining.channels,
-        defining.kinds,
-        defining.preview,
-        defining.delete,
-    ):
-        group.command()(command)
-    group.command("test")(acting.try_channel)
     app.add_typer(group, rich_help_panel="Runs")
