@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -30,6 +31,16 @@ _DONE = WorkflowState.SUCCEEDED
 
 
 @dataclass
+class Clock:
+    """Shows what the test wants."""
+
+    now: datetime = MONDAY
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
 class Watched:
     """A site, the job of watching, and its clock."""
 
@@ -37,38 +48,20 @@ class Watched:
     watcher: Watcher
     session: ZkSession
     members: tuple[Members, Members]
-    now: datetime = MONDAY
+    clock: Clock
 
     async def look(self, at: datetime | None = None) -> dict[str, Condition]:
         """Look at a time; return what holds then, by subject."""
-        self.now = at or self.now
+        self.clock.now = at or self.clock.now
         for one in self.members:
             await one.refresh()
         await self.watcher.look()
         async with self.site.database.unit_of_work(read_only=True) as uow:
             return {one.subject: one for one in (await uow.alert_conditions.all()).values()}
 
-    async def ran(
-        self,
-        workflow_id: int,
-        logical: datetime,
-        state: WorkflowState = _DONE,
-        began: datetime | None = None,
-        ended: datetime | None = None,
-    ) -> None:
-        """Store a run as masters leave it: an hour long, unless it says otherwise."""
-        database = self.site.database
-        [run] = await created(database, workflow_id, logical_time=logical, created_at=logical)
-        is_over = state in (_DONE, WorkflowState.FAILED)
-        values = {
-            "state": state,
-            "started_at": began or logical,
-            "finished_at": (ended or logical + HOUR) if is_over else None,
-        }
-        async with database.unit_of_work() as uow:
-            changed = update(workflow_instance).where(workflow_instance.c.id == run.id)
-            await uow.connection.execute(changed.values(values))
-            await uow.commit()
+    async def ran(self, workflow_id: int, logical: datetime, *ended: Any, **more: Any) -> None:
+        """Store a run as masters leave it: see ``ran``."""
+        await ran(self.site, workflow_id, logical, *ended, **more)
 
     async def told(self) -> list[tuple[str, bool, str | None]]:
         """Return the events about conditions: trigger, whether it holds, and why."""
@@ -80,6 +73,29 @@ class Watched:
             ]
 
 
+async def ran(
+    site: Site,
+    workflow_id: int,
+    logical: datetime,
+    state: WorkflowState = _DONE,
+    began: datetime | None = None,
+    ended: datetime | None = None,
+) -> None:
+    """Store a run as masters leave it: an hour long, unless it says otherwise."""
+    database = site.database
+    [run] = await created(database, workflow_id, logical_time=logical, created_at=logical)
+    is_over = state in (_DONE, WorkflowState.FAILED)
+    values = {
+        "state": state,
+        "started_at": began or logical,
+        "finished_at": (ended or logical + HOUR) if is_over else None,
+    }
+    async with database.unit_of_work() as uow:
+        changed = update(workflow_instance).where(workflow_instance.c.id == run.id)
+        await uow.connection.execute(changed.values(values))
+        await uow.commit()
+
+
 @pytest.fixture
 async def watched(site: Site, zk_chroot: str) -> AsyncIterator[Watched]:
     async with AsyncExitStack() as stack:
@@ -89,8 +105,9 @@ async def watched(site: Site, zk_chroot: str) -> AsyncIterator[Watched]:
         await prepare(session, 8)
         members = Members(session, layout.WORKERS), Members(session, layout.MASTERS)
         cluster = Cluster(site.database, session, *members, None)
-        found = Watched(site, None, session, members)  # type: ignore[arg-type]
-        found.watcher = Watcher(site.database, 1, 15.0, lambda: found.now, cluster)
+        clock = Clock()
+        watcher = Watcher(site.database, 1, 15.0, clock, cluster)
+        found = Watched(site, watcher, session, members, clock)
         async with site.database.unit_of_work() as uow:
             await uow.partitions.ensure(8)
             await uow.alert_jobs.begin(WATCHING, 1)
@@ -255,7 +272,7 @@ async def test_what_was_not_seen_before_a_server_died_is_found_by_the_next(
     with pytest.raises(JobTaken):
         await watched.look()
     cluster = Cluster(database, watched.session, *watched.members, None)
-    watched.watcher = Watcher(database, 2, 15.0, lambda: watched.now, cluster)
+    watched.watcher = Watcher(database, 2, 15.0, watched.clock, cluster)
     assert list(await watched.look()) == ["master.gone/beta/watch"]
 
 
@@ -283,7 +300,7 @@ async def test_partitions_without_owner_and_a_certificate_that_ends(
     monkeypatch.setattr(watched.session, "timeout_s", 0.0)
     files = Authority().identity(tmp_path / "node", expired=True)
     cluster = Cluster(watched.site.database, watched.session, *watched.members, files.cert)
-    watched.watcher = Watcher(watched.site.database, 1, 15.0, lambda: watched.now, cluster)
+    watched.watcher = Watcher(watched.site.database, 1, 15.0, watched.clock, cluster)
     await rule(watched, "cluster.degraded")
     found = await watched.look()
     assert sorted(found) == [
@@ -306,8 +323,20 @@ async def test_condition_is_told_and_that_it_is_over(site: Site) -> None:
         assert facts["subject"] == "[warning] p: daily has not succeeded for too long"
         [alert] = facts["alerts"]
         assert "no run has ever succeeded" in alert["reason"]
-        watched = Watched(site, None, None, None)  # type: ignore[arg-type]
         now = datetime.now(UTC)
-        await watched.ran(workflow, now, ended=now)
+        await ran(site, workflow, now, ended=now)
         [_, facts] = await site.until(2)
     assert (facts["kind"], facts["total"]) == ("RESOLVED", 1)
+
+
+async def test_cluster_that_cannot_be_seen_has_not_recovered(watched: Watched) -> None:
+    await rule(watched, "cluster.degraded")
+    full = {"host": "alpha", "group": "default", "paused": "the disk is nearly full"}
+    async with Membership(watched.session, layout.WORKERS, "w-1", full):
+        assert await watched.look()
+    zookeeper = watched.site.cluster.zookeeper
+    async with ZkSession(zookeeper, session_timeout_s=STEADY_SESSION_S) as lost:
+        blind = Cluster(watched.site.database, lost, *watched.members, None)
+    watched.watcher = Watcher(watched.site.database, 1, 15.0, watched.clock, blind)
+    assert await watched.look()
+    assert [holds for _, holds, _ in await watched.told()] == [True]

@@ -260,7 +260,6 @@ async def test_templates_word_messages_and_broken_ones_lose_none(ready: Site) ->
         [facts] = await ready.until(1)
         assert facts["subject"] == "DAILY"
         await ready.rule(templates={"subject": "{{ alerts[0].nothing }}"})
-        await asyncio.sleep(0.2)  # until the catalog has it
         await ready.fails("other", run=8)
         [_, facts] = await ready.until(2)
     assert facts["subject"] == "[warning] p: other failed"

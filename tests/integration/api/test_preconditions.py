@@ -232,3 +232,5 @@ async def test_editors_of_alerts_are_told_what_others_have_done(api: Api) -> Non
         assert document["changes"] == [change]
         new = await api.client.put(path, json=first, headers={"If-None-Match": "*"})
         assert "already" in problem_of(new, 412, "precondition-failed")["detail"]
+        kept = await api.client.delete(path, headers={"If-Match": seen})
+        problem_of(kept, 412, "precondition-failed")

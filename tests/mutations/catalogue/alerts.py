@@ -79,6 +79,20 @@ MUTATIONS = (
         (f"{_CONDITIONS}::test_run_that_does_not_finish_in_time_is_found_once[sqlite]",),
     ),
     mutation(
+        "a cluster that cannot be seen has recovered",
+        Promise.NOTHING_LOST,
+        "alert/shoal/alert/watching/watcher.py",
+        ("and (is_seen or one.trigger not in OF_CLUSTER)", "and True"),
+        (f"{_CONDITIONS}::test_cluster_that_cannot_be_seen_has_not_recovered[sqlite]",),
+    ),
+    mutation(
+        "missing the deadline of today meets that of yesterday",
+        Promise.NOTHING_LOST,
+        "alert/shoal/alert/watching/watcher.py",
+        ("if (one.project, one.rule, one.trigger, one.workflow) not in going_on", "if True"),
+        (f"{_CONDITIONS}::test_each_day_has_a_deadline_of_its_own[sqlite]",),
+    ),
+    mutation(
         "a run of the day before keeps the deadline of today",
         Promise.NOTHING_LOST,
         "sql/shoal/sql/repositories/overview/punctuality.py",

@@ -107,6 +107,20 @@ def test_addresses_are_one_line(address: str) -> None:
         ReceiverSpec.model_validate({"members": [{"targets": [target]}]})
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"members": [{"targets": [{"channel": "mail"}] * 6}]},
+        {"members": [{"targets": [{"channel": "mail"}]}] * 51},
+    ],
+)
+def test_a_receiver_has_so_many_places_at_most(spec: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="at most"):
+        ReceiverSpec.model_validate(spec)
+    with pytest.raises(ValidationError, match="at most 20"):
+        rule(receivers=[f"r{number}" for number in range(21)])
+
+
 def test_options_of_channels_hold_names_of_secrets() -> None:
     with pytest.raises(ValidationError, match="must be the name of a secret"):
         ChannelSpec.model_validate({"kind": "x", "options": {"password_secret": 17}})

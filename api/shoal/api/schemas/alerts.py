@@ -97,35 +97,32 @@ class AlertChannelIn(ChannelSpec):
     model_config = body_example(_CHANNEL)
 
 
-class _Stored(BaseModel):
+class StoredDefinition(BaseModel):
+    """What rules, receivers and channels have in common."""
+
     name: str
     version: int = Field(description="Grows with each change.")
     created_at: datetime
     updated_at: datetime
+    spec: dict[str, Any] = Field(description="As it was set; durations in seconds.")
 
 
-class AlertRuleOut(_Stored):
+class AlertRuleOut(StoredDefinition):
     """A rule: what is an alert, and who is told of it."""
 
     model_config = example({**_STORED, "spec": _RULE})
 
-    spec: dict[str, Any] = Field(description="As it was set; durations in seconds.")
 
-
-class AlertReceiverOut(_Stored):
+class AlertReceiverOut(StoredDefinition):
     """A receiver: people who are told, by which channels."""
 
     model_config = example({**_STORED, "spec": _RECEIVER})
 
-    spec: dict[str, Any] = Field(description="As it was set; durations in seconds.")
 
-
-class AlertChannelOut(_Stored):
+class AlertChannelOut(StoredDefinition):
     """A channel: a way by which messages leave."""
 
     model_config = example({**_STORED, "spec": _CHANNEL})
-
-    spec: dict[str, Any] = Field(description="As it was set; durations in seconds.")
 
 
 class AlertChannelKindOut(BaseModel):

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from shoal.client.sources.mapping_file import read_mapping
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
 from shoal.core.alerts.rules import RuleSpec
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.hints import Hints
 from shoal.runtime.documents.source import Source
-from shoal.runtime.documents.yaml_file import read_yaml
 
 if TYPE_CHECKING:
     from shoal.client.rest.project.alerts import AlertThing
@@ -46,18 +46,7 @@ class Defined:
 def read_alerts(path: Path) -> list[Defined]:
     """Return what a file defines, in an order in which it can be made. Raises InvalidDefinition."""
     problems: list[Problem] = []
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise InvalidDefinition([Problem((), f"cannot be read: {reason}", str(path), 1)]) from None
-    sources = read_yaml(text, str(path), problems)  # JSON is YAML
-    if not problems and (len(sources) != 1 or not isinstance(sources[0].value, Mapping)):
-        message = "is a mapping with channels, receivers and rules"
-        problems.append(Problem((), message, str(path), 1))
-    if problems:
-        raise InvalidDefinition(problems)
-    [source] = sources
+    source = read_mapping(path, "is a mapping with channels, receivers and rules")
     found = list(_defined(source, problems))
     if problems:
         raise InvalidDefinition([source.locate(problem) for problem in problems])

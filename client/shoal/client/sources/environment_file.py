@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shoal.client.sources.mapping_file import read_mapping
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.environments import EnvironmentSpec, findings
 from shoal.core.hints import Hints
 from shoal.runtime.documents.source import Source
-from shoal.runtime.documents.yaml_file import read_yaml
 
 # What the cluster adds to what is defined.
 _SHOWN = frozenset({"name", "version", "created_at", "updated_at", "workflows"})
@@ -18,19 +18,8 @@ _SHOWN = frozenset({"name", "version", "created_at", "updated_at", "workflows"})
 
 def read_environment(path: Path) -> EnvironmentSpec:
     """Return the environment that a file holds. Raises InvalidDefinition."""
-    problems: list[Problem] = []
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise InvalidDefinition([Problem((), f"cannot be read: {reason}", str(path), 1)]) from None
-    sources = read_yaml(text, str(path), problems)  # JSON is YAML
-    if not problems and (len(sources) != 1 or not isinstance(sources[0].value, Mapping)):
-        message = "is no environment: a mapping with variables, python and setup"
-        problems.append(Problem((), message, str(path), 1))
-    if problems:
-        raise InvalidDefinition(problems)
-    return _checked(sources[0])
+    message = "is no environment: a mapping with variables, python and setup"
+    return _checked(read_mapping(path, message))
 
 
 def _checked(source: Source) -> EnvironmentSpec:

@@ -6,6 +6,7 @@ from fastapi import Body, Path, Response
 
 from shoal.api.access.guard import needs
 from shoal.api.operations.alerts.checking import require_usable
+from shoal.api.operations.alerts.definitions import Definitions
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertChannelIn,
@@ -16,20 +17,18 @@ from shoal.api.schemas.alerts import (
 )
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.receivers import ChannelSpec
-from shoal.core.alerts.records import Definition, DefinitionKind, DeliveryKind, NewDelivery
+from shoal.core.alerts.records import DefinitionKind, DeliveryKind, NewDelivery
 from shoal.runtime.plugins import channel_kinds, load_channel
-from shoal.sql import UnitOfWork
 
 router = strict_router("alerts")
 
-_KIND = DefinitionKind.CHANNEL
+_STORED = Definitions(DefinitionKind.CHANNEL, ChannelSpec, AlertChannelOut)
 _OF_PROJECT = "/projects/{project}/alert-channels"
 
 ChannelName = Annotated[str, Path(max_length=100, examples=["mail"])]
@@ -63,17 +62,7 @@ async def list_alert_channels(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertChannelOut]:
     """The channels of a project by name."""
-    after = decode_cursor("alert-channels", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        await uow.projects.get(project)
-        found = await uow.alert_definitions.list(
-            project, _KIND, after[0] if after else None, limit + 1
-        )
-    items, more = page(found, limit)
-    return Page(
-        items=shown("alert channel", items, _out, by_name),
-        next=encode_cursor("alert-channels", items[-1].name) if more else None,
-    )
+    return await _STORED.page(shoal, project, limit, cursor)
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a channel of alerts", responses=documented(404))
@@ -83,23 +72,7 @@ async def get_alert_channel(
 ) -> AlertChannelOut:
     """One channel."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return tagged(response, await _stored(uow, project, name))
-
-
-async def _stored(uow: UnitOfWork, project: str, name: str) -> AlertChannelOut:
-    found = await uow.alert_definitions.get(project, _KIND, name)
-    with legible("alert channel", name):
-        return _out(found)
-
-
-def _out(found: Definition) -> AlertChannelOut:
-    return AlertChannelOut(
-        name=found.name,
-        version=found.version,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-        spec=ChannelSpec.model_validate(found.spec).model_dump(mode="json"),
-    )
+        return tagged(response, await _STORED.get(uow, project, name))
 
 
 @router.put(
@@ -119,14 +92,9 @@ async def put_alert_channel(
     condition: Condition,
 ) -> AlertChannelOut:
     """Replaces all of it. Secrets that it names have to be there."""
-    spec = body.model_dump(mode="json")
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name), {"spec": spec})
-        await require_usable(uow, project, body)
-        stored, is_new = await uow.alert_definitions.put(project, _KIND, name, spec, shoal.clock())
-        await uow.commit()
-    return condition.answer(_out(stored), is_new=is_new)
+    return await _STORED.put(
+        shoal, project, name, body, condition, lambda uow: require_usable(uow, project, body)
+    )
 
 
 @router.delete(
@@ -140,11 +108,7 @@ async def delete_alert_channel(
     shoal: Shoal, project: ProjectName, name: ChannelName, condition: Condition
 ) -> None:
     """Messages for it that wait fail."""
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name))
-        await uow.alert_definitions.delete(project, _KIND, name)
-        await uow.commit()
+    await _STORED.delete(shoal, project, name, condition)
 
 
 @router.post(
@@ -167,7 +131,7 @@ async def test_alert_channel(
     now = shoal.clock()
     async with shoal.database.unit_of_work() as uow:
         await uow.projects.require(project)
-        await uow.alert_definitions.get(project, _KIND, name)
+        await uow.alert_definitions.get(project, DefinitionKind.CHANNEL, name)
         wanted = NewDelivery(project, "", "", name, tuple(body.to), DeliveryKind.TEST, now)
         await uow.deliveries.collect([wanted], now)
         [made] = await uow.deliveries.list(project, channel=name, limit=1)

@@ -7,6 +7,7 @@ from fastapi import Body, Path, Response
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import NOTHING, needs
 from shoal.api.operations.alerts.checking import require_known, require_readable
+from shoal.api.operations.alerts.definitions import Definitions
 from shoal.api.operations.alerts.previewing import preview
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
@@ -18,20 +19,18 @@ from shoal.api.schemas.alerts import (
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
 from shoal.api.web.errors import Forbidden
-from shoal.api.web.legible import by_name, legible, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
+from shoal.api.web.paging import Cursor, Limit
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.occurrences import OF_CLUSTER
-from shoal.core.alerts.records import Definition, DefinitionKind
+from shoal.core.alerts.records import DefinitionKind
 from shoal.core.alerts.rules import RuleSpec
-from shoal.sql import UnitOfWork
 
 router = strict_router("alerts")
 
-_KIND = DefinitionKind.RULE
+_STORED = Definitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
 _OF_PROJECT = "/projects/{project}/alert-rules"
 
 RuleName = Annotated[str, Path(max_length=100, examples=["night"])]
@@ -43,17 +42,7 @@ async def list_alert_rules(
     shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertRuleOut]:
     """The rules of a project by name."""
-    after = decode_cursor("alert-rules", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        await uow.projects.get(project)
-        found = await uow.alert_definitions.list(
-            project, _KIND, after[0] if after else None, limit + 1
-        )
-    items, more = page(found, limit)
-    return Page(
-        items=shown("alert rule", items, _out, by_name),
-        next=encode_cursor("alert-rules", items[-1].name) if more else None,
-    )
+    return await _STORED.page(shoal, project, limit, cursor)
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a rule of alerts", responses=documented(404))
@@ -63,23 +52,7 @@ async def get_alert_rule(
 ) -> AlertRuleOut:
     """One rule."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return tagged(response, await _stored(uow, project, name))
-
-
-async def _stored(uow: UnitOfWork, project: str, name: str) -> AlertRuleOut:
-    found = await uow.alert_definitions.get(project, _KIND, name)
-    with legible("alert rule", name):
-        return _out(found)
-
-
-def _out(found: Definition) -> AlertRuleOut:
-    return AlertRuleOut(
-        name=found.name,
-        version=found.version,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-        spec=RuleSpec.model_validate(found.spec).model_dump(mode="json"),
-    )
+        return tagged(response, await _STORED.get(uow, project, name))
 
 
 @router.put(
@@ -103,14 +76,14 @@ async def put_alert_rule(
     if OF_CLUSTER & set(body.triggers) and not caller.may(Permission.CLUSTER_READ):
         raise Forbidden("rules about the cluster are made by its administrators")
     require_readable(body.templates)
-    spec = body.model_dump(mode="json")
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name), {"spec": spec})
-        await require_known(uow, project, DefinitionKind.RECEIVER, "receivers", body.named)
-        stored, is_new = await uow.alert_definitions.put(project, _KIND, name, spec, shoal.clock())
-        await uow.commit()
-    return condition.answer(_out(stored), is_new=is_new)
+    return await _STORED.put(
+        shoal,
+        project,
+        name,
+        body,
+        condition,
+        lambda uow: require_known(uow, project, DefinitionKind.RECEIVER, "receivers", body.named),
+    )
 
 
 @router.delete(
@@ -124,11 +97,7 @@ async def delete_alert_rule(
     shoal: Shoal, project: ProjectName, name: RuleName, condition: Condition
 ) -> None:
     """What it has found stays; nobody is told of it any more."""
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        await condition.check(lambda: _stored(uow, project, name))
-        await uow.alert_definitions.delete(project, _KIND, name)
-        await uow.commit()
+    await _STORED.delete(shoal, project, name, condition)
 
 
 @router.post(

@@ -1,8 +1,9 @@
 """When runs of a workflow began and ended, and whether one has come that is waited for."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from shoal.core.alerts.conditions import PastRun
 from shoal.core.runs.states import WorkflowState
@@ -29,11 +30,13 @@ class Punctuality:
         """Say whether a run for a logical time after ``since`` has succeeded."""
         return await self._is_there(workflow_id, since, _I.state == WorkflowState.SUCCEEDED)
 
-    async def _is_there(self, workflow_id: int, since: datetime, condition: object) -> bool:
+    async def _is_there(
+        self, workflow_id: int, since: datetime, condition: ColumnElement[bool]
+    ) -> bool:
         query = select(_I.id).where(
             _I.workflow_id == workflow_id,
             _I.logical_time > since,
-            condition,  # type: ignore[arg-type]
+            condition,
         )
         return await self._connection.first(query.limit(1)) is not None
 
@@ -53,8 +56,8 @@ class Punctuality:
         )
         return await self._past(query, limit)
 
-    async def _past(self, query: object, limit: int) -> list[PastRun]:
-        ordered = query.order_by(_I.logical_time.desc(), _I.id.desc())  # type: ignore[attr-defined]
+    async def _past(self, query: Select[Any], limit: int) -> list[PastRun]:
+        ordered = query.order_by(_I.logical_time.desc(), _I.id.desc())
         rows = await self._connection.rows(ordered.limit(limit))
         return [
             PastRun(row.logical_time, row.at)

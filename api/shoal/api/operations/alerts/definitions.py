@@ -1,0 +1,95 @@
+"""Rules, receivers and channels: listed, shown, stored and deleted alike."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from shoal.api.schemas.alerts import StoredDefinition
+from shoal.api.schemas.common import Page
+from shoal.api.services import Services
+from shoal.api.web.legible import by_name, legible, shown
+from shoal.api.web.paging import decode_cursor, encode_cursor, page
+from shoal.api.web.preconditions import Preconditions
+from shoal.core.alerts.records import Definition, DefinitionKind
+from shoal.sql import UnitOfWork
+
+O = TypeVar("O", bound=StoredDefinition)  # noqa: E741 - out
+
+
+@dataclass(frozen=True)
+class Definitions(Generic[O]):
+    """Those of one kind. ``spec`` checks what is stored, ``out`` is what callers get."""
+
+    kind: DefinitionKind
+    spec: type[BaseModel]
+    out: type[O]
+
+    async def page(self, shoal: Services, project: str, limit: int, cursor: str | None) -> Page[O]:
+        """Return a page of them by name. Raises NotFound, InvalidRequest."""
+        after = decode_cursor(self._plural, cursor, str)
+        async with shoal.database.unit_of_work(read_only=True) as uow:
+            await uow.projects.get(project)
+            found = await uow.alert_definitions.list(
+                project, self.kind, after[0] if after else None, limit + 1
+            )
+        items, more = page(found, limit)
+        return Page(
+            items=shown(self._noun, items, self._shown, by_name),
+            next=encode_cursor(self._plural, items[-1].name) if more else None,
+        )
+
+    async def get(self, uow: UnitOfWork, project: str, name: str) -> O:
+        """Return one. Raises NotFound, UnreadableRow."""
+        found = await uow.alert_definitions.get(project, self.kind, name)
+        with legible(self._noun, name):
+            return self._shown(found)
+
+    async def put(
+        self,
+        shoal: Services,
+        project: str,
+        name: str,
+        spec: BaseModel,
+        condition: Preconditions,
+        check: Callable[[UnitOfWork], Awaitable[None]],
+    ) -> O:
+        """Store one if the condition holds, and ``check`` returns. Raises ApiError, NotFound."""
+        wanted = spec.model_dump(mode="json")
+        async with shoal.database.unit_of_work() as uow:
+            await uow.projects.require(project)
+            await condition.check(lambda: self.get(uow, project, name), {"spec": wanted})
+            await check(uow)
+            stored, is_new = await uow.alert_definitions.put(
+                project, self.kind, name, wanted, shoal.clock()
+            )
+            await uow.commit()
+        return condition.answer(self._shown(stored), is_new=is_new)
+
+    async def delete(
+        self, shoal: Services, project: str, name: str, condition: Preconditions
+    ) -> None:
+        """Delete one if the condition holds. Raises ApiError, NotFound."""
+        async with shoal.database.unit_of_work() as uow:
+            await uow.projects.require(project)
+            await condition.check(lambda: self.get(uow, project, name))
+            await uow.alert_definitions.delete(project, self.kind, name)
+            await uow.commit()
+
+    @property
+    def _noun(self) -> str:
+        return f"alert {self.kind}"
+
+    @property
+    def _plural(self) -> str:
+        return f"alert-{self.kind}s"
+
+    def _shown(self, found: Definition) -> O:
+        return self.out(
+            name=found.name,
+            version=found.version,
+            created_at=found.created_at,
+            updated_at=found.updated_at,
+            spec=self.spec.model_validate(found.spec).model_dump(mode="json"),
+        )
