@@ -14,7 +14,7 @@ MOST_WORDS = 120  # of a paragraph
 MOST_WORDS_OF_THE_OVERVIEW = 2_500  # ten minutes
 # Pages that name modules below the folder of one part.
 BELOW = {"storage": "sql", "masters": "master"}
-TO_COME = {"alert/", "insight/", "ui/"}
+TO_COME = {"alert/", "ui/"}
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -14,7 +14,10 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = (*("api", "client", "coordination", "core", "master", "proto", "runtime", "sql", "worker"),)
+CODE = (
+    *("alert", "api", "client", "coordination", "core", "insight", "master", "proto"),
+    *("runtime", "sql", "worker"),
+)
 METHODS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
 PIECES = (
     *("a", "0", " ", "\t", "\n", ".", "-", "_", "/", "\\", '"', "'", "$", "{", "[", "(", "<", "@"),

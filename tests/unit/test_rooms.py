@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "alert"]
+PARTS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "alert", "insight"]
 PARTS += ["api", "client"]
 ROOMS = {
     ".".join(("shoal", part, *folder.relative_to(ROOT / part / "shoal" / part).parts)): folder

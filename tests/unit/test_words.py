@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "api", "client"]
-FOLDERS += ["conf", "docs", "examples", "bench", "tests"]
+FOLDERS += ["alert", "insight", "conf", "docs", "examples", "bench", "tests"]
 KINDS = {".py", ".md", ".toml", ".proto", ".sh", ".yaml", ".yml"}
 
 # Parts of identifiers count as words, so look_soon and on_hand_on are found.

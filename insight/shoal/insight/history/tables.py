@@ -1,0 +1,149 @@
+"""The tables of the exported history: their columns, in order.
+
+Rows repeat: an attempt that is forced to success later, or an instance that is run again, is
+exported once more. The row with the highest ``event_id`` is the valid one of its ``key``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The type of a column. Times are UTC, in microseconds."""
+
+    TEXT = "text"
+    INTEGER = "integer"  # 64 bits
+    NUMBER = "number"  # double precision
+    YES_NO = "yes_no"
+    TIME = "time"
+    LABELS = "labels"  # a map of text to text
+    TASKS = "tasks"  # a list of tasks: name, type, worker group, names of the upstream tasks
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. ``required``: it is never NULL."""
+
+    name: str
+    kind: Kind
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class HistoryTable:
+    """A table of the history.
+
+    ``key``: the columns that name a row; ``at``: the column that says of which day it is (UTC).
+    """
+
+    name: str
+    key: Sequence[str]
+    at: str
+    columns: Sequence[Column]
+
+
+def _required(*names: str, kind: Kind) -> list[Column]:
+    return [Column(name, kind, required=True) for name in names]
+
+
+def _optional(*names: str, kind: Kind) -> list[Column]:
+    return [Column(name, kind) for name in names]
+
+
+_EVENT = Column("event_id", Kind.INTEGER, required=True)
+
+#: Attempts that have ended, each with what it cost.
+ATTEMPTS = HistoryTable(
+    name="attempts",
+    key=("attempt_id",),
+    at="finished_at",
+    columns=(
+        *_required("attempt_id", "instance_id", kind=Kind.INTEGER),
+        *_required("project", "workflow", kind=Kind.TEXT),
+        *_required("version", kind=Kind.INTEGER),
+        *_required("task", "type", "worker_group", kind=Kind.TEXT),
+        *_optional("worker", kind=Kind.TEXT),
+        *_required("attempt", kind=Kind.INTEGER),
+        *_required("state", kind=Kind.TEXT),
+        *_optional("reason", kind=Kind.TEXT),  # 2,000 characters at most
+        *_optional("exit_code", kind=Kind.INTEGER),
+        *_required("forced", kind=Kind.YES_NO),
+        # NULL where it did not come to that: a task that was skipped was never queued.
+        *_optional("waiting_since", "queued_at", "started_at", kind=Kind.TIME),
+        *_required("finished_at", kind=Kind.TIME),
+        *_optional("cpu_s", kind=Kind.NUMBER),
+        *_optional("max_rss_kb", kind=Kind.INTEGER),
+        *_optional("error_line", "fingerprint", kind=Kind.TEXT),
+        _EVENT,
+    ),
+)
+
+#: Instances that have ended.
+INSTANCES = HistoryTable(
+    name="instances",
+    key=("instance_id",),
+    at="finished_at",
+    columns=(
+        *_required("instance_id", kind=Kind.INTEGER),
+        *_required("project", "workflow", kind=Kind.TEXT),
+        *_required("version", kind=Kind.INTEGER),
+        *_required("state", kind=Kind.TEXT),
+        *_optional("reason", kind=Kind.TEXT),
+        # schedule, backfill, parent (a sub-workflow), rerun, or request (by a user or a program)
+        *_required("trigger", kind=Kind.TEXT),
+        *_optional("schedule_id", "backfill_id", "parent_instance_id", kind=Kind.INTEGER),
+        *_required("priority", kind=Kind.INTEGER),
+        *_required("logical_time", "created_at", kind=Kind.TIME),
+        *_optional("admitted_at", "started_at", kind=Kind.TIME),
+        *_required("finished_at", kind=Kind.TIME),
+        *_optional("deadline_at", "late_at", kind=Kind.TIME),
+        *_required("labels", kind=Kind.LABELS),
+        _EVENT,
+    ),
+)
+
+#: Versions of workflows that have run: who waits for whom.
+PLANS = HistoryTable(
+    name="plans",
+    key=("project", "workflow", "version"),
+    at="published_at",
+    columns=(
+        *_required("project", "workflow", kind=Kind.TEXT),
+        *_required("version", kind=Kind.INTEGER),
+        *_required("tasks", kind=Kind.TASKS),
+        *_required("published_at", kind=Kind.TIME),
+        _EVENT,
+    ),
+)
+
+#: Commands that were handled.
+COMMANDS = HistoryTable(
+    name="commands",
+    key=("command_id",),
+    at="handled_at",
+    columns=(
+        *_required("command_id", kind=Kind.INTEGER),
+        *_required("type", "project", "workflow", "requested_by", "state", kind=Kind.TEXT),
+        *_optional("reason", kind=Kind.TEXT),
+        *_optional("instance_id", "schedule_id", kind=Kind.INTEGER),
+        *_required("created_at", "handled_at", kind=Kind.TIME),
+        _EVENT,
+    ),
+)
+
+#: Partitions that have changed hands.
+TAKEOVERS = HistoryTable(
+    name="takeovers",
+    key=("takeover_id",),
+    at="at",
+    columns=(
+        *_required("takeover_id", "partition", "epoch", kind=Kind.INTEGER),
+        *_required("owner", kind=Kind.TEXT),
+        *_optional("previous_owner", kind=Kind.TEXT),
+        *_required("at", kind=Kind.TIME),
+        _EVENT,
+    ),
+)
+
+TABLES = (ATTEMPTS, INSTANCES, PLANS, COMMANDS, TAKEOVERS)
