@@ -39,6 +39,8 @@ from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.sealing import Sealing
 from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
+from shoal.sql.repositories.exporting.finished import FinishedRows
+from shoal.sql.repositories.exporting.position import HistoryExports
 from shoal.sql.repositories.overview.grid import Grid
 from shoal.sql.repositories.overview.history import History
 from shoal.sql.repositories.overview.punctuality import Punctuality
@@ -324,6 +326,14 @@ class UnitOfWork:
     @cached_property
     def backfills(self) -> Backfills:
         return Backfills(self.connection, self.events)
+
+    @cached_property
+    def finished_rows(self) -> FinishedRows:
+        return FinishedRows(self.connection)
+
+    @cached_property
+    def history_exports(self) -> HistoryExports:
+        return HistoryExports(self.connection)
 
     @cached_property
     def expired(self) -> ExpiredRows:

@@ -110,3 +110,14 @@ Index(
     sqlite_where=IS_OPEN_PART,
     postgresql_where=IS_OPEN_PART,
 )
+
+# How far the history was exported; one row, whose number is 1. ``sequence`` counts the exports,
+# ``manifest`` is that of the last one.
+history_export = Table(
+    "history_export",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("position", Json(dict), nullable=False),
+    Column("manifest", Json(dict), nullable=False),
+)

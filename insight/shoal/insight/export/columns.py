@@ -1,0 +1,106 @@
+"""Turn rows of the database into Arrow tables with the columns of the history."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.core.definition.model import TaskSpec
+from shoal.insight.history.tables import HistoryTable, Kind
+
+_GROUP = TaskSpec.model_fields["worker_group"].default
+_TASK = pa.struct(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("worker_group", pa.string(), nullable=False),
+        pa.field("upstreams", pa.list_(pa.string()), nullable=False),
+    ]
+)
+_TYPES: Mapping[Kind, Any] = {
+    Kind.TEXT: pa.string(),
+    Kind.INTEGER: pa.int64(),
+    Kind.NUMBER: pa.float64(),
+    Kind.YES_NO: pa.bool_(),
+    Kind.TIME: pa.timestamp("us", tz="UTC"),
+    Kind.LABELS: pa.map_(pa.string(), pa.string()),
+    Kind.TASKS: pa.list_(_TASK),
+}
+
+
+def schema_of(table: HistoryTable) -> pa.Schema:
+    """Return the Arrow schema of a table."""
+    return pa.schema(
+        [pa.field(one.name, _TYPES[one.kind], not one.required) for one in table.columns]
+    )
+
+
+def arrow_of(table: HistoryTable, columns: Mapping[str, Sequence[Any]]) -> tuple[pa.Table, int]:
+    """Return rows, given by columns, as an Arrow table, and how many could not be read.
+
+    Times are microseconds since 1970. A column that is not given is NULL. A row is left out that
+    holds what its columns cannot: another version, or a hand, may have written it.
+    """
+    schema = schema_of(table)
+    count = len(next(iter(columns.values()), ()))
+    try:
+        return _table(schema, columns, count), 0
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    pieces, left_out = [], 0
+    for row in range(count):
+        try:
+            one = {name: values[row : row + 1] for name, values in columns.items()}
+            pieces.append(_table(schema, one, 1))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            left_out += 1
+    return pa.concat_tables([schema.empty_table(), *pieces]), left_out
+
+
+def by_day(table: HistoryTable, rows: pa.Table) -> Iterator[tuple[date, pa.Table]]:
+    """Cut a table into those of its days (UTC), in the order of time."""
+    days = rows[table.at].cast(pa.date32())
+    for day in sorted(pc.unique(days).to_pylist()):
+        yield day, rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
+
+
+def labels_of(stored: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return labels as a column of them holds them."""
+    return sorted(stored.items())
+
+
+def tasks_of(spec: str) -> list[dict[str, Any]] | None:
+    """Return the tasks of a definition, which is JSON's text; None: it cannot be read."""
+    try:
+        return [
+            {
+                "name": task["name"],
+                "type": task["type"],
+                "worker_group": task.get("worker_group") or _GROUP,
+                "upstreams": list(task.get("depends_on", ())),
+            }
+            for task in json.loads(spec)["tasks"]
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
+    arrays = []
+    for field in schema:
+        values = columns.get(field.name)
+        if values is None:
+            array = pa.nulls(count, field.type)
+        elif pa.types.is_timestamp(field.type):
+            array = pa.array(values, pa.int64()).cast(field.type)
+        elif pa.types.is_boolean(field.type):
+            array = pa.array(values, pa.int64()).cast(field.type)
+        else:
+            array = pa.array(values, field.type)
+        if not field.nullable and array.null_count:
+            raise ValueError(f"{field.name} is missing")
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)

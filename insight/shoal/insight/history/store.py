@@ -1,0 +1,138 @@
+"""The storage of the history: its files and manifests, below a folder for each cluster.
+
+Everything here blocks.
+"""
+
+import hashlib
+import io
+import json
+import re
+import secrets
+import time
+from collections.abc import Collection
+from datetime import date
+
+from shoal.core.errors import ShoalError
+from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
+from shoal.runtime.storage import ObjectMissing, Purpose, Storage
+
+_CLUSTER = r"[0-9a-f]{32}"
+_FILE = r"[0-9]{12}-([0-9]{16})-[0-9a-f]{8}\.parquet"
+HISTORY = Purpose(
+    "the exported history",
+    "history_url",
+    re.compile(
+        rf"{_CLUSTER}/(manifest/[0-9]{{20}}(\.full)?\.json|"
+        rf"[a-z_]+/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/{_FILE})"
+    ),
+)
+_MANIFEST = re.compile(r"([0-9]{20})(\.full)?\.json")
+_TRIES = 5  # to read manifests while an exporter removes those before a full one
+
+
+class DamagedHistory(ShoalError):
+    """The storage does not have what its manifests name, or something else."""
+
+
+class HistoryStore:
+    """The history of the cluster with this uid in the storage at ``url``."""
+
+    def __init__(self, url: str, cluster: str) -> None:
+        self._storage = Storage(url, HISTORY)
+        self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]
+
+    @property
+    def root(self) -> str:
+        """The URL below which the paths of files begin."""
+        return f"{self._storage.url.rstrip('/')}/{self._cluster}"
+
+    def put(self, sequence: int, table: str, day: date, content: bytes, rows: int) -> HistoryFile:
+        """Store a file under a name that no other has. Raises StorageError."""
+        name = f"{sequence:012}-{time.time_ns() // 1000:016}-{secrets.token_hex(4)}.parquet"
+        path = f"{table}/day={day.isoformat()}/{name}"
+        self._storage.put(f"{self._cluster}/{path}", io.BytesIO(content))
+        digest = hashlib.sha256(content).hexdigest()
+        return HistoryFile(path, table, day, rows, len(content), digest)
+
+    def read(self, file: HistoryFile) -> bytes:
+        """Return the content of a file. Raises StorageError, DamagedHistory."""
+        content = self._storage.read_range(f"{self._cluster}/{file.path}", 0, file.size)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise DamagedHistory(
+                f"{self.root}/{file.path} is not what was exported: restore it from a copy, or "
+                "export the history anew to an empty folder"
+            )
+        return content
+
+    def put_manifest(self, manifest: Manifest) -> None:
+        """Store a manifest; the same one may be there already. Raises StorageError."""
+        content = json.dumps(manifest.to_json(), separators=(",", ":")).encode()
+        name = self._manifest(manifest.sequence, manifest.is_full)
+        self._storage.put(name, io.BytesIO(content))
+
+    def contents(self) -> Contents:
+        """Return what the history has. Raises StorageError, DamagedHistory."""
+        for remaining in reversed(range(_TRIES)):
+            try:
+                return self._contents()
+            except ObjectMissing:
+                if not remaining:
+                    raise
+        raise AssertionError("unreachable")
+
+    def last_sequence(self) -> int:
+        """Return the number of the last manifest; 0: there is none. Raises StorageError."""
+        return max((sequence for sequence, _ in self._manifests()), default=0)
+
+    def forget_before(self, sequence: int) -> int:
+        """Remove the manifests before a full one; return how many. Raises StorageError."""
+        found = [(number, full) for number, full in self._manifests() if number < sequence]
+        for number, full in found:
+            self._storage.remove(self._manifest(number, full))
+        return len(found)
+
+    def sweep(self, table: str, day: date, keep: Collection[str], older_s: float) -> int:
+        """Remove the files of a day that are not to be kept and were written so long ago.
+
+        ``keep``: paths. Exporters that were killed leave such files, and those that were replaced
+        may still be read. Returns how many. Raises StorageError.
+        """
+        folder = f"{table}/day={day.isoformat()}"
+        before = time.time_ns() // 1000 - int(older_s * 1_000_000)
+        removed = 0
+        for name in self._storage.names_in(f"{self._cluster}/{folder}"):
+            match = re.fullmatch(_FILE, name)
+            if match and int(match[1]) < before and f"{folder}/{name}" not in keep:
+                self._storage.remove(f"{self._cluster}/{folder}/{name}")
+                removed += 1
+        return removed
+
+    def _contents(self) -> Contents:
+        found = self._manifests()
+        first = max((number for number, is_full in found if is_full), default=1)
+        needed = [(number, is_full) for number, is_full in found if number >= first]
+        wanted = list(range(first, first + len(needed))) if needed else []
+        if [number for number, _ in needed] != wanted:
+            missing = min(set(range(first, needed[-1][0])) - {number for number, _ in needed})
+            raise DamagedHistory(
+                f"{self.root}/manifest lacks the manifest {missing}: restore it from a copy, or "
+                "export the history anew to an empty folder"
+            )
+        return Contents().after(self._read(number, is_full) for number, is_full in needed)
+
+    def _read(self, sequence: int, is_full: bool) -> Manifest:
+        name = self._manifest(sequence, is_full)
+        content = self._storage.read_range(name, 0, self._storage.size(name))
+        try:
+            return Manifest.from_json(json.loads(content))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedHistory(f"{self._storage.url}/{name} is no manifest: {error}") from error
+
+    def _manifests(self) -> list[tuple[int, bool]]:
+        """Return the numbers of the manifests there are, in order, and which are full."""
+        names = self._storage.names_in(f"{self._cluster}/manifest")
+        found = (_MANIFEST.fullmatch(name) for name in names)
+        return sorted((int(match[1]), bool(match[2])) for match in found if match)
+
+    def _manifest(self, sequence: int, is_full: bool) -> str:
+        return f"{self._cluster}/manifest/{sequence:020}{'.full' if is_full else ''}.json"
