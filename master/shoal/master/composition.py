@@ -39,6 +39,7 @@ from shoal.master.services.admission import Admission
 from shoal.master.services.archived_logs import ArchivedLogSweeper
 from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.dependencies import DependencyWatcher
+from shoal.master.services.history import HistoryExport
 from shoal.master.services.purging import Purger
 from shoal.master.services.resources import ResourceSweeper
 from shoal.master.services.scan import Scanner
@@ -111,6 +112,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         revoker,
         Storage.of(opened.cluster),
         LogArchive.of(opened.cluster, opened.cluster_uid),
+        HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
     )
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
@@ -169,6 +171,7 @@ def _services(
     revoker: Revoker,
     storage: Storage,
     archive: LogArchive | None,
+    export: HistoryExport,
 ) -> Sequence[Service]:
     settings = context.settings
     backfills = Backfills(context)
@@ -184,6 +187,7 @@ def _services(
         Purger(context, settings.retention, settings.hours, settings.purge_trigger),
         ResourceSweeper(context, storage),
         ArchivedLogSweeper(context, archive),
+        export,
     )
 
 

@@ -49,6 +49,11 @@ class MasterSettings(BaseSettings):
     purge_batch: int = Field(default=200, ge=1, le=10_000)  # instances in one transaction
     # Of the time, so much is spent on deleting at most; the rest is for work.
     purge_share: float = Field(default=0.1, gt=0, le=1)
+    # How often what has ended is exported to the history, and the share of the time in which that
+    # may have the database at work; 0 days keep all that was exported.
+    export_interval_s: float = Field(default=900.0, gt=0)
+    export_share: float = Field(default=0.2, gt=0, le=1)
+    keep_history_days: float = Field(default=1_100.0, ge=0)
 
     @model_validator(mode="after")
     def _purge_times_can_be_read(self) -> Self:

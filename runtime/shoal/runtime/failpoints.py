@@ -105,6 +105,13 @@ API: Mapping[str, str] = {
     "rotate.after_key_files": "retired keys are out of the file, nobody was told",
 }
 
+# Of the process that exports the history.
+EXPORT: Mapping[str, str] = {
+    "export.before_commit": "the files of an export are written, the database does not know",
+    "export.after_commit": "an export counts, its manifest is not in the storage",
+    "export.before_removal": "a full manifest is in the storage, those before it as well",
+}
+
 
 class InvalidFailpoint(ShoalError):
     """``SHOAL_FAILPOINTS`` cannot be understood."""
@@ -144,12 +151,15 @@ class _Armed:
         self.act()
 
 
+_KNOWN = MASTER.keys() | WORKER.keys() | API.keys() | EXPORT.keys()
+
+
 def parse(text: str) -> dict[str, _Armed]:
     """Return what ``text`` arms. Raises InvalidFailpoint."""
     found = {}
     for item in filter(None, (part.strip() for part in text.split(";"))):
         name, equals, action = item.partition("=")
-        if not equals or name not in MASTER.keys() | WORKER.keys() | API.keys():
+        if not equals or name not in _KNOWN:
             raise InvalidFailpoint(item, "names no known point")
         found[name] = _armed(item, name, action)
     return found

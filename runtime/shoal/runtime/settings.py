@@ -52,6 +52,8 @@ class ClusterSettings(BaseSettings):
     # Where finished logs are copied to, so that they outlive their workers: as resources_url;
     # empty: they stay with their workers alone.
     logs_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
+    # Where the history is exported to, for insight: as resources_url; empty: it is not.
+    history_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")
     # Where secrets are that are kept elsewhere: a table for each, by a name of ours. Masters and
     # APIs read what is in it (``shoal.runtime.secret_stores``); workers need none of it.
     secret_stores: Mapping[StoreName, Mapping[str, Any]] = {}

@@ -35,13 +35,17 @@ def test_every_point_of_an_api_is_passed_at_one_place_in_its_code() -> None:
     assert found == Counter(dict.fromkeys(failpoints.API, 1))
 
 
+def test_every_point_of_an_export_is_passed_at_one_place_in_its_code() -> None:
+    assert calls_in("insight") == Counter(dict.fromkeys(failpoints.EXPORT, 1))
+
+
 def test_no_other_part_passes_failpoints() -> None:
     assert not calls_in("core", "coordination", "sql", "proto", "client")
 
 
 def test_unarmed_points_do_nothing() -> None:
     assert failpoints.armed() == []
-    for name in [*failpoints.MASTER, *failpoints.WORKER, *failpoints.API]:
+    for name in [*failpoints.MASTER, *failpoints.WORKER, *failpoints.API, *failpoints.EXPORT]:
         failpoints.hit(name)
 
 

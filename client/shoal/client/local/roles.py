@@ -81,6 +81,9 @@ def load_cluster(data: Path) -> ClusterSettings:
     """Return the cluster's settings; a local cluster's own address fills the gap."""
     cluster = load_settings(ClusterSettings, "cluster", data)
     state = read_state(cluster.data)
+    if state is not None and "history_url" not in cluster.model_fields_set:
+        history = str(cluster.data / "history")
+        cluster = cluster.model_copy(update={"history_url": history})
     if state is not None and "zookeeper" not in cluster.model_fields_set:
         found = {"zookeeper": state.zookeeper}
         if not cluster.zookeeper_credential:

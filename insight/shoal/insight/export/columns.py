@@ -94,9 +94,7 @@ def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]], count: int) 
         values = columns.get(field.name)
         if values is None:
             array = pa.nulls(count, field.type)
-        elif pa.types.is_timestamp(field.type):
-            array = pa.array(values, pa.int64()).cast(field.type)
-        elif pa.types.is_boolean(field.type):
+        elif pa.types.is_timestamp(field.type) or pa.types.is_boolean(field.type):
             array = pa.array(values, pa.int64()).cast(field.type)
         else:
             array = pa.array(values, field.type)

@@ -50,14 +50,11 @@ def joined(store: HistoryStore, work: Compaction) -> pa.Table:
     rows = pa.concat_tables(tables)
     order = [(name, "ascending") for name in work.table.key] + [("event_id", "descending")]
     rows = rows.take(pc.sort_indices(rows, sort_keys=order))
-    is_first = pa.array([False] * 0, pa.bool_())
-    if rows.num_rows:
-        differs = pa.nulls(rows.num_rows - 1, pa.bool_()).fill_null(False)
-        for name in work.table.key:
-            column = rows[name].combine_chunks()
-            differs = pc.or_(differs, pc.not_equal(column[1:], column[:-1]))
-        is_first = pa.concat_arrays([pa.array([True]), pa.array(differs)])
-    return rows.filter(is_first)
+    differs = pa.array([False] * (rows.num_rows - 1))  # from the row before; no file is empty
+    for name in work.table.key:
+        column = rows[name].combine_chunks()
+        differs = pc.or_(differs, pc.not_equal(column[1:], column[:-1]))
+    return rows.filter(pa.concat_arrays([pa.array([True]), differs]))
 
 
 def _small(files: Sequence[HistoryFile]) -> list[HistoryFile]:

@@ -23,7 +23,7 @@ from shoal.insight.export.gathering import Gathered, Gatherer
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import HistoryTable
-from shoal.runtime.failpoints import hit
+from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.repositories.exporting.finished import Ends
 from shoal.sql.repositories.exporting.position import Exported, Position
@@ -145,7 +145,7 @@ class Exporter:
                 left_out=found.left_out,
             )
         stored = manifest.to_json()
-        hit("export.before_commit")
+        failpoints.hit("export.before_commit")
         async with self._database.unit_of_work() as uow:
             if not await uow.history_exports.replace(last, found.position, stored):
                 raise ExportTaken(
@@ -153,9 +153,10 @@ class Exporter:
                     f"{self._store.root}; nothing is lost, the next one goes on behind it"
                 )
             await uow.commit()
-        hit("export.after_commit")
+        failpoints.hit("export.after_commit")
         await asyncio.to_thread(self._store.put_manifest, manifest)
         if manifest.is_full:
+            failpoints.hit("export.before_removal")
             await asyncio.to_thread(self._store.forget_before, sequence)
         return Exported(sequence, found.position, stored), after
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from shoal.insight.history.tables import (
     HistoryTable,
 )
 from shoal.sql import Database, UnitOfWork
+from shoal.sql.driver.connection import batched
 from shoal.sql.repositories.exporting.finished import Ends, Rows
 from shoal.sql.repositories.exporting.position import Position
 
@@ -41,7 +42,7 @@ class Gathered:
     left_out: dict[str, int] = field(default_factory=dict)
     rows: int = 0
 
-    def add(self, table: HistoryTable, columns: dict[str, Any]) -> None:
+    def add(self, table: HistoryTable, columns: Mapping[str, Any]) -> None:
         """Add rows, given by columns."""
         made, left_out = arrow_of(table, columns)
         if made.num_rows:
@@ -110,17 +111,23 @@ class Gatherer:
         """Add what events up to ``until`` are about."""
         after = found.position.event
         changed = await self._read(lambda uow: uow.finished_rows.changed(after, until))
-        ids = sorted(changed.instances)
-        for start in range(0, len(ids), _FEW_IDS):
-            few = ids[start : start + _FEW_IDS]
-            instances = await self._read(lambda uow, few=few: uow.finished_rows.instances_of(few))
-            await self._add(found, instances, None, changed.instances.__getitem__)
-        ids = sorted(changed.attempts)
-        for start in range(0, len(ids), _FEW_IDS):
-            few = ids[start : start + _FEW_IDS]
-            attempts = await self._read(lambda uow, few=few: uow.finished_rows.attempts_of(few))
-            await self._add(found, None, attempts, changed.attempts.__getitem__)
+        for few in batched(sorted(changed.instances), _FEW_IDS):
+            await self._add_instances(found, few, changed.instances)
+        for few in batched(sorted(changed.attempts), _FEW_IDS):
+            await self._add_attempts(found, few, changed.attempts)
         found.position = replace(found.position, event=until)
+
+    async def _add_instances(
+        self, found: Gathered, ids: Sequence[int], events: Mapping[int, int]
+    ) -> None:
+        instances = await self._read(lambda uow: uow.finished_rows.instances_of(ids))
+        await self._add(found, instances, None, events.__getitem__)
+
+    async def _add_attempts(
+        self, found: Gathered, ids: Sequence[int], events: Mapping[int, int]
+    ) -> None:
+        attempts = await self._read(lambda uow: uow.finished_rows.attempts_of(ids))
+        await self._add(found, None, attempts, events.__getitem__)
 
     async def _add(
         self,
@@ -155,15 +162,16 @@ class Gatherer:
             known = plans.get(workflow, 0)
             if version <= known:
                 continue
-            rows = await self._read(
-                lambda uow, of=(workflow, known, version): uow.finished_rows.plans_of(*of)
-            )
-            columns = rows.columns()
-            columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]
-            columns["event_id"] = columns["version"]
-            found.add(PLANS, columns)
+            await self._add_versions(found, workflow, known, version)
             plans[workflow] = version
         found.position = replace(found.position, plans=plans)
+
+    async def _add_versions(self, found: Gathered, workflow: int, after: int, until: int) -> None:
+        rows = await self._read(lambda uow: uow.finished_rows.plans_of(workflow, after, until))
+        columns = rows.columns()
+        columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]
+        columns["event_id"] = columns["version"]
+        found.add(PLANS, columns)
 
     async def _add_commands(self, found: Gathered, end: int) -> None:
         """Add commands that were handled; what was not is remembered, and looked at again."""
@@ -171,10 +179,8 @@ class Gatherer:
         room = _MOST_OPEN - len(at.open_commands)
         until = min(end, at.command + min(_COMMANDS, room))
         still_open: list[int] = []
-        for start in range(0, len(at.open_commands), _FEW_IDS):
-            few = at.open_commands[start : start + _FEW_IDS]
-            rows = await self._read(lambda uow, few=few: uow.finished_rows.commands_of(few))
-            still_open += self._add_handled(found, rows)
+        for few in batched(at.open_commands, _FEW_IDS):
+            still_open += self._add_handled(found, await self._commands_of(few))
         if until > at.command:
             rows = await self._read(
                 lambda uow: uow.finished_rows.commands_between(at.command, until)
@@ -183,6 +189,9 @@ class Gatherer:
         found.position = replace(
             found.position, command=max(until, at.command), open_commands=tuple(still_open)
         )
+
+    async def _commands_of(self, ids: Sequence[int]) -> Rows:
+        return await self._read(lambda uow: uow.finished_rows.commands_of(ids))
 
     @staticmethod
     def _add_handled(found: Gathered, rows: Rows) -> list[int]:

@@ -1,0 +1,54 @@
+"""The process that exports the history: ``python -m shoal.insight.export.program --data DIR``.
+
+A master starts it now and then, ``shoal insight export`` at once. It says what it has done as one
+line of JSON on standard output, or why it could not on standard error, and then ends with 1.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from shoal.core.errors import ShoalError
+from shoal.insight.export.exporter import Exporter, Summary
+from shoal.insight.history.store import HistoryStore
+from shoal.runtime.settings import ClusterSettings, load_settings
+from shoal.sql import Database, Patience
+
+
+def main() -> int:
+    """Export all that has ended by now; return the exit status."""
+    parser = argparse.ArgumentParser(prog="shoal.insight.export.program", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--keep-days", type=float, default=0.0)
+    arguments = parser.parse_args()
+    try:
+        cluster = load_settings(ClusterSettings, "cluster", arguments.data)
+        done = asyncio.run(export(cluster, arguments.url, arguments.share, arguments.keep_days))
+    except ShoalError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    until = done.settled_until
+    said = asdict(done) | {"settled_until": until and until.isoformat()}
+    sys.stdout.write(json.dumps(said) + "\n")
+    return 0
+
+
+async def export(cluster: ClusterSettings, url: str, share: float, keep_days: float) -> Summary:
+    """Export the history of a cluster to the storage at ``url``. Raises ShoalError."""
+    patience = Patience.of(cluster.database_silence_s)
+    async with Database(cluster.database, pool_size=2, patience=patience) as database:
+        async with database.unit_of_work() as uow:
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        store = HistoryStore(url, uid)
+        exporter = Exporter(database, store, share=share, keep_days=keep_days)
+        return await exporter.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Export what has ended to the history, in a process of its own.
+
+The owner of partition 0 starts it. Should two masters do it at once, one of the two exports comes
+too late, and says so: the position in the database decides.
+"""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+import structlog
+
+from shoal.core.errors import ShoalError, shortened
+from shoal.master.services.purging import HOME
+from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+
+log = structlog.get_logger()
+
+FIRST_S = 120.0  # by then the partitions have their owners
+_PROGRAM = "shoal.insight.export.program"  # by its name: masters import none of it
+_LONGEST_REASON = 2_000
+
+
+class ExportFailed(ShoalError):
+    """The process that exports the history has failed."""
+
+
+class HistoryExport(PeriodicService):
+    """The regular export, for one master. ``url`` empty: there is none."""
+
+    name = "history export"
+    passing = (*PASSING, ExportFailed)
+
+    def __init__(self, context: MasterContext, url: str, data: Path) -> None:
+        settings = context.settings
+        super().__init__(settings.export_interval_s, min(FIRST_S, settings.export_interval_s))
+        self._engine, self._url, self._data = context.engine, url, data
+        self._options = [
+            *("--share", str(settings.export_share)),
+            *("--keep-days", str(settings.keep_history_days)),
+        ]
+
+    async def poll(self, is_regular: bool) -> None:
+        """Export all that has ended. Raises ExportFailed: the next poll goes on from there."""
+        if not self._url or not is_regular or not self._engine.owns(HOME):
+            return
+        command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            *self._options,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            said, trouble = await process.communicate()
+        finally:
+            if process.returncode is None:  # this master leaves, or partition 0 does
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            why = trouble.decode(errors="replace").strip() or f"exit status {process.returncode}"
+            raise ExportFailed(f"the history was not exported: {shortened(why, _LONGEST_REASON)}")
+        log.debug("the history was exported", done=said.decode(errors="replace").strip())
