@@ -94,8 +94,11 @@ def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]], count: int) 
         values = columns.get(field.name)
         if values is None:
             array = pa.nulls(count, field.type)
-        elif pa.types.is_timestamp(field.type) or pa.types.is_boolean(field.type):
+        elif pa.types.is_timestamp(field.type):
             array = pa.array(values, pa.int64()).cast(field.type)
+        elif pa.types.is_boolean(field.type):
+            # SQLite has numbers for it.
+            array = pa.array([one if one is None else bool(one) for one in values], field.type)
         else:
             array = pa.array(values, field.type)
         if not field.nullable and array.null_count:

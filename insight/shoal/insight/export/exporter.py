@@ -14,7 +14,6 @@ from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.insight.export.columns import by_day
@@ -27,8 +26,6 @@ from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.repositories.exporting.finished import Ends
 from shoal.sql.repositories.exporting.position import Exported, Position
-
-log = structlog.get_logger()
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
@@ -202,4 +199,3 @@ def _count(summary: Summary, files: Sequence[HistoryFile], left_out: Mapping[str
         summary.rows[file.table] = summary.rows.get(file.table, 0) + file.rows
     for table, count in left_out.items():
         summary.left_out[table] = summary.left_out.get(table, 0) + count
-        log.warning("rows were left out of the history", table=table, rows=count)

@@ -1,7 +1,7 @@
 """The tables of the exported history: their columns, in order.
 
-Rows repeat: an attempt that is forced to success later, or an instance that is run again, is
-exported once more. The row with the highest ``event_id`` is the valid one of its ``key``.
+Rows may repeat: an instance that goes on after its end, since it was recovered, is exported once
+more. The row with the highest ``event_id`` is the valid one of its ``key``.
 """
 
 from collections.abc import Sequence

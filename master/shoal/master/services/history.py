@@ -6,8 +6,11 @@ too late, and says so: the position in the database decides.
 
 import asyncio
 import contextlib
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -63,4 +66,11 @@ class HistoryExport(PeriodicService):
         if process.returncode != 0:
             why = trouble.decode(errors="replace").strip() or f"exit status {process.returncode}"
             raise ExportFailed(f"the history was not exported: {shortened(why, _LONGEST_REASON)}")
-        log.debug("the history was exported", done=said.decode(errors="replace").strip())
+        _tell(json.loads(said))
+
+
+def _tell(done: Mapping[str, Any]) -> None:
+    """Log what an export says that it has done."""
+    if done["left_out"]:
+        log.warning("rows cannot be read, the history lacks them", rows=done["left_out"])
+    log.debug("the history was exported", **done)

@@ -1,0 +1,288 @@
+"""Everything that has ended is exported once, whatever happens to exporters."""
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sqlalchemy import text
+
+from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
+from shoal.core.runs.run import Run
+from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
+from shoal.insight.export.exporter import Exporter, ExportTaken
+from shoal.insight.history.manifest import Contents
+from shoal.insight.history.store import DamagedHistory, HistoryStore
+from shoal.insight.history.tables import TABLES
+from shoal.runtime import failpoints
+from shoal.sql import Database
+from tests.integration.sql.given import NOW, created, definition, published, stored
+
+KEYS = {table.name: table.key for table in TABLES}
+DAY = timedelta(days=1)
+
+
+def exporter(database: Database, store: HistoryStore, **more: Any) -> Exporter:
+    return Exporter(database, store, **more)
+
+
+async def begun(database: Database, count: int = 1, name: str = "flow", **fields: Any) -> list[Run]:
+    """Start instances of a workflow whose tasks a and b do not wait for each other."""
+    workflow = await published(database, definition(name=name, **fields))
+    runs = await created(database, workflow, count)
+    for run in runs:
+        await stored(database, run, Begun(NOW))
+    return runs
+
+
+async def end(
+    database: Database,
+    run: Run,
+    task: str,
+    signal: TaskSignal = TaskSignal.SUCCEED,
+    at: datetime = NOW,
+) -> None:
+    """Have a worker claim a task and end it."""
+    attempt = run.attempts[task].id
+    await stored(database, run, TaskClaimed(attempt, "w", at))
+    await stored(database, run, TaskEnded(attempt, signal, at, worker="w", reason="so"))
+
+
+def rows(store: HistoryStore, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Return the valid rows of a table, by the manifests alone."""
+    files = [f"{store.root}/{file.path}" for file in store.contents().of(table)]
+    if not files:
+        return []
+    wanted, key = ", ".join(columns), ", ".join(KEYS[table])
+    query = f"""
+        SELECT {wanted} FROM read_parquet(?, hive_partitioning = false)
+        QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY event_id DESC) = 1
+        ORDER BY {key}
+    """
+    return duckdb.connect().execute(query, [files]).fetchall()
+
+
+async def ended_in(database: Database) -> tuple[list[Any], list[Any]]:
+    """Return what the history has to have: attempts and instances that have ended."""
+    finals = "('SUCCEEDED', 'FAILED', 'KILLED', 'LOST', 'SKIPPED', 'RESCHEDULED')"
+    ends = ", ".join(f"'{state}'" for state in FINISHED_WORKFLOW)
+    async with database.unit_of_work(read_only=True) as uow:
+        attempts = await uow.connection.rows(
+            text(f"SELECT id, state FROM task_instance WHERE state IN {finals} ORDER BY id")
+        )
+        instances = await uow.connection.rows(
+            text(f"SELECT id, state FROM workflow_instance WHERE state IN ({ends}) ORDER BY id")
+        )
+    return [tuple(one) for one in attempts], [tuple(one) for one in instances]
+
+
+async def assert_complete(database: Database, store: HistoryStore) -> None:
+    attempts, instances = await ended_in(database)
+    assert rows(store, "attempts", "attempt_id", "state") == attempts
+    found = rows(store, "instances", "instance_id", "state")
+    # One that was run again is open now; the history has how it ended before.
+    assert [one for one in found if one in instances] == instances
+
+
+async def test_what_there_was_and_what_comes_later(database: Database, store: HistoryStore) -> None:
+    first, second = await begun(database, 2)
+    await end(database, first, "a")
+    done = await exporter(database, store).run()
+    assert done.rows == {"attempts": 1}
+    for run, task in ((first, "b"), (second, "a"), (second, "b")):
+        await end(database, run, task, at=NOW + DAY)
+    done = await exporter(database, store).run()
+    assert done.rows["attempts"] == 3
+    assert done.rows["instances"] == 2
+    await assert_complete(database, store)
+    assert (await exporter(database, store).run()).rows == {}
+    assert {file.day for file in store.contents().of("attempts")} == {
+        NOW.date(),
+        (NOW + DAY).date(),
+    }
+
+
+async def test_columns_say_what_happened(database: Database, store: HistoryStore) -> None:
+    [run] = await begun(database, labels={"team": "x"}, tasks={"a": [], "b": ["a"]})
+    await end(database, run, "a")
+    await end(database, run, "b", TaskSignal.FAIL, NOW + timedelta(seconds=90))
+    await exporter(database, store).run()
+    names = "project, workflow, version, task, type, worker_group, worker, attempt, state, reason"
+    assert rows(store, "attempts", names, "epoch_us(finished_at)")[1] == (
+        *("demo", "flow", 1, "b", "SHELL", "default", "w", 1, "FAILED", "so"),
+        int((NOW + timedelta(seconds=90)).timestamp() * 1_000_000),
+    )
+    [(trigger, labels, logical)] = rows(
+        store, "instances", "trigger", "labels", "epoch_us(logical_time)"
+    )
+    assert trigger == "request"
+    assert logical == int(NOW.timestamp() * 1_000_000)
+    assert labels == {}
+    [(tasks,)] = rows(store, "plans", "tasks")
+    assert [(task["name"], task["upstreams"]) for task in tasks] == [("a", []), ("b", ["a"])]
+
+
+async def test_an_instance_that_goes_on_later_has_a_newer_row(
+    database: Database, store: HistoryStore
+) -> None:
+    [run] = await begun(database)
+    await end(database, run, "a", TaskSignal.FAIL)
+    await end(database, run, "b")
+    await exporter(database, store).run()
+    assert [state for (state,) in rows(store, "attempts", "state")] == ["FAILED", "SUCCEEDED"]
+    await stored(database, run, ForceRequested("a", NOW + DAY, "me"))
+    await exporter(database, store).run()
+    await assert_complete(database, store)
+    found = rows(store, "attempts", "task", "attempt", "state", "forced")
+    assert found[-1] == ("a", 2, "SUCCEEDED", True)
+    assert rows(store, "instances", "state") == [("SUCCEEDED",)]
+    assert sum(file.rows for file in store.contents().of("instances")) == 2
+
+
+async def test_commands_come_when_they_were_handled(
+    database: Database, store: HistoryStore
+) -> None:
+    await begun(database, 3)
+    await exporter(database, store).run()
+    assert len(rows(store, "commands", "command_id")) == 0  # START commands of tests stay open
+    async with database.unit_of_work() as uow:
+        at = "now()" if database.kind == "postgresql" else "1"
+        await uow.connection.execute(
+            text(f"UPDATE command SET state = 'DONE', handled_at = {at} WHERE id <> 2")
+        )
+        await uow.commit()
+    await exporter(database, store).run()
+    assert rows(store, "commands", "command_id") == [(1,), (3,)]
+
+
+async def test_a_row_that_cannot_be_read_is_left_out_and_counted(
+    database: Database, store: HistoryStore
+) -> None:
+    if database.kind == "postgresql":
+        pytest.skip("PostgreSQL takes no text for a number")
+    first, second = await begun(database, 2)
+    await end(database, first, "a")
+    await end(database, second, "a")
+    async with database.unit_of_work() as uow:
+        broken = text("UPDATE task_instance SET exit_code = 'many' WHERE id = :id")
+        await uow.connection.execute(broken, {"id": first.attempts["a"].id})
+        await uow.commit()
+    done = await exporter(database, store).run()
+    assert (done.rows["attempts"], done.left_out) == (1, {"attempts": 1})
+
+
+async def test_of_two_exporters_one_comes_too_late(database: Database, store: HistoryStore) -> None:
+    for run in await begun(database, 20):
+        await end(database, run, "a")
+        await end(database, run, "b")
+    both = await asyncio.gather(
+        *(exporter(database, store, most_rows=10).run() for _ in range(2)), return_exceptions=True
+    )
+    lost = [one for one in both if isinstance(one, BaseException)]
+    assert all(isinstance(one, ExportTaken) for one in lost), lost
+    await exporter(database, store, most_rows=10).run()
+    await assert_complete(database, store)
+    found = store.contents()
+    assert sum(file.rows for file in found.of("attempts")) == 40, "nothing came twice"
+
+
+async def test_a_history_ahead_of_its_database_is_not_written_to(
+    database: Database, store: HistoryStore
+) -> None:
+    [run] = await begun(database)
+    await end(database, run, "a")
+    await exporter(database, store).run()
+    async with database.unit_of_work() as uow:  # as after a restore of an older database
+        await uow.connection.execute(text("DELETE FROM history_export"))
+        await uow.commit()
+    with pytest.raises(ExportTaken, match="an older database was restored"):
+        await exporter(database, store).run()
+
+
+async def test_days_that_are_over_become_one_file_and_old_ones_go(
+    database: Database, store: HistoryStore
+) -> None:
+    now = datetime.now(UTC)
+    for days in (2, 2, 2, 2, 2, 400):
+        [run] = await begun(database)
+        await end(database, run, "a", at=now - days * DAY)
+        await end(database, run, "b", at=now - days * DAY)
+        await exporter(database, store, keep_days=1000).run()
+    found = store.contents()
+    assert [file.rows for file in found.of("attempts")] == [2, 10]
+    await assert_complete(database, store)
+    await exporter(database, store, keep_days=300).run()
+    assert [file.rows for file in store.contents().of("attempts")] == [10]
+    assert len(store.contents().of("plans")) >= 1
+
+
+async def test_readers_go_by_the_last_full_manifest(
+    database: Database, store: HistoryStore
+) -> None:
+    for _ in range(55):
+        [run] = await begun(database)
+        await end(database, run, "a")
+        await exporter(database, store).run()
+    names = sorted(os.listdir(f"{store.root}/manifest"))
+    assert names[0].endswith(".full.json")
+    assert len(names) < 55
+    await assert_complete(database, store)
+    os.unlink(f"{store.root}/manifest/{names[1]}")
+    with pytest.raises(DamagedHistory, match="lacks the manifest"):
+        store.contents()
+
+
+def test_files_that_no_manifest_names_go_after_a_day(store: HistoryStore) -> None:
+    file = store.put(1, "attempts", NOW.date(), b"x", 1)
+    assert store.contents() == Contents()
+    assert store.sweep("attempts", NOW.date(), {file.path}, 0) == 0
+    assert store.sweep("attempts", NOW.date(), set(), 3600) == 0
+    assert store.sweep("attempts", NOW.date(), set(), -1) == 1
+
+
+def program(url: str, store: HistoryStore, data: Path, points: str = "") -> int:
+    """Run the program as a master does; return how it ended."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "shoal.insight.export.program", "--data", str(data)),
+            *("--url", store.root.rpartition("/")[0]),
+        ],
+        env={**os.environ, "SHOAL_DATABASE_URL": url, "SHOAL_FAILPOINTS": points},
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        assert json.loads(done.stdout)["settled_until"]
+    return done.returncode
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_kills_leave_neither_a_hole_nor_a_double(
+    database: Database, store: HistoryStore, url: str, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    points = [f"{name}=kill@1" for name in failpoints.EXPORT if "removal" not in name]
+    open_: list[Run] = []
+    for step in range(8):
+        open_ += await begun(database, chance.randint(1, 3), name=f"flow-{step % 3}")
+        for run in chance.sample(open_, k=len(open_) // 2):
+            at = NOW + chance.randint(-3, 3) * DAY
+            for task in ("a", "b"):
+                signal = chance.choice([TaskSignal.SUCCEED, TaskSignal.FAIL])
+                await end(database, run, task, signal, at)
+            open_.remove(run)
+        killed = await asyncio.to_thread(
+            program, url, store, tmp_path, chance.choice([*points, ""])
+        )
+        assert killed in (0, -9)
+    assert await asyncio.to_thread(program, url, store, tmp_path) == 0
+    await assert_complete(database, store)
+    attempts, _ = await ended_in(database)
+    assert sum(file.rows for file in store.contents().of("attempts")) == len(attempts)
