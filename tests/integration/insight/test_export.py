@@ -51,6 +51,7 @@ async def end(
 ) -> None:
     """Have a worker claim a task and end it."""
     attempt = run.attempts[task].id
+    assert attempt is not None
     await stored(database, run, TaskClaimed(attempt, "w", at))
     await stored(database, run, TaskEnded(attempt, signal, at, worker="w", reason="so"))
 
@@ -176,6 +177,22 @@ async def test_a_row_that_cannot_be_read_is_left_out_and_counted(
         await uow.commit()
     done = await exporter(database, store).run()
     assert (done.rows["attempts"], done.left_out) == (1, {"attempts": 1})
+
+
+async def test_what_ended_is_found_although_its_events_were_purged(
+    database: Database, store: HistoryStore
+) -> None:
+    first, second = await begun(database, 2)
+    await end(database, first, "a")
+    await exporter(database, store).run()
+    await end(database, first, "b")
+    await end(database, second, "a")
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(text("DELETE FROM event"))
+        await uow.commit()
+    await end(database, second, "b")
+    await exporter(database, store).run()
+    await assert_complete(database, store)
 
 
 async def test_of_two_exporters_one_comes_too_late(database: Database, store: HistoryStore) -> None:

@@ -24,6 +24,7 @@ from shoal.client.cli.backfills import start as backfill
 from shoal.client.cli.cluster import commands as cluster
 from shoal.client.cli.cluster import environments, listing, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
+from shoal.client.cli.insight import group as insight
 from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
@@ -93,6 +94,7 @@ def build() -> typer.Typer:
         environments,
         purging,
         rotation,
+        insight,
         cluster,
         ui,
         signing,

@@ -9,7 +9,7 @@ a step that did not come so far are named by no manifest; they are removed a day
 import asyncio
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -77,7 +77,7 @@ class Exporter:
         last, contents = await self._begin()
         now = await self._now()
         ends = await self._gatherer.ends()
-        position = last.position or Position(event=ends.event, instances_end=ends.instance)
+        position = _begin_at(last.position, ends)
         while True:
             found = await self._gatherer.gather(position, ends, self._most_rows)
             if found.position == position and last.position is not None:
@@ -181,6 +181,17 @@ class Exporter:
 
     async def _now(self) -> datetime:
         return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()
+
+
+def _begin_at(position: Position | None, ends: Ends) -> Position:
+    """Return where an export goes on."""
+    if position is None:
+        return Position(event=ends.event, instances_end=ends.instance)
+    if ends.first_event > position.event + 1:
+        # Events may have been purged before they were read, as when there was no export for a
+        # month: all instances are looked at again. What comes twice by that is one row to readers.
+        return replace(position, event=ends.event, instances=0, instances_end=ends.instance)
+    return position
 
 
 def _is_at(position: Position, ends: Ends) -> bool:

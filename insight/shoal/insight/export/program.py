@@ -40,14 +40,27 @@ def main() -> int:
 
 async def export(cluster: ClusterSettings, url: str, share: float, keep_days: float) -> Summary:
     """Export the history of a cluster to the storage at ``url``. Raises ShoalError."""
+    async with _database(cluster) as database:
+        store = await _store(database, url)
+        return await Exporter(database, store, share=share, keep_days=keep_days).run()
+
+
+async def history_of(cluster: ClusterSettings, url: str) -> HistoryStore:
+    """Return the store of a cluster's history in the storage at ``url``. Raises ShoalError."""
+    async with _database(cluster) as database:
+        return await _store(database, url)
+
+
+def _database(cluster: ClusterSettings) -> Database:
     patience = Patience.of(cluster.database_silence_s)
-    async with Database(cluster.database, pool_size=2, patience=patience) as database:
-        async with database.unit_of_work() as uow:
-            uid = await uow.cluster.uid()
-            await uow.commit()
-        store = HistoryStore(url, uid)
-        exporter = Exporter(database, store, share=share, keep_days=keep_days)
-        return await exporter.run()
+    return Database(cluster.database, pool_size=2, patience=patience)
+
+
+async def _store(database: Database, url: str) -> HistoryStore:
+    async with database.unit_of_work() as uow:
+        uid = await uow.cluster.uid()
+        await uow.commit()
+    return HistoryStore(url, uid)
 
 
 if __name__ == "__main__":

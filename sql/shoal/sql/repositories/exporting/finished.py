@@ -30,8 +30,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Ends:
-    """The highest ids that there are; 0: no row."""
+    """The highest ids that there are, and the lowest one of an event; 0: no row."""
 
+    first_event: int
     event: int
     instance: int
     command: int
@@ -56,13 +57,14 @@ class FinishedRows:
         self._connection = connection
 
     async def ends(self) -> Ends:
-        """Return the highest ids, also of rows that were deleted since."""
+        """Return the ids."""
         tables = (event, workflow_instance, command, takeover)
         found = [
             await self._connection.scalar(select(func.coalesce(func.max(table.c.id), 0)))
             for table in tables
         ]
-        return Ends(*found)
+        first = await self._connection.scalar(select(func.coalesce(func.min(event.c.id), 0)))
+        return Ends(first, *found)
 
     async def running_since(self) -> tuple[int, int]:
         """Return the oldest transaction that has not ended, and the one that comes next.

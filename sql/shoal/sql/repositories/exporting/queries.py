@@ -22,9 +22,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from shoal.core.runs.states import FINISHED_WORKFLOW
+from shoal.core.runs.states import FINISHED_TASK, FINISHED_WORKFLOW
 from shoal.sql.schema.tables import (
-    IS_FINAL,
     command,
     event,
     instance_label,
@@ -71,6 +70,11 @@ def _between(value: Column[int]) -> ColumnElement[bool]:
     )
 
 
+def _is_one_of(state: Column[str], states: frozenset[Any]) -> ColumnElement[bool]:
+    """Whether a state is one of some; it is no reason to go through all rows in that state."""
+    return func.coalesce(state, literal_column("''")).in_(literals(states))
+
+
 def _short(value: Column[str]) -> ColumnElement[str]:
     return func.substr(value, 1, LONGEST_REASON).label(value.name)
 
@@ -103,7 +107,7 @@ _ATTEMPTS = (
     .join(workflow_instance, _I.id == _T.workflow_instance_id)
     .join(workflow, workflow.c.id == _I.workflow_id)
     .join(project, project.c.id == _I.project_id)
-    .where(IS_FINAL)
+    .where(_is_one_of(_T.state, FINISHED_TASK))
 )
 ATTEMPTS_OF = _ATTEMPTS.where(Among(_T.id, numbers("ids")))
 ATTEMPTS_BETWEEN = _ATTEMPTS.where(_between(_T.workflow_instance_id))
@@ -139,7 +143,7 @@ _INSTANCES = (
     )
     .join(workflow, workflow.c.id == _I.workflow_id)
     .join(project, project.c.id == _I.project_id)
-    .where(_I.state.in_(literals(FINISHED_WORKFLOW)))
+    .where(_is_one_of(_I.state, FINISHED_WORKFLOW))
 )
 INSTANCES_OF = _INSTANCES.where(Among(_I.id, numbers("ids")))
 INSTANCES_BETWEEN = _INSTANCES.where(_between(_I.id))

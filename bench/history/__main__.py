@@ -1,0 +1,120 @@
+"""Measure the export of a long history: rows a second, memory, the database's share of the time.
+
+On both databases, each filled with so many attempts by plain SQL, then exported by the program
+that masters start: once as a whole, and once more when a day's runs have come. While the whole is
+exported at the share that masters give it, another process writes as masters do, so what it waits
+beside the export is seen.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from sqlalchemy import text
+
+from bench.lists.history import TASKS, fill
+from bench.support.machine import machine
+from bench.support.quiet import log_warnings_to_stderr
+from shoal.sql import Database
+from tests.support.postgresql import DURABLE, temporary_server
+
+_WRITES_S = 15.0
+_PAUSE_S = 0.01
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.history", description=__doc__)
+    parser.add_argument("--attempts", type=int, default=1_000_000)
+    parser.add_argument("--share", type=float, default=0.2, help="that masters give the export")
+    arguments = parser.parse_args()
+    log_warnings_to_stderr()
+    _say("| database | attempts/s | MiB at most | bytes an attempt | writes beside it |")
+    _say("| --- | ---: | ---: | ---: | --- |")
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-bench-") as name,
+        temporary_server(DURABLE) as server,
+    ):
+        folder = Path(name)
+        urls = {
+            "sqlite": f"sqlite:///{folder / 'shoal.db'}",
+            "postgresql": server.create("history"),
+        }
+        for kind, url in urls.items():
+            _say(asyncio.run(_measure(kind, url, folder / kind, arguments)))
+    _say(f"\n{machine()}")
+    return 0
+
+
+async def _measure(kind: str, url: str, folder: Path, arguments: argparse.Namespace) -> str:
+    async with Database(url) as database:
+        await database.migrate()
+        await fill(database, arguments.attempts // TASKS)
+        alone = await _writes(database)
+        # As masters export: the database is theirs for the rest of the time.
+        export = asyncio.create_task(_export(url, folder / "shared", arguments.share))
+        beside = await _writes(database)
+        export.cancel()
+        await asyncio.wait({export})
+    took_s, memory, size = await _export(url, folder / "whole", 1.0)
+    return (
+        f"| {kind} | {arguments.attempts / took_s:,.0f} | {memory:,.0f} "
+        f"| {size / arguments.attempts:.0f} "
+        f"| {alone[0]:.2f} ms, beside an export {beside[0]:.2f} (99 of 100 below {alone[1]:.1f} and"
+        f" {beside[1]:.1f}) |"
+    )
+
+
+async def _writes(database: Database) -> tuple[float, float]:
+    """Commit small changes for a while; return median and 99th percentile, in milliseconds."""
+    took = []
+    statement = text("UPDATE project SET description = :text WHERE id = 1")
+    end = time.monotonic() + _WRITES_S
+    while time.monotonic() < end:
+        began = time.monotonic()
+        async with database.unit_of_work() as uow:
+            await uow.connection.execute(statement, {"text": str(began)})
+            await uow.commit()
+        took.append((time.monotonic() - began) * 1000)
+        await asyncio.sleep(_PAUSE_S)
+    return statistics.median(took), statistics.quantiles(took, n=100)[98]
+
+
+async def _export(url: str, folder: Path, share: float) -> tuple[float, float, int]:
+    """Export all; return seconds, MiB resident at most, and bytes written."""
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoal.insight.export.program", "--data", str(folder)),
+        *("--url", str(folder / "history"), "--share", str(share)),
+        env={**os.environ, "SHOAL_DATABASE_URL": url},
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        if code := await process.wait():
+            raise SystemExit(f"the export ended with {code}")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    took_s = time.monotonic() - began
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return took_s, memory, _size(folder)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""``shoal insight``: what run history tells."""

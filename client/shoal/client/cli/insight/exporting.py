@@ -1,0 +1,97 @@
+"""``shoal insight export`` and ``status``: the exported history, on a machine of the cluster.
+
+They work with the database and the storage of the settings, like a role.
+"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.client.cli.terminal.options import Data, Json
+
+if TYPE_CHECKING:
+    from shoal.runtime.settings import ClusterSettings
+
+
+def export(
+    share: Annotated[
+        float,
+        typer.Option(
+            min=0.01, max=1, help="Of the time, so much may have the database at work: 0.01 to 1."
+        ),
+    ] = 1.0,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Export what has ended now; masters do so every 15 minutes by themselves."""
+    import asyncio
+    from dataclasses import asdict
+
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.insight.export.program import export as export_history
+
+    cluster = _cluster(data)
+    done = asyncio.run(export_history(cluster, cluster.history_url, share, keep_days=0))
+    if as_json:
+        print_json(asdict(done) | {"settled_until": _iso(done.settled_until)})
+        return
+    rows = ", ".join(f"{count:,} {table}" for table, count in sorted(done.rows.items()))
+    say(f"exported {rows or 'nothing: all that has ended is in the history'}")
+    for table, count in sorted(done.left_out.items()):
+        say(f"{count} rows of {table} cannot be read, and the history lacks them", "warning")
+
+
+def status(data: Data = None, as_json: Json = False) -> None:
+    """Show what the history has: files, rows and bytes of each table, and up to when."""
+    import asyncio
+
+    from shoal.client.cli.terminal.output import out, print_json, say
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.insight.export.program import history_of
+    from shoal.insight.history.tables import TABLES
+
+    cluster = _cluster(data)
+    store = asyncio.run(history_of(cluster, cluster.history_url))
+    found = store.contents()
+    tables = {}
+    for table in TABLES:
+        files = found.of(table.name)
+        tables[table.name] = {
+            "files": len(files),
+            "rows": sum(file.rows for file in files),
+            "bytes": sum(file.size for file in files),
+            "first_day": files[0].day.isoformat() if files else None,
+            "last_day": files[-1].day.isoformat() if files else None,
+        }
+    if as_json:
+        settled = _iso(found.settled_until)
+        print_json({"url": store.root, "settled_until": settled, "tables": tables})
+        return
+    shown = Grid(["table", "files>", "rows>", "bytes>", "first day", "last day"])
+    for name, one in tables.items():
+        first, last = str(one["first_day"] or ""), str(one["last_day"] or "")
+        shown.add(name, f"{one['files']:,}", f"{one['rows']:,}", f"{one['bytes']:,}", first, last)
+    out().print(shown.table(out().width))
+    until = _iso(found.settled_until)
+    say(f"{store.root} has all that had ended at {until}" if until else "nothing was exported yet")
+
+
+def _cluster(data: Data) -> "ClusterSettings":
+    """Return the settings. Raises ShoalError if they name no history."""
+    from shoal.client.find import data_folder
+    from shoal.client.local.roles import load_cluster
+    from shoal.core.errors import ShoalError
+
+    cluster = load_cluster(data_folder(data))
+    if not cluster.history_url:
+        raise ShoalError(
+            "no history is exported: set history_url in section [cluster] of the settings to a "
+            "folder that all machines share, or to an URL such as s3://bucket/history"
+        )
+    return cluster
+
+
+def _iso(at: object) -> str | None:
+    from datetime import datetime
+
+    return at.isoformat(timespec="seconds") if isinstance(at, datetime) else None

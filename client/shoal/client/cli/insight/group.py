@@ -1,0 +1,18 @@
+"""``shoal insight``: the group that the commands of the other modules are in."""
+
+import typer
+
+from shoal.client.cli.insight import exporting
+
+group = typer.Typer(
+    name="insight",
+    no_args_is_help=True,
+    help="The history of all runs, exported as Parquet files, and what it tells.",
+)
+for _command in (exporting.export, exporting.status):
+    group.command()(_command)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    app.add_typer(group, rich_help_panel="Cluster")
