@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -166,7 +167,9 @@ async def test_what_cannot_be_sent_is_given_up_with_the_reason(ready: Site) -> N
 
 
 async def test_a_storm_is_few_messages(ready: Site) -> None:
-    await ready.rule(group_for=3)
+    group_for_s = 3
+    await ready.rule(group_for=group_for_s)
+    began = time.monotonic()
     async with ready.server():
         for part in range(10):
             await ready.happens(
@@ -183,7 +186,9 @@ async def test_a_storm_is_few_messages(ready: Site) -> None:
             while sum(facts["total"] for facts in ready.got()) < 10_000:
                 await asyncio.sleep(0.1)
         found = await ready.settled()
-    assert len(found) <= 5
+    # One at once, then one for each such time: slow machines need longer for so many events.
+    assert len(found) <= 2 + (time.monotonic() - began) / group_for_s
+    assert len(found) < 100
     assert all(len(facts["alerts"]) <= 50 for facts in ready.got())
 
 

@@ -1,10 +1,7 @@
 """Programs of the administrator: arguments and JSON on standard input, never a shell."""
 
-import asyncio
 import json
 import os
-import signal
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field, StrictStr
@@ -12,9 +9,9 @@ from pydantic import Field, StrictStr
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
 from shoal.core.alerts.messages.message import Message
 from shoal.core.definition.fields import Strict
+from shoal.runtime.programs import run_program
 
 _SHOWN_OUTPUT = 500  # characters
-_MOST_OUTPUT = 64 * 1024  # bytes
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -45,29 +42,15 @@ class Script(Channel[ScriptOptions]):
         # What people or programs have named must not be taken for an option.
         subject = message.subject.replace("\0", " ")
         given = [*options.arguments, message.kind, message.severity, message.project, subject]
+        facts = json.dumps(message.facts, ensure_ascii=False).encode()
         try:
-            process = await asyncio.create_subprocess_exec(
-                program,
-                *given,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=_ENVIRONMENT,
-                cwd=program.parent,
-                start_new_session=True,
+            done = await run_program(
+                [program, *given], stdin=facts, env=_ENVIRONMENT, cwd=program.parent
             )
         except (OSError, ValueError) as error:
             raise ChannelFailed(f"{program} cannot be run: {error}", may_pass=False) from error
-        try:
-            facts = json.dumps(message.facts, ensure_ascii=False).encode()
-            output, _ = await process.communicate(facts)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(process.wait())
-            raise
-        text = " ".join(output[:_MOST_OUTPUT].decode("utf-8", "replace").split())[:_SHOWN_OUTPUT]
-        code = process.returncode or 0
+        text = " ".join(f"{done.output} {done.errors}".split())[:_SHOWN_OUTPUT]
+        code = done.code
         if code != 0:
             may_pass = code < 0 or code == os.EX_TEMPFAIL
             raise ChannelFailed(f"{options.name} ended with {code}: {text}", may_pass=may_pass)

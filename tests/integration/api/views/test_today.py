@@ -135,11 +135,14 @@ async def test_the_window_has_what_began_in_it_and_what_is_open(api: Api) -> Non
 
 
 async def test_next_fires_are_those_until_the_window_ends(api: Api) -> None:
-    await api.publish(schedules=[{"cron": "0 0 * * * ?"}])
-    until = NOW + timedelta(hours=3)
+    # At a minute of the hour that does not come while the test runs.
+    now = datetime.now(UTC)
+    minute = (now + timedelta(minutes=30)).minute
+    await api.publish(schedules=[{"cron": f"0 {minute} * * * ?"}])
+    until = now + timedelta(hours=3)
     [lane] = (await today(api, until=until.isoformat()))["items"]
-    hour = NOW.replace(minute=0, second=0, microsecond=0)
-    expected = [hour + timedelta(hours=n) for n in (1, 2, 3)]
+    first = (now + timedelta(minutes=30)).replace(second=0, microsecond=0)
+    expected = [first + timedelta(hours=n) for n in (0, 1, 2)]
     assert [datetime.fromisoformat(one["at"]) for one in lane["next_fires"]] == expected
 
 

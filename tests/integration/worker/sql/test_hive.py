@@ -117,8 +117,9 @@ def test_read_only_takes_statements_that_read(server: Served, tmp_path: Path) ->
 def test_statement_that_takes_too_long_is_ended_and_what_follows_runs(
     server: Served, tmp_path: Path
 ) -> None:
-    ended = done(server, tmp_path / "a", ENDLESS, statement_timeout="2s", after="SELECT 'after'")
-    assert (ended.code, "did not end within 2 s" in ended.reason) == (1, True), ended.log
+    # Spark's server does not end the job of a statement that is cancelled before its job began.
+    ended = done(server, tmp_path / "a", ENDLESS, statement_timeout="20s", after="SELECT 'after'")
+    assert (ended.code, "did not end within 20 s" in ended.reason) == (1, True), ended.log
     assert "after the failure" in ended.log
     wait_until(lambda: is_idle(server))
 
