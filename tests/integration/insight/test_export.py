@@ -240,6 +240,22 @@ async def test_days_that_are_over_become_one_file_and_old_ones_go(
     assert len(store.contents().of("plans")) >= 1
 
 
+async def test_joined_files_keep_the_newest_row(database: Database, store: HistoryStore) -> None:
+    long_ago = datetime.now(UTC) - 5 * DAY
+    [run] = await begun(database)
+    await end(database, run, "a", TaskSignal.FAIL, long_ago)
+    await end(database, run, "b", at=long_ago)
+    await exporter(database, store).run()
+    await stored(database, run, ForceRequested("a", long_ago, "me"))
+    for _ in range(5):
+        [another] = await begun(database)
+        for task in ("a", "b"):
+            await end(database, another, task, at=long_ago)
+        await exporter(database, store).run()
+    assert sum(file.rows for file in store.contents().of("instances")) == 6, "seven came"
+    assert ("SUCCEEDED",) * 6 == tuple(state for (state,) in rows(store, "instances", "state"))
+
+
 async def test_readers_go_by_the_last_full_manifest(
     database: Database, store: HistoryStore
 ) -> None:

@@ -4,8 +4,6 @@ The owner of partition 0 starts it. Should two masters do it at once, one of the
 too late, and says so: the position in the database decides.
 """
 
-import asyncio
-import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -17,6 +15,7 @@ import structlog
 from shoal.core.errors import ShoalError, shortened
 from shoal.master.services.purging import HOME
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.runtime.programs import run_program
 
 log = structlog.get_logger()
 
@@ -49,24 +48,12 @@ class HistoryExport(PeriodicService):
         if not self._url or not is_regular or not self._engine.owns(HOME):
             return
         command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *self._options,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            said, trouble = await process.communicate()
-        finally:
-            if process.returncode is None:  # this master leaves, or partition 0 does
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-        if process.returncode != 0:
-            why = trouble.decode(errors="replace").strip() or f"exit status {process.returncode}"
+        # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
+        done = await run_program([*command, *self._options])
+        if done.code != 0:
+            why = done.errors.strip() or f"exit status {done.code}"
             raise ExportFailed(f"the history was not exported: {shortened(why, _LONGEST_REASON)}")
-        _tell(json.loads(said))
+        _tell(json.loads(done.output))
 
 
 def _tell(done: Mapping[str, Any]) -> None:

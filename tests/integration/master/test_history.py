@@ -1,0 +1,70 @@
+"""Masters export what has ended, in a process of its own, and go on when that fails."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shoal.core.runs.states import WorkflowState
+from shoal.insight.history.store import HistoryStore
+from shoal.master.services.history import ExportFailed, HistoryExport
+from tests.integration.master.conftest import Bench
+from tests.support.waiting import eventually
+
+
+async def test_what_has_ended_is_exported_also_after_the_storage_was_away(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_DATABASE_URL", bench.cluster.database)  # the process reads it, too
+    place = tmp_path / "history"
+    place.write_text("")  # no folder: nothing can be exported
+    bench.cluster = bench.cluster.model_copy(update={"history_url": str(place)})
+    async with bench.database.unit_of_work() as uow:
+        store = HistoryStore(str(place), await uow.cluster.uid())
+        await uow.commit()
+    workflow = await bench.publish({"a": {}})
+    polls = []
+    poll = HistoryExport.poll
+
+    async def counted(self: HistoryExport, is_regular: bool) -> None:
+        try:
+            await poll(self, is_regular)
+        except ExportFailed as error:
+            polls.append(str(error))
+            raise
+
+    monkeypatch.setattr(HistoryExport, "poll", counted)
+    async with bench.master(export_interval_s=0.5), (await bench.worker("w")).working():
+        instance = await bench.start(workflow)
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+        await eventually(lambda: len(polls) > 1)
+        assert f"in the storage of the exported history, {place}" in polls[0]
+        place.unlink()
+        await eventually(lambda: len(store.contents().of("instances")) == 1)
+    assert [file.rows for file in store.contents().of("attempts")] == [1]
+
+
+async def test_a_master_that_leaves_takes_its_export_along(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_DATABASE_URL", bench.cluster.database)
+    monkeypatch.setenv("SHOAL_FAILPOINTS", "export.before_commit=pause:1000")
+    place = tmp_path / "history"
+    bench.cluster = bench.cluster.model_copy(update={"history_url": str(place)})
+    async with bench.master(export_interval_s=0.5):
+        await eventually(lambda: _exports(place))
+        assert _exports(place)
+    assert not _exports(place)
+
+
+def _exports(place: Path) -> list[str]:
+    """Return the processes that export to a folder."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(str(place)) in arguments:
+            found.append(folder.name)
+    return found
