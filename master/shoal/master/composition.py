@@ -36,18 +36,18 @@ from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.notifier import Notifier
 from shoal.master.services.admission import Admission
-from shoal.master.services.archived_logs import ArchivedLogSweeper
 from shoal.master.services.backfills import REQUESTS, Backfills
 from shoal.master.services.dependencies import DependencyWatcher
-from shoal.master.services.history import HistoryExport
-from shoal.master.services.purging import Purger
-from shoal.master.services.resources import ResourceSweeper
 from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.master.services.service import MasterContext, Service
 from shoal.master.services.slots import SlotKeeper
 from shoal.master.services.sweep import Sweeper
 from shoal.master.services.timers import Timers
+from shoal.master.services.upkeep.archived_logs import ArchivedLogSweeper
+from shoal.master.services.upkeep.history import HistoryExport
+from shoal.master.services.upkeep.purging import Purger
+from shoal.master.services.upkeep.resources import ResourceSweeper
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server

@@ -253,7 +253,7 @@ async def test_joined_files_keep_the_newest_row(database: Database, store: Histo
             await end(database, another, task, at=long_ago)
         await exporter(database, store).run()
     assert sum(file.rows for file in store.contents().of("instances")) == 6, "seven came"
-    assert ("SUCCEEDED",) * 6 == tuple(state for (state,) in rows(store, "instances", "state"))
+    assert tuple(state for (state,) in rows(store, "instances", "state")) == ("SUCCEEDED",) * 6
 
 
 async def test_readers_go_by_the_last_full_manifest(

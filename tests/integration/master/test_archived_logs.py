@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.master.services import archived_logs as sweeping
+from shoal.master.services.upkeep import archived_logs as sweeping
 from shoal.runtime.log_archive import LogArchive
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S, eventually

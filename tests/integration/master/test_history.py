@@ -7,7 +7,7 @@ import pytest
 
 from shoal.core.runs.states import WorkflowState
 from shoal.insight.history.store import HistoryStore
-from shoal.master.services.history import ExportFailed, HistoryExport
+from shoal.master.services.upkeep.history import ExportFailed, HistoryExport
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import eventually
 

@@ -5,7 +5,7 @@ from tests.mutations.mutation import Mutation, Promise, mutation
 _SQL = "sql/shoal/sql/repositories/definitions/resources.py"
 _STORAGE = "runtime/shoal/runtime/storage.py"
 _MASTER = "master/shoal/master/dispatch/resources.py"
-_SWEEP = "master/shoal/master/services/resources.py"
+_SWEEP = "master/shoal/master/services/upkeep/resources.py"
 _FETCHING = "worker/shoal/worker/home/fetching.py"
 _CACHE = "worker/shoal/worker/home/resources.py"
 _IN_SQL = "tests/integration/sql/test_resources.py"

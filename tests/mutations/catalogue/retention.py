@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise, mutation
 
 _EXPIRED = "sql/shoal/sql/repositories/upkeep/expired.py"
-_PURGING = "master/shoal/master/services/purging.py"
+_PURGING = "master/shoal/master/services/upkeep/purging.py"
 _TRIGGER = "core/shoal/core/timing/cron/trigger.py"
 _KEEPING = "worker/shoal/worker/logs/keeping.py"
 _TESTS = "tests/integration/master/test_purging.py"

@@ -2,7 +2,7 @@
 
 A step reads what has ended since the last position, writes its files, and then replaces the
 position in the database, together with its manifest: that decides. The manifest is stored as an
-object afterwards, and before anything follows, so whoever reads the storage misses none. Files of
+object afterwards, and before anything follows, so readers of the storage miss none. Files of
 a step that did not come so far are named by no manifest; they are removed a day later.
 """
 

@@ -103,7 +103,7 @@ INSTANCES = HistoryTable(
     ),
 )
 
-#: Versions of workflows that have run: who waits for whom.
+#: Versions of workflows that have run: which task waits for which.
 PLANS = HistoryTable(
     name="plans",
     key=("project", "workflow", "version"),

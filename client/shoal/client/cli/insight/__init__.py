@@ -1,1 +1,1 @@
-"""``shoal insight``: what run history tells."""
+"""What run history tells: `shoal insight`."""

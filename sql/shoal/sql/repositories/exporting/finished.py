@@ -1,6 +1,6 @@
 """Read rows that have ended in bulk, as plain values: some microseconds each.
 
-Times are microseconds since 1970 (UTC), JSON is its text: whoever takes the rows turns whole
+Times are microseconds since 1970 (UTC), JSON is its text: readers turn whole
 columns at once into what they need. The names of the columns are those of the exported tables.
 """
 

@@ -13,8 +13,8 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import ShoalError, shortened
-from shoal.master.services.purging import HOME
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.master.services.upkeep.purging import HOME
 from shoal.runtime.programs import run_program
 
 log = structlog.get_logger()

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.master.services.purging import HOME
 from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.upkeep.purging import HOME
 from shoal.runtime.storage import ObjectMissing, Storage, StorageError
 
 log = structlog.get_logger()
