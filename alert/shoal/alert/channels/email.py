@@ -21,7 +21,7 @@ _ANSWER_S = 20.0  # for each answer of the server
 
 
 class EmailOptions(Strict):
-    """Where mail is handed in, and from whom it is."""
+    """The server that mail is given to, and the sender."""
 
     host: StrictStr = Field(min_length=1, max_length=255, description="The SMTP server.")
     port: int | None = Field(
