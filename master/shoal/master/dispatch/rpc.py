@@ -10,7 +10,13 @@ import structlog
 
 from shoal.core.definition.environments import LONGEST_LABEL
 from shoal.core.errors import ShoalError
-from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
+from shoal.core.runs.events import (
+    LONGEST_ERROR,
+    TaskClaimed,
+    TaskEnded,
+    TaskRequeued,
+    TaskStarted,
+)
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
@@ -41,6 +47,7 @@ _ENDS = {
     pb.RESCHEDULED: TaskSignal.RESCHEDULE,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
+_MOST_CPU_S = 1e12  # of an attempt: more is no measurement, nor is what is no number
 _MOST_STANDING = 1_000  # instances asked about with one call
 _MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
 
@@ -348,6 +355,9 @@ def _event(
         permanent=report.permanent,
         again_s=report.again_s,
         environment=environment,
+        cpu_s=report.cpu_s if 0 <= report.cpu_s < _MOST_CPU_S and report.HasField("cpu_s") else None,
+        max_rss_kb=max(0, report.max_rss_kb) if report.HasField("max_rss_kb") else None,
+        error_line=report.error_line[:LONGEST_ERROR] or None,
     )
 
 
