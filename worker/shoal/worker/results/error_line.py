@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import structlog
 
-from shoal.core.errors import ShoalError, shortened
+from shoal.core.errors import shortened
 from shoal.core.runs.events import LONGEST_ERROR
 from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.logs.files import LogStore
@@ -57,7 +57,7 @@ async def with_error_line(
     try:
         async with asyncio.timeout(PATIENCE_S):
             line = await asyncio.to_thread(_read, record, store, masks)
-    except (OSError, ShoalError, ValueError, KeyError) as error:  # a TimeoutError is an OSError
+    except Exception as error:  # noqa: BLE001 - whatever a log does, the result has to leave
         log.info("no error line", task_instance=record.id, why=repr(error))
         return record
     return with_line(record, line) if line else record
