@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any, Literal
 
 import grpc
 import structlog
@@ -47,7 +48,7 @@ _ENDS = {
     pb.RESCHEDULED: TaskSignal.RESCHEDULE,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
-_MOST_CPU_S = 1e12  # of an attempt: more is no measurement, nor is what is no number
+_LARGEST_MEASURED = 10**12  # seconds or KiB of an attempt: no machine has as much
 _MOST_STANDING = 1_000  # instances asked about with one call
 _MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
 
@@ -355,10 +356,16 @@ def _event(
         permanent=report.permanent,
         again_s=report.again_s,
         environment=environment,
-        cpu_s=report.cpu_s if 0 <= report.cpu_s < _MOST_CPU_S and report.HasField("cpu_s") else None,
-        max_rss_kb=max(0, report.max_rss_kb) if report.HasField("max_rss_kb") else None,
+        cpu_s=_measured(report, "cpu_s"),
+        max_rss_kb=_measured(report, "max_rss_kb"),
         error_line=report.error_line[:LONGEST_ERROR] or None,
     )
+
+
+def _measured(report: pb.Report, field: Literal["cpu_s", "max_rss_kb"]) -> Any:
+    """Return a measurement; None: the worker does not say, or it is none."""
+    value = getattr(report, field)
+    return value if report.HasField(field) and 0 <= value < _LARGEST_MEASURED else None
 
 
 def _hold(queued_at: float) -> datetime:

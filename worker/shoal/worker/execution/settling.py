@@ -131,9 +131,7 @@ async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
     return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
 
 
-def _of_its_type(
-    work: AtWork, reason: str
-) -> tuple[str, str | None, str | None, Settling | None]:
+def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, str | None, Settling | None]:
     """Return why a program has failed, whose end gives ``reason``, and what follows from it.
 
     Beside the reason that is what its type itself says of it, why no attempt may follow, and what

@@ -52,8 +52,8 @@ async def with_error_line(
     is_failure = record.outcome is not Outcome.SUCCEEDED and not is_not_yet(record)
     if not is_failure or was_interrupted(record) or ERROR_LINE in record.context:
         return record
-    if not record.max_rss_kb:
-        return record  # it had no process
+    if not record.max_rss_kb or WORKFLOW not in record.context:
+        return record  # it had no process, or is of an earlier version of this program
     try:
         async with asyncio.timeout(PATIENCE_S):
             line = await asyncio.to_thread(_read, record, store, masks)
