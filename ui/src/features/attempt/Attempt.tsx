@@ -7,6 +7,8 @@ import { attempts as attemptsOf, progress as progressOf, rendered, task as taskO
 import { Findings, StateMark, Trouble } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
 import { useSaid, useT } from '@/shared/i18n'
+import '@/shared/i18n/attempt'
+import { bytesText, durationText } from '@/shared/time/format'
 import { Lasting, Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading } from '@/shared/ui/parts'
 import { useWidth } from '@/shared/ui/DataTable'
@@ -64,6 +66,7 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
       {shown ? (
         <>
           {shown.reason ? <p className={`reason tone-text-${shown.state}`}>{said(shown.reason_said, shown.reason)}</p> : null}
+          {taskHasEnded(shown.state) ? <ErrorLine id={shown.id} /> : null}
           <Tabs
             className="fill-tabs"
             size="small"
@@ -84,6 +87,15 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
       ) : null}
     </Drawer>
   )
+}
+
+/** What the log says of a failure, unless the reason says it already. */
+function ErrorLine({ id }: { id: number }) {
+  const t = useT()
+  const { data } = useQuery(taskOf(id))
+  const line = data?.error_line
+  if (!line || data.reason?.includes(line)) return null
+  return <p className="mono wrap-any" aria-label={t('attempt.errorLine')}>{line}</p>
 }
 
 function LogTab({ run, id, started, byte, onByte }: { run: number; id: number; started: boolean; byte: number | null; onByte: (byte: number | null) => void }) {
@@ -198,6 +210,10 @@ function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
           [t('common.started'), <Time key="s" at={data.started_at} zone={zone} />],
           [t('common.duration'), <Lasting key="d" from={data.started_at} to={end} />],
           [t('run.exit'), data.exit_code ?? '–'],
+          ...(data.cpu_s === null ? [] : [[t('attempt.cpu'), durationText(data.cpu_s * 1000)] as const]),
+          ...(data.max_rss_kb === null ? [] : [[t('attempt.memory'), bytesText(data.max_rss_kb * 1024)] as const]),
+          ...(data.error_line === null ? [] : [[t('attempt.errorLine'), <code key="e" className="wrap-any">{data.error_line}</code>] as const]),
+          ...(data.fingerprint === null ? [] : [[t('attempt.fingerprint'), <code key="f">{data.fingerprint}</code>] as const]),
         ]}
       />
       <Progress run={run} id={id} isRunning={data.state === 'RUNNING'} />
