@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.runs.fingerprints import fingerprint
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shoal.core.runs.fingerprints import fingerprint
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import WorkflowState
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 

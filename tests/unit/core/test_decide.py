@@ -19,9 +19,9 @@ from shoal.core.runs.events import (
     TaskRequeued,
     TaskStarted,
 )
-from shoal.core.runs.fingerprints import fingerprint
 from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import fingerprint
 from tests.unit.core.driving import Driver, spec
 
 FAIL, KILL, LOSE = TaskSignal.FAIL, TaskSignal.KILL, TaskSignal.LOSE

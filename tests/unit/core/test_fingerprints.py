@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.runs.fingerprints import FINGERPRINT, fingerprint, normalised
+from shoal.core.runs.why.fingerprints import FINGERPRINT, fingerprint, normalised
 
 # A failure in two runs.
 SAME = [

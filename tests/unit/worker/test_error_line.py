@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -147,8 +148,10 @@ def test_what_is_left_of_a_line(line: str, masks: tuple[str, ...], shown: str) -
 @pytest.mark.parametrize(
     "piece",
     [
-        "\x1b", "\x1b[", "\x1b]", "\x1b[0", "\x1b(", "\n", "\nCaused by: ", "\n\tat x", "\n ", " at ",
-        "Exception in thread \"", "ERROR", "error", "\nTraceback (most recent call last):", "\n|", "\r",
+        "\x1b", "\x1b[", "\x1b]", "\x1b[0", "\x1b(", "\n", "\nCaused by: ", "\n\tat x",
+        "\n ", " at ",
+        "Exception in thread \"", "ERROR", "error", "\n|", "\r",
+        "\nTraceback (most recent call last):",
         "\n  + Traceback (most recent call last):\n |  | ", "a", " ",
     ],
 )  # fmt: skip
@@ -278,6 +281,32 @@ async def test_a_log_that_is_none_is_no_failure(store: LogStore, planted: str) -
     report = await report_of(RECORD, store)
     assert (report.error_line, report.kind) == ("", pb.FAILED)
     assert time.monotonic() - begun < 1
+
+
+class StuckStore(LogStore):
+    """Logs on a disk that does not answer until ``answers`` is set."""
+
+    answers = threading.Event()
+
+    def open_read(
+        self, workflow: str, workflow_instance_id: int, task_instance_id: int
+    ) -> BinaryIO:
+        self.answers.wait(10)
+        return super().open_read(workflow, workflow_instance_id, task_instance_id)
+
+
+async def test_a_disk_that_does_not_answer_keeps_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shoal.worker.results.error_line.PATIENCE_S", 0.2)
+    store = StuckStore(tmp_path)
+    given_log(store, b"ERROR: no disk\n")
+    begun = time.monotonic()
+    report = await report_of(RECORD, store)
+    took_s = time.monotonic() - begun
+    store.answers.set()
+    assert (report.error_line, report.kind) == ("", pb.FAILED)
+    assert took_s < 5
 
 
 def _fields() -> dict[str, Any]:

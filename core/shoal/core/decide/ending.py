@@ -11,10 +11,10 @@ from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
-from shoal.core.runs.fingerprints import fingerprint
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.core.runs.why.reasons import NOT_AGAIN, say
 from shoal.core.timing import looks
 from shoal.core.timing.durations import format_duration

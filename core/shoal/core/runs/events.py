@@ -10,7 +10,6 @@ from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
-
 LONGEST_ERROR = 500  # characters of an error line
 
 

@@ -83,8 +83,8 @@ class Attempt:
     the earlier ones, since such a start or a failure, that did not find what the task waits for;
     ``waiting_since`` is when its timeout began to count then. A look ends the count of losses.
     ``outputs`` are what the task gives to those behind it. ``detail`` is JSON of a logic task:
-    the branch it chose, its children, the runs it found. The last four are what its worker has found
-    at its end, None where it has not: see TaskEnded and ``fingerprints``.
+    the branch it chose, its children, the runs it found. The last four are what its worker has
+    found at its end, None where it has not: see TaskEnded and ``why/fingerprints``.
     """
 
     task: str

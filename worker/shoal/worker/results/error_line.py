@@ -77,7 +77,7 @@ def _read(record: ExitRecord, store: LogStore, masks: Sequence[str]) -> str:
 
 
 def tail(file: BinaryIO) -> str:
-    """Return the end of a log as text, from the beginning of a line on if it has several. Blocks."""
+    """Return the end of a log as text, from the beginning of a line if it has several. Blocks."""
     begin = max(0, file.seek(0, os.SEEK_END) - READ)
     file.seek(begin)
     data = bytearray()

@@ -19,8 +19,8 @@ from shoal.api.web.paging import MAX_ID, bad_cursor, decode_cursor, encode_curso
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.filters import Between, InstanceFilter, Lasting, Order, SortKey, TaskFilter
-from shoal.core.runs.fingerprints import FINGERPRINT
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import FINGERPRINT
 
 LONGEST_TEXT = 200  # characters that are looked for
 

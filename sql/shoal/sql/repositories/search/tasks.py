@@ -1,8 +1,8 @@
 """Find attempts by any mix of filters, a bounded part of the history at a time.
 
 Attempts have indices of their state, their worker, their instance and their fingerprint, not of
-their project and workflow: those would cost every state change. So a search by several of these is sifted: the newest
-attempts by the one, and of these the ones that fulfil the others.
+their project and workflow: those would cost every state change. So a search by several of these is
+sifted: the newest attempts by the one, and of these the ones that fulfil the others.
 """
 
 from collections.abc import Iterator, Sequence
