@@ -192,6 +192,11 @@ function Value({ value }: { value: unknown }) {
   return <code className="wrap-any">{String(value)}</code>
 }
 
+/** A line of details of what is known; none of what is not. */
+function known<T>(name: string, value: T | null, shown: (value: T) => ReactNode): [ReactNode, ReactNode][] {
+  return value === null ? [] : [[name, shown(value)]]
+}
+
 function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
   const t = useT()
   const { data, error } = useQuery(taskOf(id))
@@ -210,10 +215,10 @@ function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
           [t('common.started'), <Time key="s" at={data.started_at} zone={zone} />],
           [t('common.duration'), <Lasting key="d" from={data.started_at} to={end} />],
           [t('run.exit'), data.exit_code ?? '–'],
-          ...(data.cpu_s === null ? [] : [[t('attempt.cpu'), durationText(data.cpu_s * 1000)] as const]),
-          ...(data.max_rss_kb === null ? [] : [[t('attempt.memory'), bytesText(data.max_rss_kb * 1024)] as const]),
-          ...(data.error_line === null ? [] : [[t('attempt.errorLine'), <code key="e" className="wrap-any">{data.error_line}</code>] as const]),
-          ...(data.fingerprint === null ? [] : [[t('attempt.fingerprint'), <code key="f">{data.fingerprint}</code>] as const]),
+          ...known(t('attempt.cpu'), data.cpu_s, (value) => durationText(value * 1000)),
+          ...known(t('attempt.memory'), data.max_rss_kb, (value) => bytesText(value * 1024)),
+          ...known(t('attempt.errorLine'), data.error_line, (value) => <code key="e" className="wrap-any">{value}</code>),
+          ...known(t('attempt.fingerprint'), data.fingerprint, (value) => <code key="f">{value}</code>),
         ]}
       />
       <Progress run={run} id={id} isRunning={data.state === 'RUNNING'} />
