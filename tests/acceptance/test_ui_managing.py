@@ -21,7 +21,10 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
     program = node()
     tasks: dict[str, dict[str, Any]] = {
         "first": {"script": "echo hello"},
-        "bad": {"script": "exit 3", "depends_on": ["first"]},
+        "bad": {
+            "script": "echo 'ERROR: no disk'; echo closing; exit 3",
+            "depends_on": ["first"],
+        },
         # Its beginning is not loaded when the page shows its end.
         "long": {"script": "echo needle; yes 'much ado about nothing' | head -c 400000; echo end"},
     }
@@ -63,6 +66,8 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
         "bulkRefusal": 1,
         "planned": 5,
         "backfilled": 5,
+        "errorLine": "ERROR: no disk",
+        "used": [True, True, True],
         "grid": [True, True, True],
         "days": 5,
         "dayFilledIn": ["2026-03-07", "2026-03-07"],

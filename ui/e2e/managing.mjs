@@ -22,6 +22,7 @@ const PAGES = {
   tasks: [`/runs/${failed}?tab=tasks`, '[role=cell]'],
   replay: [`/runs/${failed}?tab=events`, '.replay-bar'],
   script: [`/runs/${failed}?task=bad&panel=script`, '.code'],
+  details: [`/runs/${failed}?task=bad&panel=details`, '.ant-drawer .facts'],
   compare: [`/compare?a=${good}&b=${failed}&task=bad`, '.diff'],
   parameters: [`/projects/${project}/settings`, '[role=cell]'],
   secrets: [`/projects/${project}/settings?tab=secrets`, '[role=cell]'],
@@ -69,6 +70,12 @@ try {
   await page.locator('.page-head [data-state=SUCCEEDED], .page-head [data-state=FAILED]').waitFor({ timeout: 60_000 })
   await page.waitForFunction(() => document.querySelectorAll('[role=cell] [data-state=SUCCEEDED]').length === 5)
   facts.backfilled = await page.locator('[role=cell] [data-state=SUCCEEDED]').count()
+
+  // What an attempt used, and why it failed: above all tabs what the reason does not say.
+  await page.goto(`${url}/runs/${failed}?task=bad&panel=details`)
+  facts.errorLine = await page.locator('.ant-drawer').getByLabel('Error line').textContent()
+  const details = await page.locator('.ant-drawer .facts').innerText()
+  facts.used = [/Processor time\s+\d+\.\d s/, /Largest process\s+\d+(\.\d)? MB/, /Fingerprint\s+[0-9a-f]{16}/].map((one) => one.test(details))
 
   // Runs by tasks: the newest at the right. What failed leads to its log; the keyboard goes everywhere.
   await page.goto(`${at}/workflows/${workflow}?tab=grid`)

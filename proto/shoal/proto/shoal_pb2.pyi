@@ -618,6 +618,9 @@ class Report(_message.Message):
     AGAIN_S_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    CPU_S_FIELD_NUMBER: _builtins.int
+    MAX_RSS_KB_FIELD_NUMBER: _builtins.int
+    ERROR_LINE_FIELD_NUMBER: _builtins.int
     kind: Global___ReportKind.ValueType
     at: _builtins.float
     started_at: _builtins.float
@@ -631,6 +634,12 @@ class Report(_message.Message):
     """of one that is RESCHEDULED: seconds until the next look"""
     environment: _builtins.str
     """that it runs in, as NAME@VERSION; empty: none"""
+    cpu_s: _builtins.float
+    """of all processes of the attempt; absent: not measured"""
+    max_rss_kb: _builtins.int
+    """resident, of the largest process; absent: not measured"""
+    error_line: _builtins.str
+    """of an attempt that FAILED or was KILLED: what its log says of it"""
     @_builtins.property
     def attempt(self) -> Global___AttemptRef: ...
     @_builtins.property
@@ -656,14 +665,26 @@ class Report(_message.Message):
         again_s: _builtins.float = ...,
         environment: _builtins.str = ...,
         published: _abc.Iterable[Global___PublishedFile] | None = ...,
+        cpu_s: _builtins.float | None = ...,
+        max_rss_kb: _builtins.int | None = ...,
+        error_line: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "attempt", b"attempt", "exit_code", b"exit_code"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_s", b"_cpu_s", "_exit_code", b"_exit_code", "_max_rss_kb", b"_max_rss_kb", "attempt", b"attempt", "cpu_s", b"cpu_s", "exit_code", b"exit_code", "max_rss_kb", b"max_rss_kb"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "environment", b"environment", "exit_code", b"exit_code", "kind", b"kind", "outputs", b"outputs", "permanent", b"permanent", "published", b"published", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_s", b"_cpu_s", "_exit_code", b"_exit_code", "_max_rss_kb", b"_max_rss_kb", "again_s", b"again_s", "at", b"at", "attempt", b"attempt", "cpu_s", b"cpu_s", "environment", b"environment", "error_line", b"error_line", "exit_code", b"exit_code", "kind", b"kind", "max_rss_kb", b"max_rss_kb", "outputs", b"outputs", "permanent", b"permanent", "published", b"published", "queued_at", b"queued_at", "reason", b"reason", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cpu_s: _TypeAlias = _typing.Literal["cpu_s"]  # noqa: Y015
+    _WhichOneofArgType__cpu_s: _TypeAlias = _typing.Literal["_cpu_s", b"_cpu_s"]  # noqa: Y015
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
+    _WhichOneofReturnType__max_rss_kb: _TypeAlias = _typing.Literal["max_rss_kb"]  # noqa: Y015
+    _WhichOneofArgType__max_rss_kb: _TypeAlias = _typing.Literal["_max_rss_kb", b"_max_rss_kb"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_s) -> _WhichOneofReturnType__cpu_s | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_code) -> _WhichOneofReturnType__exit_code | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_rss_kb) -> _WhichOneofReturnType__max_rss_kb | None: ...
 
 Global___Report: _TypeAlias = Report  # noqa: Y015
 

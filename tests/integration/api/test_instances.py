@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.sql import UnitOfWork
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 
@@ -20,8 +21,11 @@ async def save(api: Api, run: Run, decision: Decision) -> Mapping[Any, int]:
     return ids
 
 
-async def fail_and_retry(api: Api, run: Run) -> int:
-    """Let the first task fail once and wait for its second attempt; return that one's id."""
+async def fail_and_retry(api: Api, run: Run, **found: Any) -> int:
+    """Let the first task fail once and wait for its second attempt; return that one's id.
+
+    ``found``: what its worker has found.
+    """
     now = datetime.now(UTC)
     first = replace(
         run.attempts["fetch"],
@@ -32,6 +36,7 @@ async def fail_and_retry(api: Api, run: Run) -> int:
         queued_at=now,
         started_at=now,
         finished_at=now,
+        **found,
     )
     second = Attempt("fetch", 2, failures=1)
     started = Decision(
@@ -42,6 +47,39 @@ async def fail_and_retry(api: Api, run: Run) -> int:
     )
     ids = await save(api, run, started)
     return next(iter(ids.values()))
+
+
+async def test_attempts_show_what_they_used_and_are_found_by_their_fingerprint(api: Api) -> None:
+    run = await api.run(day="2013-01-15")
+    line = "KeyError: 'day'"
+    await fail_and_retry(
+        api, run, cpu_s=0.25, max_rss_kb=12_345, error_line=line, fingerprint=fingerprint(line)
+    )
+    await fail_and_retry(api, await api.run(day="2013-01-16"), fingerprint=fingerprint("other"))
+    path = f"{PREFIX}/task-instances"
+    found = (await api.client.get(path, params={"fingerprint": fingerprint(line)})).json()["items"]
+    assert [(one["workflow_instance_id"], one["attempt"]) for one in found] == [(run.id, 1)]
+    used = {"cpu_s": 0.25, "max_rss_kb": 12_345, "error_line": line}
+    used["fingerprint"] = fingerprint(line)
+    shown = (await api.client.get(f"{path}/{found[0]['id']}")).json()
+    assert used.items() <= found[0].items()
+    assert used.items() <= shown.items()
+    whole = (await api.client.get(f"{PREFIX}/instances/{run.id}?attempts=all")).json()["tasks"]
+    assert used.items() <= whole[0].items()
+    assert dict.fromkeys(used).items() <= whole[1].items()  # all of them null
+    counts = (
+        await api.client.get(
+            f"{PREFIX}/task-instance-counts", params={"fingerprint": fingerprint(line)}
+        )
+    ).json()
+    assert counts["total"]["count"] == 1
+
+
+async def test_a_fingerprint_has_a_form(api: Api) -> None:
+    for wrong in ("KeyError", "0123456789ABCDEF", "0123456789abcde", f"{fingerprint('x')}%0a"):
+        answer = await api.client.get(f"{PREFIX}/task-instances?fingerprint={wrong}")
+        fields = fields_of(problem_of(answer, 422, "invalid-request"))
+        assert fields.keys() == {"fingerprint"}
 
 
 async def test_an_instance_with_its_tasks_in_order(api: Api) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
@@ -48,8 +49,12 @@ class HandWorker:
         again_s: float = 0.0,
         environment: str = "",
         published: Sequence[pb.PublishedFile] = (),
+        **found: Any,
     ) -> "pb.ReportVerdict.Kind.ValueType":
-        """Report one end, to the owner of the partition, and return the verdict."""
+        """Report one end, to the owner of the partition, and return the verdict.
+
+        ``found``: further fields.
+        """
         report = pb.Report(
             attempt=_ref(claim),
             kind=kind,
@@ -59,6 +64,7 @@ class HandWorker:
             again_s=again_s,
             environment=environment,
             published=published,
+            **found,
         )
         return (await self._report(claim, report, None)).verdicts[0].kind
 

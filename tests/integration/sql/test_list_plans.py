@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey
+from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
@@ -151,3 +151,37 @@ async def test_task_instances(busy: Database) -> None:
 
         found = await _unbounded(busy, ask)
         assert not found, f"{filters}\n" + "\n".join(found)
+
+
+@pytest.fixture
+async def failing(busy: Database) -> Database:
+    """A database in which one attempt of a hundred has failed, in four ways."""
+    async with busy.unit_of_work() as uow:
+        await uow.connection.execute(text(_FAILED))
+        if busy.kind == "postgresql":
+            await uow.connection.execute(text("ANALYZE"))
+        await uow.commit()
+    return busy
+
+
+_FINGERPRINT = f"{0:016x}"
+_FAILED = (
+    "UPDATE task_instance SET state = 'FAILED', error_line = 'no disk',"
+    " fingerprint = '000000000000000' || ((workflow_instance_id / 20) % 4)"
+    " WHERE position = 3 AND workflow_instance_id % 20 = 0"
+)
+
+
+async def test_attempts_of_one_fingerprint_are_found_by_its_index(failing: Database) -> None:
+    for home, states in product(_HOMES, (frozenset(), frozenset({_T.FAILED}))):
+        wanted = TaskFilter(**home, states=states, fingerprint=_FINGERPRINT)
+
+        async def ask(uow: UnitOfWork, wanted: TaskFilter = wanted) -> bool:
+            found, _ = await uow.tasks.search(wanted, limit=20)
+            assert {one.fingerprint for one in found} <= {_FINGERPRINT}
+            return bool(found)
+
+        plans = await plans_of(failing, ask, *_WITHOUT)
+        assert not [plan for plan in plans if reads_all(plan) or _sorts_all(plan)], wanted
+        if "workflow" not in home:  # that one has few instances, all of which are read
+            assert any("ix_task_instance_fingerprint" in plan for plan in plans), plans

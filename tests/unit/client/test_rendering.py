@@ -22,6 +22,7 @@ from shoal.client.cli.terminal import appearance, output
 from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
 from shoal.client.cli.terminal.tables import Grid
 from shoal.client.cli.terminal.text import harmless
+from shoal.client.cli.views.attempts import attempts_table
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
@@ -204,6 +205,34 @@ def test_a_run_is_a_tree_with_attempts_reasons_and_other_parents() -> None:
     ]
     assert head_text(run, NOW).plain == "p/w  instance 7  version 3  ● RUNNING  10.0s"
     assert progress_text(run).plain == "2 of 5 tasks  ✗ 1  ✓ 1  ● 1  · 2"
+
+
+def test_error_line_of_a_log_stands_behind_the_reason_unless_that_says_it() -> None:
+    run = instance(
+        attempt("a", "FAILED", id=1, reason="timed out after 1m", error_line="OSError: no disk"),
+        attempt(
+            "b", "FAILED", id=2, reason="exit code 1: KeyError: 'a'", error_line="KeyError: 'a'"
+        ),
+        attempt("c", "LOST", id=3, error_line="java.lang.OutOfMemoryError"),
+    )
+    lines = shown(tasks_table(run, NOW, 200))
+    assert lines[1].endswith(" timed out after 1m: OSError: no disk")
+    assert lines[2].endswith(" exit code 1: KeyError: 'a'")
+    assert lines[3].endswith(" java.lang.OutOfMemoryError")
+
+
+def test_attempts_show_what_they_used_where_there_is_room() -> None:
+    used = attempt("a", "FAILED", id=1, reason="exit code 1", cpu_s=0.251, max_rss_kb=12_390)
+    long = attempt("b", "SUCCEEDED", id=2, cpu_s=3_700.0, max_rss_kb=5 << 20)
+    old = attempt("c", "SUCCEEDED", id=3)
+    lines = shown(attempts_table([used, long, old], NOW, 200, of_one=True), 200)
+    assert lines[0].split() == ["id", "task", "attempt", "state", "cpu", "memory"]
+    assert re.search(r" 0\.25 s +12\.1 MiB +exit code 1$", lines[1])
+    assert re.search(r" 1h 02m +5,120\.0 MiB$", lines[2])
+    assert lines[3].endswith("✓ SUCCEEDED")
+    assert shown(attempts_table([used], NOW, 40, of_one=True), 40)[0].split() == [
+        "id", "task", "attempt", "state"
+    ]  # fmt: skip
 
 
 def test_narrow_terminals_lose_columns_before_meaning() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,9 @@ from shoal.core.runs.events import (
     TaskRequeued,
     TaskStarted,
 )
+from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import fingerprint
 from tests.unit.core.driving import Driver, spec
 
 FAIL, KILL, LOSE = TaskSignal.FAIL, TaskSignal.KILL, TaskSignal.LOSE
@@ -65,6 +68,42 @@ def test_retry_waits_for_its_delay_and_is_a_new_attempt() -> None:
     run.do("a", FAIL)
     assert run.state() is WorkflowState.FAILED
     assert [run.history["a", n].state for n in (1, 2, 3)] == [TaskState.FAILED] * 3
+
+
+def ended(signal: TaskSignal, **found: Any) -> Attempt:
+    run = Driver(spec({"a": {}, "b": {}}))
+    number = run.claim("a")
+    del run.workers[number]
+    run.send(TaskEnded(number, signal, run.now, "w1", **found))
+    return run.history["a", 1]
+
+
+@pytest.mark.parametrize("signal", [TaskSignal.SUCCEED, FAIL, KILL, LOSE])
+def test_attempt_keeps_what_it_used_however_it_ended(signal: TaskSignal) -> None:
+    attempt = ended(signal, cpu_s=0.25, max_rss_kb=12_345)
+    assert (attempt.cpu_s, attempt.max_rss_kb) == (0.25, 12_345)
+    old = ended(signal)  # of a worker that does not say
+    assert (old.cpu_s, old.max_rss_kb, old.error_line, old.fingerprint) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("signal", "is_kept"),
+    [(FAIL, True), (LOSE, True), (KILL, False), (TaskSignal.SUCCEED, False)],
+)
+def test_only_what_failed_or_was_lost_has_an_error_line(signal: TaskSignal, is_kept: bool) -> None:
+    attempt = ended(signal, error_line="KeyError: 'a'")
+    line = "KeyError: 'a'" if is_kept else None
+    assert (attempt.error_line, attempt.fingerprint) == (line, line and fingerprint(line))
+
+
+def test_new_attempt_has_no_error_line_and_has_used_nothing_yet() -> None:
+    run = Driver(spec({"a": {"retries": 1}}))
+    number = run.claim("a")
+    del run.workers[number]
+    run.send(TaskEnded(number, FAIL, run.now, "w1", cpu_s=1.0, max_rss_kb=1, error_line="x"))
+    new = run.run.attempts["a"]
+    assert (new.number, new.cpu_s, new.max_rss_kb) == (2, None, None)
+    assert (new.error_line, new.fingerprint) == (None, None)
 
 
 def test_failure_that_would_be_the_same_is_not_retried_until_a_person_says_so() -> None:

@@ -1,5 +1,6 @@
 """What a program has said last, as people read it in the reason of a failure."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,10 @@ def test_last_line(tmp_path: Path, written: bytes, said: str) -> None:
 def test_log_that_is_not_there(tmp_path: Path) -> None:
     assert last_line(tmp_path / "nowhere") == ""
     assert last_line(tmp_path) == ""
+
+
+def test_log_that_its_task_has_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    assert last_line(tmp_path / "pipe") == ""
+    assert last_line(tmp_path / "link") == ""

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from shoal.proto import shoal_pb2 as pb
+from shoal.worker.logs.files import LogStore
 from shoal.worker.main import report_leftovers
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.spool import Spool
@@ -56,7 +57,7 @@ async def test_kill_by_request_is_reported_and_an_interruption_dropped(
     spool, reports = Spool(tmp_path), Reports()
     for record in (asked_for, interrupted):
         spool.write(record["id"], record)
-    await report_leftovers(spool, cast("Reporter", reports))
+    await report_leftovers(spool, LogStore(tmp_path / "logs"), cast("Reporter", reports))
     ((worker_id, report),) = reports.added
     assert (worker_id, report.kind, report.reason) == ("w-1", pb.KILLED, "by eva")
     assert [entry.id for entry in spool.pending()] == ["1"]  # until a master has answered
@@ -78,7 +79,7 @@ async def test_what_may_have_taken_effect_is_not_done_again_after_a_restart(
     record["context"] |= context
     spool, reports = Spool(tmp_path), Reports()
     spool.write("1", record)
-    await report_leftovers(spool, cast("Reporter", reports))
+    await report_leftovers(spool, LogStore(tmp_path / "logs"), cast("Reporter", reports))
     ((_, report),) = reports.added
     assert report.permanent is permanent
     assert ("its worker died before it knew" in report.reason) is permanent

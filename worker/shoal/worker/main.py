@@ -19,6 +19,8 @@ from shoal.worker.execution.attempt import ExitRecord
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
+from shoal.worker.logs.files import LogStore
+from shoal.worker.results.error_line import with_error_line
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import lacks_files, of_earlier_life, result, was_interrupted
 from shoal.worker.results.spool import Spool
@@ -144,7 +146,7 @@ async def _run(
         worker = Worker(base, parts, tasks, stop)
         server, address = await start_server(tls, worker.register, settings.host, settings.port)
         try:
-            await report_leftovers(spool, worker.reporter)
+            await report_leftovers(spool, parts.store, worker.reporter)
             await parts.disk.check()  # before the first claim
             member, claimer = worker.member(address), worker.claimer()
             await worker.agent.run(
@@ -167,12 +169,12 @@ async def _connect(cluster: ClusterSettings, worker_id: str) -> ZkSession:
     )
 
 
-async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
+async def report_leftovers(spool: Spool, store: LogStore, reporter: Reporter) -> None:
     """Report the results that an earlier life of this worker could not hand over."""
     for entry in await asyncio.to_thread(spool.pending):
         try:
             record = of_earlier_life(ExitRecord.from_json(entry.record))
-            reported = result(record)
+            result(record)
         except (ValueError, KeyError, TypeError) as error:
             log.warning("spool file is no result", entry=entry.id, error=repr(error))
             continue
@@ -181,7 +183,7 @@ async def report_leftovers(spool: Spool, reporter: Reporter) -> None:
                 await asyncio.to_thread(spool.remove, entry.id)
         else:
             log.info("result from before the restart", task_instance=entry.id)
-            reporter.add(*reported)
+            reporter.add(*result(await with_error_line(record, store)))
 
 
 @contextmanager

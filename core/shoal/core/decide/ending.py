@@ -14,6 +14,7 @@ from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskSta
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.core.runs.why.reasons import NOT_AGAIN, say
 from shoal.core.timing import looks
 from shoal.core.timing.durations import format_duration
@@ -25,6 +26,8 @@ _W, _T = WorkflowState, TaskState
 MAY_START = frozenset({_W.RUNNING, _W.PAUSING})
 # Tasks that exist for the case of failure run even while a failure stops all others.
 HANDLERS = frozenset({RunWhen.ANY_FAILED, RunWhen.ALWAYS})
+# Who was killed by request has not failed, whatever its log says.
+_HAS_ERROR = frozenset({TaskSignal.FAIL, TaskSignal.LOSE})
 
 
 # -- reports of workers -------------------------------------------------------------------------
@@ -91,6 +94,7 @@ def end(draft: Draft, event: TaskEnded) -> None:
     failures = attempt.failures
     if event.permanent and signal is TaskSignal.FAIL:  # it has used up its retries
         failures = max(failures, draft.spec(attempt.task).retries)
+    error_line = event.error_line if signal in _HAS_ERROR else None
     finish(
         draft,
         attempt.task,
@@ -102,6 +106,10 @@ def end(draft: Draft, event: TaskEnded) -> None:
         finished_at=_account(attempt, event.ended_at) or event.at,
         outputs=event.outputs if signal is TaskSignal.SUCCEED else {},
         environment=event.environment or attempt.environment,
+        cpu_s=event.cpu_s,
+        max_rss_kb=event.max_rss_kb,
+        error_line=error_line,
+        fingerprint=fingerprint(error_line) if error_line else None,
     )
     if signal is TaskSignal.RESCHEDULE:
         _look_again(draft, attempt.task, event)

@@ -10,6 +10,8 @@ from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
+LONGEST_ERROR = 500  # characters of an error line
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -70,7 +72,10 @@ class TaskEnded:
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
     ``permanent``: a failure that would be the same another time. ``again_s``: with RESCHEDULE, the
     seconds until the next look; it is kept within ``SHORTEST_S`` and ``LONGEST_S`` of ``looks``.
-    ``environment``: see TaskStarted.
+    ``environment``: see TaskStarted. ``cpu_s`` and ``max_rss_kb``: processor time of all its
+    processes, and the largest resident size of one of them in KiB; None: not measured.
+    ``error_line``: what its log says of a failure, in one line of
+    ``LONGEST_ERROR`` characters at most.
     """
 
     task_instance_id: int
@@ -85,6 +90,9 @@ class TaskEnded:
     permanent: bool = False
     again_s: float = 0.0
     environment: str | None = None
+    cpu_s: float | None = None
+    max_rss_kb: int | None = None
+    error_line: str | None = None
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class TaskFilter:
     type: str | None = None
     worker_group: str | None = None
     environment: str | None = None  # NAME or NAME@VERSION
+    fingerprint: str | None = None  # of the error line
     started: Between = ANY_TIME
     finished: Between = ANY_TIME
     lasting: Lasting = ANY_DURATION

@@ -167,6 +167,10 @@ class TaskInstance:
     outputs: Mapping[str, str] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
     environment: str | None = None
+    cpu_s: float | None = None  # of all its processes
+    max_rss_kb: int | None = None  # of the largest of them
+    error_line: str | None = None  # of its log, when it failed or was lost
+    fingerprint: str | None = None  # of ``error_line``: see ``fingerprints``
 
 
 @dataclass(frozen=True)

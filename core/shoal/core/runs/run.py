@@ -83,7 +83,8 @@ class Attempt:
     the earlier ones, since such a start or a failure, that did not find what the task waits for;
     ``waiting_since`` is when its timeout began to count then. A look ends the count of losses.
     ``outputs`` are what the task gives to those behind it. ``detail`` is JSON of a logic task:
-    the branch it chose, its children, the runs it found.
+    the branch it chose, its children, the runs it found. The last four are what its worker has
+    found at its end, None where it has not: see TaskEnded and ``why/fingerprints``.
     """
 
     task: str
@@ -108,6 +109,10 @@ class Attempt:
     outputs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     environment: str | None = None  # that its program ran in, as NAME@VERSION
+    cpu_s: float | None = None
+    max_rss_kb: int | None = None
+    error_line: str | None = None  # of an attempt that failed or was lost
+    fingerprint: str | None = None  # of ``error_line``
 
     @property
     def finished(self) -> bool:

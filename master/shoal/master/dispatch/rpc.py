@@ -4,13 +4,20 @@ import asyncio
 from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any, Literal
 
 import grpc
 import structlog
 
 from shoal.core.definition.environments import LONGEST_LABEL
 from shoal.core.errors import ShoalError
-from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
+from shoal.core.runs.events import (
+    LONGEST_ERROR,
+    TaskClaimed,
+    TaskEnded,
+    TaskRequeued,
+    TaskStarted,
+)
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.eager_dispatch import behind
@@ -41,6 +48,7 @@ _ENDS = {
     pb.RESCHEDULED: TaskSignal.RESCHEDULE,
 }
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
+_LARGEST_MEASURED = 10**12  # seconds or KiB of an attempt: no machine has as much
 _MOST_STANDING = 1_000  # instances asked about with one call
 _MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
 
@@ -348,7 +356,16 @@ def _event(
         permanent=report.permanent,
         again_s=report.again_s,
         environment=environment,
+        cpu_s=_measured(report, "cpu_s"),
+        max_rss_kb=_measured(report, "max_rss_kb"),
+        error_line=report.error_line[:LONGEST_ERROR] or None,
     )
+
+
+def _measured(report: pb.Report, field: Literal["cpu_s", "max_rss_kb"]) -> Any:
+    """Return a measurement; None: the worker does not say, or it is none."""
+    value = getattr(report, field)
+    return value if report.HasField(field) and 0 <= value < _LARGEST_MEASURED else None
 
 
 def _hold(queued_at: float) -> datetime:

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -181,6 +182,10 @@ task_instance = Table(
     Column("outputs", Json(dict, texts=True)),
     Column("detail", Json(dict)),
     Column("environment", Line(120)),  # NAME@VERSION
+    Column("cpu_s", Float),
+    Column("max_rss_kb", BigInteger),
+    Column("error_line", Prose),
+    Column("fingerprint", Line(16)),
     # Only of tasks that need a slot: PROJECT/NAME of the group, and the place in its line.
     Column("concurrency_group", Line(201)),
     Column("workflow_priority", Integer),
@@ -208,6 +213,14 @@ Index(
 )
 Index(None, task_instance.c.state, task_instance.c.id)
 Index(None, task_instance.c.worker, task_instance.c.id)
+# Of attempts with an error line alone: it costs the others nothing.
+Index(
+    "ix_task_instance_fingerprint",
+    task_instance.c.fingerprint,
+    task_instance.c.id,
+    sqlite_where=task_instance.c.fingerprint.is_not(None),
+    postgresql_where=task_instance.c.fingerprint.is_not(None),
+)
 
 # A slot is taken while the attempt of its lease may run: see ``slots.py``.
 concurrency_lease = Table(

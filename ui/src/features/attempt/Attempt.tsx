@@ -7,6 +7,8 @@ import { attempts as attemptsOf, progress as progressOf, rendered, task as taskO
 import { Findings, StateMark, Trouble } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
 import { useSaid, useT } from '@/shared/i18n'
+import '@/shared/i18n/attempt'
+import { bytesText, durationText } from '@/shared/time/format'
 import { Lasting, Time } from '@/shared/time/Time'
 import { Code, Empty, Facts, Loading } from '@/shared/ui/parts'
 import { useWidth } from '@/shared/ui/DataTable'
@@ -64,6 +66,7 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
       {shown ? (
         <>
           {shown.reason ? <p className={`reason tone-text-${shown.state}`}>{said(shown.reason_said, shown.reason)}</p> : null}
+          {taskHasEnded(shown.state) ? <ErrorLine id={shown.id} /> : null}
           <Tabs
             className="fill-tabs"
             size="small"
@@ -84,6 +87,15 @@ export function Attempt({ run, zone, name, attempt, tab, byte, onChange, onClose
       ) : null}
     </Drawer>
   )
+}
+
+/** What the log says of a failure, unless the reason says it already. */
+function ErrorLine({ id }: { id: number }) {
+  const t = useT()
+  const { data } = useQuery(taskOf(id))
+  const line = data?.error_line
+  if (!line || data.reason?.includes(line)) return null
+  return <p className="mono wrap-any" aria-label={t('attempt.errorLine')}>{line}</p>
 }
 
 function LogTab({ run, id, started, byte, onByte }: { run: number; id: number; started: boolean; byte: number | null; onByte: (byte: number | null) => void }) {
@@ -180,6 +192,11 @@ function Value({ value }: { value: unknown }) {
   return <code className="wrap-any">{String(value)}</code>
 }
 
+/** A line of details of what is known; none of what is not. */
+function known<T>(name: string, value: T | null, shown: (value: T) => ReactNode): [ReactNode, ReactNode][] {
+  return value === null ? [] : [[name, shown(value)]]
+}
+
 function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
   const t = useT()
   const { data, error } = useQuery(taskOf(id))
@@ -198,6 +215,10 @@ function Details({ id, run, zone }: { id: number; run: number; zone: string }) {
           [t('common.started'), <Time key="s" at={data.started_at} zone={zone} />],
           [t('common.duration'), <Lasting key="d" from={data.started_at} to={end} />],
           [t('run.exit'), data.exit_code ?? '–'],
+          ...known(t('attempt.cpu'), data.cpu_s, (value) => durationText(value * 1000)),
+          ...known(t('attempt.memory'), data.max_rss_kb, (value) => bytesText(value * 1024)),
+          ...known(t('attempt.errorLine'), data.error_line, (value) => <code key="e" className="wrap-any">{value}</code>),
+          ...known(t('attempt.fingerprint'), data.fingerprint, (value) => <code key="f">{value}</code>),
         ]}
       />
       <Progress run={run} id={id} isRunning={data.state === 'RUNNING'} />

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { alertsEn } from './alerts/en'
 import { alertsZh } from './alerts/zh'
+import { attemptEn } from './attempt/en'
+import { attemptZh } from './attempt/zh'
 import { clusterEn } from './cluster/en'
 import { clusterZh } from './cluster/zh'
 import { editorEn } from './editor/en'
@@ -10,13 +12,13 @@ import { editorZh } from './editor/zh'
 import { en as shellEn } from './en'
 import { zh as shellZh } from './zh'
 
-const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn }
-const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh }
+const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn, ...attemptEn }
+const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh, ...attemptZh }
 const english: Record<string, string> = en
 const chinese: Record<string, string> = zh
 
 it('has each key once', () => {
-  const lazy = [editorEn, alertsEn, clusterEn].flatMap((texts) => Object.keys(texts))
+  const lazy = [editorEn, alertsEn, clusterEn, attemptEn].flatMap((texts) => Object.keys(texts))
   expect(lazy.filter((key, index) => key in shellEn || lazy.indexOf(key) !== index)).toEqual([])
 })
 const places = (text: string | undefined): string[] => (text?.match(/\{\{\w+\}\}/g) ?? []).sort()

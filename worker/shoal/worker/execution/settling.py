@@ -19,6 +19,7 @@ from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.execution.environment.setup import NOT_REACHED, Setup
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.last_line import last_line
+from shoal.worker.results.error_line import plain, with_line
 from shoal.worker.results.results import is_not_yet, made_permanent
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.masking import Masker
@@ -52,14 +53,17 @@ class Settler:
         """Return ``record`` with a reason for people, when nothing of it goes on elsewhere.
 
         The reason is the task type's own, else the exit code and what the program has said last.
+        The task type's own is the error line, too.
         A program that its setup did not reach has left nothing.
 
         If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
         so: KILLED is for what has ended.
         """
-        reason, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
+        reason, told, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
             record = replace(record, reason=Masker(attempt.masks).mask(reason))
+            if told and not is_not_yet(record):
+                record = with_line(record, plain(told.split("\n", 1)[0], attempt.masks))
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
             record = replace(record, context={**record.context, "again_s": again_s})
@@ -127,18 +131,19 @@ async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
     return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
 
 
-def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, Settling | None]:
+def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, str | None, Settling | None]:
     """Return why a program has failed, whose end gives ``reason``, and what follows from it.
 
-    That is why no attempt may follow, and what ends its work elsewhere.
+    Beside the reason that is what its type itself says of it, why no attempt may follow, and what
+    ends its work elsewhere.
     """
     if work.setup is not None and (failure := work.setup.failure()) is not None:
-        return f"{failure}: {_said(work.request, reason)}", None, None
+        return f"{failure}: {_said(work.request, reason)}", None, None, None
     task_type, folder = work.task_type, work.request.cwd
     once = task_type.not_repeatable(folder)
     told = task_type.failure(folder)
     reason = _said(work.request, reason) if told is None else told
-    return reason, once, task_type.settling(work.context, work.params)
+    return reason, told, once, task_type.settling(work.context, work.params)
 
 
 def _said(request: LaunchRequest, reason: str) -> str:

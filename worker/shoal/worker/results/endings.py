@@ -26,6 +26,7 @@ from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.intake.starting import Starting
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import append_line
+from shoal.worker.results.error_line import with_error_line
 from shoal.worker.results.reporting import Reporter
 from shoal.worker.results.results import (
     as_json,
@@ -86,7 +87,9 @@ class Endings:
         handed_over = await self._hand_over(attempt, record)
         if handed_over is None:
             return
-        record = handed_over
+        record = await with_error_line(handed_over, self._around.store, attempt.masks)
+        if attempt.over.is_set():
+            return
         failpoints.hit("record.after_exit")
         self._attempts.end(attempt)
         if not record.durable:

@@ -24,6 +24,8 @@ from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 #: In the context of a record: that the attempt hands files over, and those in the storage by now.
 PUBLISHES, PUBLISHED = "publishes", "published"
+#: The same of "project.workflow", below which its log lies, and of what that says of a failure.
+WORKFLOW, ERROR_LINE = "workflow", "error_line"
 LONGEST_REASON = 2000  # characters: a sentence with the end of an error, for tables and pages
 
 NOBODY_KNOWS = (
@@ -56,6 +58,8 @@ def record_context(
         "task_instance_id": entry.task_instance_id,
         "partition": entry.partition,
     }
+    if attempt.workflow is not None:
+        context[WORKFLOW] = attempt.workflow
     if attempt.environment:
         context["environment"] = attempt.environment
     if attempt.publications:
@@ -148,6 +152,8 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
         environment=context.get("environment", ""),
     )
+    if record.max_rss_kb:  # it had a process
+        report.cpu_s, report.max_rss_kb = record.cpu_s, record.max_rss_kb
     if is_not_yet(record):
         report.kind, report.again_s = pb.RESCHEDULED, context.get("again_s") or 0.0
     report.permanent = bool(context.get("permanent"))
@@ -156,7 +162,9 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         codes = context.get("permanent_exit_codes", ())
         is_own = record.cause is EndCause.EXITED
         report.permanent |= is_own and record.exit_code in codes
-    if record.outcome is Outcome.SUCCEEDED:
+    if record.outcome is not Outcome.SUCCEEDED:
+        report.error_line = context.get(ERROR_LINE, "")
+    else:
         report.outputs.update(record.outputs)
         report.published.extend(pb.PublishedFile(**one) for one in context.get(PUBLISHED, ()))
     return str(context["worker_id"]), report

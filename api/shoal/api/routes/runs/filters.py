@@ -20,6 +20,7 @@ from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.filters import Between, InstanceFilter, Lasting, Order, SortKey, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.why.fingerprints import FINGERPRINT
 
 LONGEST_TEXT = 200  # characters that are looked for
 
@@ -134,6 +135,13 @@ async def _tasks(
     environment: Annotated[
         str | None, Query(description="Only in this environment: NAME, or NAME@VERSION.")
     ] = None,
+    fingerprint: Annotated[
+        str | None,
+        Query(
+            pattern=f"^{FINGERPRINT.pattern}$",
+            description="Only those whose error line has this fingerprint.",
+        ),
+    ] = None,
     started_since: StartedSince = None,
     started_until: StartedUntil = None,
     finished_since: FinishedSince = None,
@@ -155,6 +163,7 @@ async def _tasks(
         type=type_,
         worker_group=worker_group,
         environment=environment,
+        fingerprint=fingerprint,
         started=Between(started_since, started_until),
         finished=Between(finished_since, finished_until),
         lasting=Lasting(shortest, longest),

@@ -56,6 +56,10 @@ _TASK = {
     "started_at": TIME,
     "finished_at": None,
     "environment": "ml@3",
+    "cpu_s": None,
+    "max_rss_kb": None,
+    "error_line": None,
+    "fingerprint": None,
     "reason_said": None,
 }
 
@@ -162,6 +166,21 @@ class TaskOut(BaseModel):
     finished_at: datetime | None
     environment: str | None = Field(
         description="NAME@VERSION of the environment that it runs in; null: none, or not yet."
+    )
+    cpu_s: float | None = Field(
+        description="Processor time of all its processes on the worker, in seconds; null: it had "
+        "none, or has not ended."
+    )
+    max_rss_kb: int | None = Field(
+        description="Largest resident size of any one of them, in KiB, never below 10 MB or so."
+    )
+    error_line: str | None = Field(
+        description="What its log says of the failure, in one line; null: nothing, or it has not "
+        "failed."
+    )
+    fingerprint: str | None = Field(
+        description="The same of error lines that differ in numbers, ids, times, paths and quoted "
+        "texts alone."
     )
 
     @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]

@@ -5,7 +5,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from shoal.client.cli.runs.graph import draw
-from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, plural, state_text
+from shoal.client.cli.terminal.appearance import (
+    clock,
+    counts_text,
+    failure_text,
+    lasted,
+    plural,
+    state_text,
+)
 from shoal.client.cli.terminal.text import one_line
 
 if TYPE_CHECKING:
@@ -83,16 +90,15 @@ def tasks_table(
     lines = [task for task in instance["tasks"] if task["state"] != "RESCHEDULED"]
     if rows is not None and len(lines) > rows:
         for task in _most_interesting(list(newest.values()), rows):
-            note = "; ".join(
-                filter(None, [looks_text(task, now), task["reason"] or bars.get(task["id"], "")])
-            )
+            why = _why(task) or bars.get(task["id"], "")
+            note = "; ".join(filter(None, [looks_text(task, now), why]))
             shown.add(Text(task["task"]), *_cells(task, now), Text(note, "dim"))
         return shown.table(width, _SPARE)
     for line in draw({name: task.get("depends_on", []) for name, task in newest.items()}):
         task = newest[line.task]
         notes = [
             looks_text(task, now),
-            task["reason"] or bars.get(task["id"]) or children_text(task),
+            _why(task) or bars.get(task["id"]) or children_text(task),
         ]
         if task["environment"]:
             notes.append(f"environment {task['environment']}")
@@ -104,8 +110,12 @@ def tasks_table(
         past = [old for old in earlier.get(line.task, []) if old["state"] != "RESCHEDULED"]
         for old in sorted(past, key=lambda task: -task["attempt"]):
             label = Text(f"{line.stem}attempt {old['attempt']}", "dim")
-            shown.add(label, *_cells(old, now), Text(old["reason"] or "", "dim"))
+            shown.add(label, *_cells(old, now), Text(_why(old), "dim"))
     return shown.table(width, _SPARE)
+
+
+def _why(task: "InstanceTaskJson") -> str:
+    return failure_text(task["reason"], task.get("error_line"))
 
 
 def bar_text(progress: "ProgressJson") -> str:

@@ -102,6 +102,25 @@ def lasted(start: str | None, end: str | None, now: datetime) -> str:
     return format_duration(max(0.0, ((parse_time(end) or now) - began).total_seconds()))
 
 
+def cpu_text(seconds: float | None) -> str:
+    """Return processor time: ``0.25 s``, or as lengths of time are from a minute on."""
+    if seconds is None:
+        return ""
+    return f"{seconds:.2f} s" if seconds < 60 else format_duration(seconds)
+
+
+def memory_text(kib: int | None) -> str:
+    """Return the size of a process: ``12.1 MiB``."""
+    return "" if kib is None else f"{kib / 1024:,.1f} MiB"
+
+
+def failure_text(reason: str | None, error_line: str | None) -> str:
+    """Return why an attempt ended as it did, with the line of its log that says most of it."""
+    if not error_line or error_line in (reason or ""):
+        return reason or ""
+    return f"{reason}: {error_line}" if reason else error_line
+
+
 def plural(count: int, noun: str) -> str:
     """Return "1 task" or "2 tasks"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

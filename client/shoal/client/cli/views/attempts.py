@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.types import TaskInstanceJson
 
 # Columns that a narrow terminal does without, the first one first.
-_SPARE = ("exit", "queued", "worker", "started")
+_SPARE = ("memory", "cpu", "exit", "queued", "worker", "started")
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +47,12 @@ def attempts(
     ] = None,
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Only of this task type.")
+    ] = None,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FINGERPRINT", help="Only failures that are the same as one with this."
+        ),
     ] = None,
     text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="In the task's name or the reason.")
@@ -90,6 +96,7 @@ def attempts(
             worker=worker,
             worker_group=group,
             type=type_,
+            fingerprint=fingerprint,
             text=text,
             started_since=in_utc(since),
             started_until=in_utc(until),
@@ -127,11 +134,18 @@ def attempts_table(
     """
     from rich.text import Text
 
-    from shoal.client.cli.terminal.appearance import clock, lasted, state_text
+    from shoal.client.cli.terminal.appearance import (
+        clock,
+        cpu_text,
+        failure_text,
+        lasted,
+        memory_text,
+        state_text,
+    )
     from shoal.client.cli.terminal.tables import Grid
 
     columns = ["id>", "instance>", "task", "attempt>", "state", "queued", "started", "lasted>"]
-    shown = Grid([*columns, "worker", "exit>", "~"])
+    shown = Grid([*columns, "cpu>", "memory>", "worker", "exit>", "~"])
     for one in found:
         workflow = "" if of_one else f"{one['project']}/{one['workflow']} "
         shown.add(
@@ -143,8 +157,10 @@ def attempts_table(
             Text(clock(one["queued_at"], now), "dim"),
             Text(clock(one["started_at"], now), "dim"),
             lasted(one["started_at"], one["finished_at"], now),
+            cpu_text(one.get("cpu_s")),
+            memory_text(one.get("max_rss_kb")),
             Text(one["worker"] or "", "dim"),
             "" if one["exit_code"] is None else str(one["exit_code"]),
-            Text(one["reason"] or "", "dim"),
+            Text(failure_text(one["reason"], one.get("error_line")), "dim"),
         )
     return shown.table(width, _SPARE)

@@ -58,6 +58,7 @@ class TaskFilters(_Filters, total=False):
     type: str | None
     worker_group: str | None
     environment: str | None
+    fingerprint: str | None  # of the error line
 
 
 _REPEATABLE = {"states": "state", "labels": "label", "priorities": "priority"}

@@ -121,7 +121,7 @@ def _text(facts: Facts, language: Language, public_url: str) -> Iterator[str]:
             shown.add(found.run.id)
             width = max(len(one.task) for one in found.tasks)
             for task in found.tasks:
-                took, reason = _took(task, facts.now), task.reason or ""
+                took, reason = _took(task, facts.now), _why(task)
                 yield f"    {task.task:<{width}}  {task.state:<9}  {took:>8}  {reason}".rstrip()
         yield ""
     if (more := facts.total - len(facts.alerts)) > 0:
@@ -174,13 +174,21 @@ def _table(found: RunFacts, now: datetime, language: Language) -> str:
                 task.task,
                 str(task.state),
                 _took(task, now),
-                (task.reason or "")[:_LONGEST_REASON],
+                _why(task)[:_LONGEST_REASON],
             )
         )
         + "</tr>"
         for task in found.tasks
     )
     return f'<table style="border-collapse:collapse;font-size:13px"><tr>{heads}</tr>{rows}</table>'
+
+
+def _why(task: TaskInstance) -> str:
+    """Return the reason, and what the log says of the failure unless the reason says it."""
+    reason, line = task.reason or "", task.error_line
+    if not line or line in reason:
+        return reason
+    return f"{reason}: {line}" if reason else line
 
 
 def _footer(facts: Facts, language: Language) -> str:

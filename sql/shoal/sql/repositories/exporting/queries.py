@@ -102,6 +102,10 @@ _ATTEMPTS = (
         _time(_T.started_at, "started_at"),
         # What was skipped in a run that never began may have no time of its own.
         _time(func.coalesce(_T.finished_at, _I.finished_at, _I.created_at), "finished_at"),
+        _T.cpu_s,
+        _T.max_rss_kb,
+        _T.error_line,
+        _T.fingerprint,
         _EVENT_ID,
     )
     .join(workflow_instance, _I.id == _T.workflow_instance_id)

@@ -35,6 +35,10 @@ def attempt_of(row: Row[Any]) -> Attempt:
         outputs=row.outputs or {},
         detail=row.detail or {},
         environment=row.environment,
+        cpu_s=row.cpu_s,
+        max_rss_kb=row.max_rss_kb,
+        error_line=row.error_line,
+        fingerprint=row.fingerprint,
     )
 
 
@@ -66,6 +70,10 @@ def changing_values(attempt: Attempt) -> dict[str, Any]:
         "outputs": dict(attempt.outputs) or None,
         "detail": dict(attempt.detail) or None,
         "environment": attempt.environment,
+        "cpu_s": attempt.cpu_s,
+        "max_rss_kb": attempt.max_rss_kb,
+        "error_line": attempt.error_line,
+        "fingerprint": attempt.fingerprint,
     }
 
 

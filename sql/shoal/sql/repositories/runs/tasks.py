@@ -196,4 +196,8 @@ def _task(row: Row[Any]) -> TaskInstance:
         outputs=row.outputs or {},
         detail=row.detail or {},
         environment=row.environment,
+        cpu_s=row.cpu_s,
+        max_rss_kb=row.max_rss_kb,
+        error_line=row.error_line,
+        fingerprint=row.fingerprint,
     )

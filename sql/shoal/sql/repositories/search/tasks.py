@@ -1,8 +1,8 @@
 """Find attempts by any mix of filters, a bounded part of the history at a time.
 
-Attempts have indices of their state, their worker and their instance, not of their project and
-workflow: those would cost every state change. So a search by several of these is sifted: the newest
-attempts by the one, and of these the ones that fulfil the others.
+Attempts have indices of their state, their worker, their instance and their fingerprint, not of
+their project and workflow: those would cost every state change. So a search by several of these is
+sifted: the newest attempts by the one, and of these the ones that fulfil the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -94,10 +94,15 @@ class TaskSearch:
         return rows, len(rows) < most
 
     def _walks(self, begun: Conditions) -> list[Conditions]:
-        """By state, or by worker: open attempts are fewer than what a worker has ever run."""
+        """By fingerprint, which only failures have, else by state or by worker.
+
+        Open attempts are fewer than what a worker has ever run.
+        """
         states, worker = self.wanted.states, self.wanted.worker
         if self.wanted.instance_id is not None:
             return [[_T.workflow_instance_id == self.wanted.instance_id, *begun]]
+        if self.wanted.fingerprint is not None:
+            return [[_T.fingerprint == self.wanted.fingerprint, *begun]]
         is_open = bool(states) and states.isdisjoint(FINISHED_TASK)
         if worker is not None and not is_open:
             return [[_T.worker == worker, *begun]]  # sifted by ``_fits``
@@ -120,6 +125,7 @@ class TaskSearch:
             (_T.task, wanted.task),
             (_T.type, wanted.type),
             (_T.worker_group, wanted.worker_group),
+            (_T.fingerprint, wanted.fingerprint),
         ):
             if value is not None:
                 yield column == value

@@ -2811,6 +2811,10 @@ class InstanceTask(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+    cpu_s: float | None
+    max_rss_kb: int | None
+    error_line: str | None
+    fingerprint: str | None
     depends_on: list[str]
     detail: dict[str, Any]
     reason_said: SaidOut | None
@@ -3089,6 +3093,10 @@ class TaskDetail(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+    cpu_s: float | None
+    max_rss_kb: int | None
+    error_line: str | None
+    fingerprint: str | None
     detail: dict[str, Any]
     outputs: dict[str, str]
     reason_said: SaidOut | None
@@ -3118,6 +3126,10 @@ class TaskOut(TypedDict):
     started_at: str | None
     finished_at: str | None
     environment: str | None
+    cpu_s: float | None
+    max_rss_kb: int | None
+    error_line: str | None
+    fingerprint: str | None
     reason_said: SaidOut | None
 
 
