@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
 from shoal.core.runs.states import FINISHED_TASK, FINISHED_WORKFLOW
 from shoal.sql.schema.tables import (
@@ -102,7 +103,7 @@ _ATTEMPTS = (
         _time(_T.started_at, "started_at"),
         # What was skipped in a run that never began may have no time of its own.
         _time(func.coalesce(_T.finished_at, _I.finished_at, _I.created_at), "finished_at"),
-        _T.cpu_s,
+        type_coerce(_T.cpu_s, NullType()).label("cpu_s"),  # a float by itself
         _T.max_rss_kb,
         _T.error_line,
         _T.fingerprint,
