@@ -20,9 +20,7 @@ class _Line:
     def settle(self) -> Moves:
         replaceable = tuple(run for run in self.active if run not in self.stopping)
         waiting = tuple(self.waiting.values())
-        moves = settle(
-            self.policy, Lineup(len(self.active), waiting, len(waiting), replaceable)
-        )
+        moves = settle(self.policy, Lineup(len(self.active), waiting, len(waiting), replaceable))
         for run in moves.admit:
             del self.waiting[run]
             self.active[run] = None

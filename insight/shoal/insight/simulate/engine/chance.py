@@ -1,7 +1,8 @@
 """Chance that can be repeated: numbers that follow from a seed and from names.
 
 Each draw depends on what it is for and on nothing that was drawn before it. So the same task of
-the same run takes equally long whatever else is changed: two simulations differ by the change alone.
+the same run takes equally long whatever else is changed, and two simulations differ by the change
+alone.
 """
 
 import hashlib

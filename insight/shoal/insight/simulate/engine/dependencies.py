@@ -130,7 +130,9 @@ class Dependencies:
         times = [window.start] if not schedules else []
         for schedule in schedules:
             first = next(
-                iter(schedule.timetable.between(window.start - schedule.shift, end - schedule.shift)),
+                iter(
+                    schedule.timetable.between(window.start - schedule.shift, end - schedule.shift)
+                ),
                 None,
             )
             if first is not None:

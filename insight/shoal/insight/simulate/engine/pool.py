@@ -5,7 +5,7 @@ docs/dispatch.md: priority of the workflow, instance, priority of the task, task
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -36,7 +36,8 @@ class Congestion:
     longest_s: float = 0.0  # the longest wait of those that got a slot in it, or still wait
     longest_since: datetime | None = None  # when that attempt began to wait
     most_waiting: int = 0
-    slot_s: Counter[str] = field(default_factory=Counter)  # taken meanwhile, by workflow
+    # Slot-seconds that were taken meanwhile, by workflow.
+    slot_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     attempts: Counter[str] = field(default_factory=Counter)  # that had a slot meanwhile
 
 
@@ -156,7 +157,9 @@ class Pool:
         index = int((moment - self._start).total_seconds() // HOUR_S)
         return self.hours[min(index, len(self.hours) - 1)]
 
-    def _note_wait(self, wait_s: float, since: datetime, now: datetime, *, got: bool = True) -> None:
+    def _note_wait(
+        self, wait_s: float, since: datetime, now: datetime, *, got: bool = True
+    ) -> None:
         self.waits.append(wait_s)
         hour = self._hour(now)
         hour.attempts += got
@@ -177,7 +180,8 @@ class Pool:
         end = (until - self._start).total_seconds()
         while begin < end:
             index = min(int(begin // HOUR_S), len(self.hours) - 1)
-            edge = end if index == len(self.hours) - 1 else min(end, (index + 1) * HOUR_S)
+            is_last = index == len(self.hours) - 1
+            edge = end if is_last else min(end, (index + 1) * HOUR_S)
             yield index, edge - begin
             begin = edge
 
