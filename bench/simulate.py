@@ -71,7 +71,7 @@ def model_of(workflows: int, slots: int, seed: int) -> Model:
 
 def _workflow(name: str, number: int, chance: random.Random) -> WorkflowModel:
     every = EVERY_HOURS[number % len(EVERY_HOURS)]
-    hours = "*" if every == 1 else f"{chance.randrange(every)}/{every}"
+    hours = ",".join(map(str, range(chance.randrange(every), 24, every)))
     tasks: list[dict[str, object]] = []
     for index in range(chance.randint(5, 10)):
         before = [f"t{chance.randrange(index)}" for _ in range(min(index, 2))]
