@@ -7,7 +7,7 @@ groups say. What has no counterpart here is in docs/simulate.md.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from shoal.core.decide import decide
@@ -73,6 +73,15 @@ _RELEASES = FINISHED_TASK | {TaskState.PAUSED}
 OnClaim = Callable[[Run, Attempt, float], None]
 
 
+@dataclass(slots=True)
+class _About:
+    """What is known of a run beside it. ``key`` names it for draws."""
+
+    workflow: Workflow
+    key: int
+    wakes: set[datetime] = field(default_factory=set)  # at which it is decided again
+
+
 class Cluster:
     """Plays ``arrivals``, which ascend in time, from ``start`` to ``end``.
 
@@ -103,8 +112,7 @@ class Cluster:
         self._touched: dict[str, None] = {}  # worker groups
         self._touched_slots: dict[str, None] = {}  # concurrency groups
         self._runs: dict[int, Run] = {}  # open ones, and ended ones whose parent is open
-        self._keys: dict[int, int] = {}  # of runs, for draws
-        self._wakes: dict[int, set[datetime]] = {}
+        self._about: dict[int, _About] = {}  # the same runs
         self._children: dict[tuple[int, int], int] = {}  # (task instance, item) -> run
         self._family: defaultdict[int, list[int]] = defaultdict(list)  # run -> children
         self._working: dict[int, tuple[Run, Outcome]] = {}  # on a worker, by task instance id
@@ -120,11 +128,11 @@ class Cluster:
         for pool in (*self.groups.values(), *self.concurrency.values()):
             pool.finish()
         still = [run for run in self._runs.values() if run.state not in FINISHED_WORKFLOW]
-        self.ledger.finish([(_name(run.plan), run) for run in still], self.end)
+        self.ledger.finish([(self._about[run.id].workflow.name, run) for run in still], self.end)
 
     def key_of(self, run: Run) -> int:
         """Return what names a run in draws."""
-        return self._keys[run.id]
+        return self._about[run.id].key
 
     @property
     def now(self) -> datetime:
@@ -185,7 +193,7 @@ class Cluster:
         run = self._new_run(workflow.plan, now, logical_time, timezone, priority)
         run.parameters, run.startup = launched.parameters, launched.startup
         run.parent, run.deadline_at = parent, workflow.deadline_at(due, timezone)
-        self._keys[run.id] = key
+        self._about[run.id] = _About(workflow, key)
         self._runs[run.id] = run
         self.ledger.created(name, run)
         self.dependencies.created(run)
@@ -262,7 +270,9 @@ class Cluster:
         self._touched.clear()
 
     def _decide(self, run: Run, event: Event) -> None:
-        before = run.state
+        about, before = self._about.get(run.id), run.state
+        if about is None:
+            return  # it has ended, and nobody can let it go on
         decision = decide(run, event)
         if decision.refusal is None and decision.attempts:
             decision = self._with_ids(decision)
@@ -271,14 +281,14 @@ class Cluster:
             self._send(run, message)
         for action in decision.actions:
             self._act(run, action)
-        if decision.attempts:
+        if decision.attempts and (about.workflow.shares or run.plan.kinds):
             self._after(run, decision)
         if decision.state is not None:
             if decision.finished_at is not None:
                 self._end(run)
             elif before in FINISHED_WORKFLOW:
                 self.ledger.goes_on(run)
-                self._admission.begins(_name(run.plan), run.id)
+                self._admission.begins(about.workflow.name, run.id)
         if decision.attempts or decision.state is not None:
             for task_instance_id in self.dependencies.changed(run):
                 self._to_judge[task_instance_id] = None
@@ -296,9 +306,8 @@ class Cluster:
 
     def _after(self, run: Run, decision: Decision) -> None:
         """Free slots of concurrency groups, and note what the simulation cannot know."""
-        shares = self._workflows[_name(run.plan)].shares
         for attempt in decision.attempts.values():
-            if shares and attempt.state in _RELEASES:
+            if attempt.state in _RELEASES:
                 self._free_slot(run, attempt)
             if attempt.state is TaskState.FAILED and attempt.task in run.plan.kinds:
                 self._note_failure(run, attempt)
@@ -316,17 +325,19 @@ class Cluster:
         by_others = attempt.detail.get("children") or attempt.detail.get("items")
         if attempt.reason and attempt.termination is None and not by_others:
             kind = run.plan.kinds[attempt.task]
-            what = f"{_name(run.plan)}: the {kind} task {attempt.task} fails: {attempt.reason}"
+            name = self._about[run.id].workflow.name
+            what = f"{name}: the {kind} task {attempt.task} fails: {attempt.reason}"
             self.missing[what] += 1
 
     def _end(self, run: Run) -> None:
         """A run has ended. It is kept while its parent may let it go on."""
         parent = run.parent
         is_kept = parent is not None and _is_open(self._runs.get(parent.instance_id))
-        self.ledger.ended(_name(run.plan), run, self.now, may_go_on=is_kept)
+        name = self._about[run.id].workflow.name
+        self.ledger.ended(name, run, self.now, may_go_on=is_kept)
         if not is_kept:
             self._forget(run)
-        self._move(self._admission.ends(_name(run.plan), run.id))
+        self._move(self._admission.ends(name, run.id))
 
     def _forget(self, run: Run) -> None:
         for child_id in self._family.pop(run.id, ()):
@@ -334,8 +345,7 @@ class Cluster:
             if child is not None and child.state in FINISHED_WORKFLOW:
                 self._forget(child)
         self._runs.pop(run.id, None)
-        self._keys.pop(run.id, None)
-        self._wakes.pop(run.id, None)
+        self._about.pop(run.id, None)
         if run.parent is not None:
             self._children.pop((run.parent.task_instance_id, run.parent.index), None)
 
@@ -358,7 +368,7 @@ class Cluster:
                     self._stop_work(attempt.id)
                     self._post(run, TaskEnded(attempt.id, TaskSignal.KILL, self.now, _WORKER))
             case WakeAt(at):
-                wakes = self._wakes.setdefault(run.id, set())
+                wakes = self._about[run.id].wakes
                 if at not in wakes and at < self.end:
                     wakes.add(at)
                     self._agenda.add(at, self._wake, (run, at))
@@ -373,9 +383,9 @@ class Cluster:
 
     def _wake(self, due: tuple[Run, datetime]) -> None:
         run, at = due
-        wakes = self._wakes.get(run.id)
-        if wakes is not None and run.id in self._runs:
-            wakes.discard(at)
+        about = self._about.get(run.id)
+        if about is not None:
+            about.wakes.discard(at)
             self._post(run, TimeReached(self.now))
 
     def _pool(self, name: str, slots: int) -> Pool:
@@ -385,14 +395,16 @@ class Cluster:
         group = run.plan.tasks[attempt.task].worker_group
         if group not in self.groups:  # nobody works there: a group without slots
             self.groups[group] = self._pool(group, 0)
-        self.groups[group].put(_place(run, attempt), attempt.task, run, self.now)
+        name = self._about[run.id].workflow.name
+        self.groups[group].put(_place(run, attempt), name, run, attempt.task, self.now)
         self._touched[group] = None
 
     def _ask_slot(self, run: Run, attempt: Attempt) -> None:
         group = group_of(run, attempt.task) or ""
         if group not in self.concurrency:
             self.concurrency[group] = self._pool(group, 0)
-        self.concurrency[group].put(_place(run, attempt), attempt.task, run, self.now)
+        name = self._about[run.id].workflow.name
+        self.concurrency[group].put(_place(run, attempt), name, run, attempt.task, self.now)
         self._touched_slots[group] = None
 
     def _give_slots(self) -> None:
@@ -419,22 +431,21 @@ class Cluster:
         """A worker has an attempt: it starts a little later, and ends as was drawn."""
         run, now, task_instance_id = turn.run, self.now, turn.task_instance_id
         self.attempts += 1
-        spec, attempt = run.plan.tasks[turn.task], run.attempts[turn.task]
-        workflow = self._workflows[_name(run.plan)]
-        workflow_notes = self.ledger.of[workflow.name]
-        workflow_notes.waits.append(turn.wait_s)
-        outcome = workflow.outcomes[turn.task].of(self._keys[run.id], attempt)
-        outcome = within_timeout(outcome, spec, attempt)
-        starts_at = now + timedelta(seconds=self._models[group].start_s)
+        about = self._about[run.id]
+        workflow, start_s = about.workflow, self._models[group].start_s
+        attempt, spec = run.attempts[turn.task], run.plan.tasks[turn.task]
+        self.ledger.of[workflow.name].waits.append(turn.wait_s)
+        outcome = workflow.outcomes[turn.task].of(about.key, attempt)
+        if spec.timeout is not None:
+            outcome = within_timeout(outcome, spec, attempt)
         if self._on_claim is not None:
-            start_s = self._models[group].start_s
             self._on_claim(run, attempt, turn.wait_s + start_s)
         self._working[task_instance_id] = (run, outcome)
-        self._agenda.add(
-            starts_at + timedelta(seconds=outcome.seconds), self._finish, task_instance_id
-        )
+        ends_at = now + timedelta(seconds=start_s + outcome.seconds)
+        self._agenda.add(ends_at, self._finish, task_instance_id)
         self._decide(run, TaskClaimed(task_instance_id, _WORKER, now))
         if spec.timeout is not None:  # else nothing depends on when it has started
+            starts_at = now + timedelta(seconds=start_s)
             self._agenda.add(starts_at, self._started, task_instance_id)
 
     def _started(self, task_instance_id: int) -> None:
@@ -494,10 +505,11 @@ class Cluster:
         if parent.depth > DEEPEST:
             self._tell(parent, None, None, f"sub-workflows are nested deeper than {DEEPEST} levels")
         elif workflow is None:
-            self.missing[f"{_name(run.plan)}: there is no workflow {name} for its task"] += 1
+            own = self._about[run.id].workflow.name
+            self.missing[f"{own}: its task {start.key[0]} starts {name}, which is not there"] += 1
             self._tell(parent, None, None, f"there is no workflow {name}")
         else:
-            key = mixed(self._keys[run.id], key_of(start.key[0]), start.key[1], start.index)
+            key = mixed(self._about[run.id].key, key_of(start.key[0]), start.key[1], start.index)
             self._create(
                 workflow,
                 key,
@@ -549,10 +561,6 @@ class Cluster:
             judged = self.dependencies.judge(task_instance_id, self.now)
             if judged is not None:
                 self._post(*judged)
-
-
-def _name(plan: Plan) -> str:
-    return f"{plan.spec.project}/{plan.spec.name}"
 
 
 def _is_open(run: Run | None) -> bool:

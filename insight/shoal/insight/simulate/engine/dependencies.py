@@ -66,7 +66,7 @@ class Dependencies:
 
     def changed(self, run: Run) -> list[int]:
         """Note what has changed of a run; return the task instances that may go on now."""
-        seen = self._of.get(run.id)
+        seen = self._of.get(run.id) if self._of else None
         if seen is None or not seen.update():
             return []
         return list(self._waiting_for[_name_of(run)])

@@ -74,7 +74,7 @@ class Pool:
         self.most_taken = 0
         self.still_waiting = 0  # at the end
         self._start, self._end, self._limit_s = start, end, limit_s
-        self._heap: list[tuple[int, int, int, int, str, Run]] = []
+        self._heap: list[tuple[int, int, int, int, str, Run, str]] = []
         self._queued: dict[int, datetime] = {}  # since when, by task instance id
         self._holders: dict[int, _Holder] = {}
         self._congestion: Congestion | None = None
@@ -91,9 +91,9 @@ class Pool:
         """Whether an attempt has a slot."""
         return task_instance_id in self._holders
 
-    def put(self, place: Place, task: str, run: Run, now: datetime) -> None:
-        """Let an attempt wait for a slot."""
-        heappush(self._heap, (*place, task, run))
+    def put(self, place: Place, workflow: str, run: Run, task: str, now: datetime) -> None:
+        """Let an attempt wait for a slot. ``workflow``: as what its work is counted."""
+        heappush(self._heap, (*place, workflow, run, task))
         self._queued[place[3]] = now
 
     def withdraw(self, task_instance_id: int) -> None:
@@ -103,15 +103,14 @@ class Pool:
     def next(self, now: datetime) -> Turn | None:
         """Give a free slot to the first that waits; None: there is none, or nothing waits."""
         while self.free and self._heap:
-            _, _, _, task_instance_id, task, run = heappop(self._heap)
+            _, _, _, task_instance_id, workflow, run, task = heappop(self._heap)
             since = self._queued.pop(task_instance_id, None)
             if since is None:
                 continue  # withdrawn
             self.free -= 1
             taken = self.slots - self.free
             self.most_taken = max(self.most_taken, taken)
-            spec = run.plan.spec
-            self._holders[task_instance_id] = _Holder(f"{spec.project}/{spec.name}", now)
+            self._holders[task_instance_id] = _Holder(workflow, now)
             wait_s = (now - since).total_seconds()
             self._note_wait(wait_s, since, now)
             return Turn(run, task, task_instance_id, wait_s)
