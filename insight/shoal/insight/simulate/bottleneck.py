@@ -53,6 +53,15 @@ class Bottleneck:
     longest_with_enough_s: float | None
     never_waits: int | None
 
+    def advice(self, limit: str) -> str:
+        """Return in words how many slots would be enough; ``limit``: the longest wait, in words."""
+        if self.never_waits is None:
+            return "No number of slots of it would help."
+        none = f"With {self.never_waits:,} slots no task of it would wait at all."
+        if self.enough is None or self.enough == self.never_waits:
+            return none
+        return f"{self.enough:,} slots would be enough for waits of at most {limit}. {none}"
+
 
 def first_bottleneck(
     model: Model, question: Question, prepared: Prepared, cluster: Cluster

@@ -69,8 +69,9 @@ DEEPEST = 20  # levels of sub-workflows, as masters allow them
 _WORKER = "simulated"  # the name of all workers: which one it is makes no difference here
 _RELEASES = FINISHED_TASK | {TaskState.PAUSED}
 
-# What a caller may want to know of each claim: the run, the attempt, its wait in seconds.
-OnClaim = Callable[[Run, Attempt, float], None]
+# What a caller may want to know of each claim: the key of the run, the group, the attempt, and its
+# wait in seconds, from the queue to the start of its program.
+OnClaim = Callable[[int, str, Attempt, float], None]
 
 
 @dataclass(slots=True)
@@ -129,10 +130,6 @@ class Cluster:
             pool.finish()
         still = [run for run in self._runs.values() if run.state not in FINISHED_WORKFLOW]
         self.ledger.finish([(self._about[run.id].workflow.name, run) for run in still], self.end)
-
-    def key_of(self, run: Run) -> int:
-        """Return what names a run in draws."""
-        return self._about[run.id].key
 
     @property
     def now(self) -> datetime:
@@ -439,7 +436,7 @@ class Cluster:
         if spec.timeout is not None:
             outcome = within_timeout(outcome, spec, attempt)
         if self._on_claim is not None:
-            self._on_claim(run, attempt, turn.wait_s + start_s)
+            self._on_claim(about.key, group, attempt, turn.wait_s + start_s)
         self._working[task_instance_id] = (run, outcome)
         ends_at = now + timedelta(seconds=start_s + outcome.seconds)
         self._agenda.add(ends_at, self._finish, task_instance_id)

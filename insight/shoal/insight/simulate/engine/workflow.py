@@ -15,7 +15,7 @@ from shoal.core.runs.run import Plan
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.durations import format_duration
 from shoal.insight.simulate.engine.chance import key_of
-from shoal.insight.simulate.engine.outcomes import Drawn, Outcomes
+from shoal.insight.simulate.engine.outcomes import Drawn, Outcome, Outcomes, Repeated
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 
 UNKNOWN_S = 60.0  # how long a task is taken to last if none of its type is known
@@ -105,6 +105,14 @@ class Prepared:
                 f"{tasks} of the type {type_} never ended within the history: taken to last "
                 f"{lasts} each ({why}); --duration says better"
             )
+
+    def repeat(self, recorded: Mapping[tuple[str, str], Mapping[tuple[int, int], Outcome]]) -> None:
+        """Let attempts end as they were recorded, by workflow and task; see ``Repeated``."""
+        for (name, task), ends in recorded.items():
+            workflow = self.workflows.get(name)
+            if workflow is not None and task in workflow.outcomes:
+                outcomes = {task: Repeated(ends, workflow.outcomes[task])}
+                workflow.outcomes = {**workflow.outcomes, **outcomes}
 
     def _outcomes(self, model: WorkflowModel, task: TaskSpec) -> Outcomes:
         history = model.tasks.get(task.name)
