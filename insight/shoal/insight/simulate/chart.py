@@ -13,7 +13,7 @@ from shoal.core.timing.durations import format_duration
 from shoal.insight.simulate.result import HourOfPool, PoolResult, Result, Spread, WorkflowResult
 
 _WIDTH, _HEIGHT = 960, 150  # of a plot, in units of its own
-_LEFT, _TOP = 56, 12
+_LEFT, _TOP = 72, 12
 _MOST_WORKFLOWS = 50  # in the table
 _MOST_TICKS = 8
 
