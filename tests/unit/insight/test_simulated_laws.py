@@ -74,16 +74,6 @@ def cases(draw: st.DrawFn, *, calm: bool = False) -> tuple[Model, list[Arrival]]
     return model(*found, slots=slots, concurrency=narrow), arrivals
 
 
-@dataclass
-class Watched:
-    """What a watched simulation did: slots as they were taken, attempts as they began."""
-
-    cluster: Cluster
-    claims: Claims
-    over: list[str]
-    began: dict[tuple[int, str, int], datetime]
-
-
 def watched(simulated: Model, arrivals: Sequence[Arrival]) -> tuple[Cluster, list[str]]:
     """Play a case; return what was wrong whenever a slot was given."""
     over: list[str] = []

@@ -11,6 +11,7 @@ from shoal.insight.simulate.result import simulate
 from shoal.insight.simulate.simulation import InvalidPeriod, Question, play
 from tests.unit.insight.models import MONDAY, arrival, model, played, question, workflow
 
+Tasks = dict[str, dict[str, Any]]
 FAILS = TaskHistory(seconds=(10,), failure=1.0)
 
 
@@ -119,7 +120,7 @@ def test_overlap_policies(
 
 
 def test_a_branch_is_chosen_by_parameters() -> None:
-    tasks = {
+    tasks: Tasks = {
         "route": {
             "type": "SWITCH",
             "params": {
@@ -139,7 +140,7 @@ def test_a_branch_is_chosen_by_parameters() -> None:
 
 
 def test_outputs_of_the_history_choose_a_branch() -> None:
-    tasks = {
+    tasks: Tasks = {
         "count": {},
         "route": {
             "type": "SWITCH",
@@ -155,7 +156,7 @@ def test_outputs_of_the_history_choose_a_branch() -> None:
 
 
 def test_what_only_history_could_tell_is_said() -> None:
-    tasks = {
+    tasks: Tasks = {
         "route": {
             "type": "SWITCH",
             "params": {"cases": [{"when": "number(rows) > 5", "then": ["x"]}]},
