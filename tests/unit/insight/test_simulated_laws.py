@@ -17,7 +17,7 @@ from shoal.insight.simulate.engine.cluster import Cluster
 from shoal.insight.simulate.engine.pool import Pool, Turn
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 from shoal.insight.simulate.result import simulate
-from tests.unit.insight.models import MONDAY, Claims, arrival, model, played, question, workflow
+from tests.unit.insight.models import MONDAY, arrival, model, played, question, workflow
 
 POLICIES = ["allow", "queue", "queue_by_priority", "queue_latest", "skip_new", "replace"]
 STRATEGIES = ["continue", "finish_running", "fail_fast", "ignore"]

@@ -63,7 +63,7 @@ def test_a_workflow_is_stopped_at_its_timeout_and_its_slots_are_free() -> None:
 
 
 def test_failing_fast_kills_what_runs_and_frees_its_slot() -> None:
-    tasks = {"bad": {}, "good": {}, "after": {}}
+    tasks: Tasks = {"bad": {}, "good": {}, "after": {}}
     history = {"bad": FAILS, "good": TaskHistory(seconds=(500,)), "after": FAILS}
     fast = workflow("w", tasks, history=history, on_failure="fail_fast")
     cluster, _ = played(model(fast, slots=2), [arrival("w", 0)])
