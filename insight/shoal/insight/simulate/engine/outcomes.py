@@ -10,7 +10,8 @@ from shoal.core.runs.states import TaskSignal
 from shoal.insight.simulate.engine.chance import key_of, mixed, quantile, share
 from shoal.insight.simulate.model import TaskHistory
 
-_FAILS, _LASTS, _LOOKS, _GIVES, _PAUSES = range(5)  # what a draw is for
+_LOOKS, _GIVES, _PAUSES = range(3)  # what a further draw is for
+_HALF = 1 << 32
 _LOOK_AGAIN_S = 60.0  # if nothing is known; what the task types that wait take by default
 _NOTHING: Mapping[str, str] = {}
 
@@ -49,7 +50,8 @@ class Drawn:
         bits = mixed(run_key, self._key, attempt.number)
         if self._waits and (again := self._look(run_key, attempt, bits)) is not None:
             return again
-        if history.failure and share(mixed(bits, _FAILS)) < history.failure:
+        # One half of the bits says whether it fails, the other how long it takes.
+        if history.failure and (bits >> 32) / _HALF < history.failure:
             return Outcome(self._seconds(self._failed, bits), TaskSignal.FAIL)
         seconds = self._seconds(self._succeeded, bits)
         if not history.outputs:
@@ -70,7 +72,7 @@ class Drawn:
 
     @staticmethod
     def _seconds(samples: tuple[float, ...], bits: int) -> float:
-        return quantile(samples, share(mixed(bits, _LASTS)))
+        return quantile(samples, (bits % _HALF) / _HALF)
 
 
 class Repeated:
