@@ -79,8 +79,10 @@ def _wait_s(task: Any) -> float:
     return (started - queued).total_seconds()
 
 
-@pytest.mark.parametrize("how", ["repeated", "drawn"])
-def test_simulated_waits_are_those_of_the_recorded_day(recorded: Recorded, how: str) -> None:
+@pytest.mark.parametrize(("how", "most"), [("repeated", 0.4), ("drawn", 0.6)])
+def test_simulated_waits_are_those_of_the_recorded_day(
+    recorded: Recorded, how: str, most: float
+) -> None:
     found = recorded.simulate("--validate", recorded.day)
     assert (found["runs"], found["attempts"]) == (RUNS, 3 * RUNS)
     error = found[how]["default"]
@@ -91,7 +93,7 @@ def test_simulated_waits_are_those_of_the_recorded_day(recorded: Recorded, how: 
     assert 0.7 < error["simulated"]["p95_s"] / error["recorded"]["p95_s"] < 1.4
     assert 0.7 < error["simulated"]["max_s"] / error["recorded"]["max_s"] < 1.4
     assert error["median_s"] < 0.15 * longest_s
-    assert error["p95_s"] < 0.4 * longest_s
+    assert error["p95_s"] < most * longest_s
 
 
 def test_with_slots_enough_the_same_runs_hardly_wait(recorded: Recorded) -> None:

@@ -220,8 +220,8 @@ def _requests(
     listed = list(islice(client.instances(since=since, page=PAGE), MOST_RUNS + 1))
     if len(listed) > MOST_RUNS:
         del listed[MOST_RUNS:]
-        since = datetime.fromisoformat(listed[-1]["created_at"])
-        notes.append(f"rates of requests are those of the newest {MOST_RUNS:,} runs, since {since}")
+        last = listed[-1]["created_at"]
+        notes.append(f"rates of requests are those of the newest {MOST_RUNS:,} runs, since {last}")
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     backfilled = 0
     for run in listed:
@@ -231,9 +231,11 @@ def _requests(
             counts[f"{run['project']}/{run['workflow']}"][hour_of_week(at)] += 1
     if backfilled:
         notes.append(f"{backfilled:,} runs of backfills in the history are not expected again")
-    if counts and now - since < _WEEK:
+    # What there is no run of before the oldest one may be too young for, or purged.
+    oldest = min((datetime.fromisoformat(run["created_at"]) for run in listed), default=now)
+    if counts and now - oldest < _WEEK:
         notes.append("less than a week of history: what was asked for in it is taken for a week's")
-    weeks = max(1.0, (now - since) / _WEEK)
+    weeks = max(1.0, (now - oldest) / _WEEK)
     return {
         name: {hour: round(count / weeks, 6) for hour, count in sorted(by_hour.items())}
         for name, by_hour in counts.items()
