@@ -16,7 +16,7 @@ from shoal.insight.simulate.simulation import Question, play
 # Attempts that further simulations may have together: the search for a number of slots is left
 # out where it would take many times as long as the simulation itself.
 MOST_SEARCHED = 400_000
-_MOST_NAMED = 3  # workflows
+_MOST_NAMED, _LEAST_NAMED = 3, 0.005  # workflows, and the share of one
 _PLENTY = 1_000_000
 
 Kind = Literal["worker group", "concurrency group"]
@@ -169,10 +169,16 @@ def _why(kind: Kind, pool: Pool, congestion: Congestion, shares: tuple[Share, ..
     text = f"{slots} taken while up to {tasks} waited, the longest {longest}"
     if shares:
         named = ", ".join(
-            f"{one.workflow} {one.share:.0%} ({one.attempts:,} attempts)" for one in shares
+            f"{one.workflow} {one.share:.0%} ({_attempts(one.attempts)})"
+            for one in shares
+            if one.share >= _LEAST_NAMED
         )
         text += f"; of the slots' time then: {named}"
     return text
+
+
+def _attempts(count: int) -> str:
+    return "1 attempt" if count == 1 else f"{count:,} attempts"
 
 
 def _text(moment: datetime) -> str:

@@ -506,6 +506,10 @@ class Cluster:
             self.missing[f"{own}: its task {start.key[0]} starts {name}, which is not there"] += 1
             self._tell(parent, None, None, f"there is no workflow {name}")
         else:
+            if start.version is not None:
+                own, which = self._about[run.id].workflow.name, f"version {start.version} of {name}"
+                what = f"{own}: its task {start.key[0]} starts {which}; the newest is simulated"
+                self.missing[what] += 1
             key = mixed(self._about[run.id].key, key_of(start.key[0]), start.key[1], start.index)
             self._create(
                 workflow,

@@ -62,17 +62,22 @@ class Workflow:
         self.shares = any(task.concurrency_group for task in spec.tasks)  # needs further slots
         self._project = model.parameters
 
+    def lacking(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return stand-ins for the parameters that a start has to give and that are not given."""
+        return {
+            name: _PLACEHOLDERS[parameter.type]
+            for name, parameter in self.spec.parameters.items()
+            if parameter.default is None and name not in given
+        }
+
     def launch(self, given: Mapping[str, str], *, data: bool) -> Launch:
         """Return the parameters of a run; those that nobody has given are taken to be empty.
 
         Raises ValueError for values that do not fit.
         """
-        lacking = {
-            name: _PLACEHOLDERS[parameter.type]
-            for name, parameter in self.spec.parameters.items()
-            if parameter.default is None and name not in given
-        }
-        return launch(self.spec.parameters, self._project, {**lacking, **given}, data=data)
+        return launch(
+            self.spec.parameters, self._project, {**self.lacking(given), **given}, data=data
+        )
 
     def deadline_at(self, since: datetime, timezone: str) -> datetime | None:
         """Return when a run should have ended that was due at ``since``."""
@@ -96,6 +101,12 @@ class Prepared:
             )
             for one in model.workflows
         }
+        for workflow in self.workflows.values():
+            if workflow.requests and (lacking := sorted(workflow.lacking({}))):
+                self.assumed.append(
+                    f"{workflow.name}: runs that are asked for have no value of "
+                    f"{', '.join(lacking)}, which each start has to give: taken to be empty"
+                )
         for type_, count in sorted(self._lacking.items()):
             seconds = self._typical.get(type_)
             lasts = format_duration(UNKNOWN_S if seconds is None else seconds)
