@@ -29,7 +29,7 @@ from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
 from shoal.client.cli.runs import request as requesting
 from shoal.client.cli.runs import show as runs
 from shoal.client.cli.runs import start as running
-from shoal.client.cli.views import attempts, grid, history, timeline, today
+from shoal.client.cli.views import attempts, grid, history, simulate, timeline, today
 from shoal.client.cli.workflows import apply as applying
 from shoal.client.cli.workflows import (
     calendars,
@@ -86,6 +86,7 @@ def build() -> typer.Typer:
         today,
         grid,
         history,
+        simulate,
         backfill,
         backfills,
         logs,

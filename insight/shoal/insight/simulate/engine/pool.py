@@ -1,0 +1,201 @@
+"""Slots that attempts share, those that wait for one, and what is measured of both.
+
+Worker groups and concurrency groups are pools alike. Both give slots in the order of the queue in
+docs/dispatch.md: priority of the workflow, instance, priority of the task, task instance.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+
+from shoal.core.runs.run import Run
+
+Place = tuple[int, int, int, int]  # as ``coordination/queue/entry.py`` has it: smaller is earlier
+HOUR_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An attempt that has got a slot. ``wait_s``: since it was put into the queue."""
+
+    run: Run
+    task: str
+    task_instance_id: int
+    wait_s: float
+
+
+@dataclass(slots=True)
+class Congestion:
+    """A time in which attempts waited and no slot was free. ``until`` None: to the end."""
+
+    since: datetime
+    until: datetime | None = None
+    longest_s: float = 0.0  # the longest wait of those that got a slot in it, or still wait
+    longest_since: datetime | None = None  # when that attempt began to wait
+    most_waiting: int = 0
+    # Slot-seconds that were taken meanwhile, by workflow.
+    slot_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    attempts: Counter[str] = field(default_factory=Counter)  # that had a slot meanwhile
+
+
+@dataclass(slots=True)
+class Hour:
+    """One hour of a pool. ``busy_s``: slot-seconds; ``longest_s``: waits that ended in it."""
+
+    busy_s: float = 0.0
+    longest_s: float = 0.0
+    most_waiting: int = 0
+    attempts: int = 0  # that got a slot
+
+
+@dataclass(slots=True)
+class _Holder:
+    workflow: str
+    since: datetime
+
+
+class Pool:
+    """``slots`` slots from ``start`` to ``end``; never more are taken.
+
+    A congestion with a wait of more than ``limit_s`` seconds is kept.
+    """
+
+    def __init__(
+        self, name: str, slots: int, start: datetime, end: datetime, limit_s: float
+    ) -> None:
+        self.name, self.slots = name, slots
+        self.free = slots
+        self.waits = array("d")  # seconds, of those that got a slot and those that wait at the end
+        self.hours = [Hour() for _ in range(max(1, -int(-(end - start).total_seconds() // 3_600)))]
+        self.congestions: list[Congestion] = []
+        self.most_taken = 0
+        self.still_waiting = 0  # at the end
+        self._start, self._end, self._limit_s = start, end, limit_s
+        self._heap: list[tuple[int, int, int, int, str, Run, str]] = []
+        self._queued: dict[int, datetime] = {}  # since when, by task instance id
+        self._holders: dict[int, _Holder] = {}
+        self._congestion: Congestion | None = None
+
+    def __len__(self) -> int:
+        return len(self._queued)
+
+    @property
+    def busy_s(self) -> float:
+        """Slot-seconds that were taken, of slots released by now."""
+        return sum(hour.busy_s for hour in self.hours)
+
+    def holds(self, task_instance_id: int) -> bool:
+        """Whether an attempt has a slot."""
+        return task_instance_id in self._holders
+
+    def put(self, place: Place, workflow: str, run: Run, task: str, now: datetime) -> None:
+        """Let an attempt wait for a slot. ``workflow``: as what its work is counted."""
+        heappush(self._heap, (*place, workflow, run, task))
+        self._queued[place[3]] = now
+
+    def withdraw(self, task_instance_id: int) -> None:
+        """Take an attempt out of the queue, if it is there."""
+        self._queued.pop(task_instance_id, None)
+
+    def next(self, now: datetime) -> Turn | None:
+        """Give a free slot to the first that waits; None: there is none, or nothing waits."""
+        while self.free and self._heap:
+            _, _, _, task_instance_id, workflow, run, task = heappop(self._heap)
+            since = self._queued.pop(task_instance_id, None)
+            if since is None:
+                continue  # withdrawn
+            self.free -= 1
+            taken = self.slots - self.free
+            self.most_taken = max(self.most_taken, taken)
+            self._holders[task_instance_id] = _Holder(workflow, now)
+            wait_s = (now - since).total_seconds()
+            self._note_wait(wait_s, since, now)
+            return Turn(run, task, task_instance_id, wait_s)
+        return None
+
+    def release(self, task_instance_id: int, now: datetime) -> None:
+        """Make the slot of an attempt free; nothing if it has none."""
+        holder = self._holders.pop(task_instance_id, None)
+        if holder is not None:
+            self.free += 1
+            self._note_work(holder, now)
+
+    def settled(self, now: datetime) -> None:
+        """Note how many wait, when all of this instant is done."""
+        waiting, congestion = len(self._queued), self._congestion
+        if waiting:
+            if congestion is None:
+                self._congestion = congestion = Congestion(now)
+            congestion.most_waiting = max(congestion.most_waiting, waiting)
+            hour = self._hour(now)
+            hour.most_waiting = max(hour.most_waiting, waiting)
+        elif congestion is not None:
+            self._congestion = None
+            congestion.until = now
+            self._close(congestion, now)
+
+    def finish(self) -> None:
+        """Count what is taken and what waits when the simulation ends."""
+        end = self._end
+        self.still_waiting = len(self._queued)
+        for since in self._queued.values():
+            self._note_wait((end - since).total_seconds(), since, end, got=False)
+        if self._congestion is not None:
+            self._close(self._congestion, end)
+            self._congestion = None
+        for holder in self._holders.values():
+            self._note_work(holder, end)
+        self._holders.clear()
+
+    # -- measuring ---------------------------------------------------------------------------
+
+    def _hour(self, moment: datetime) -> Hour:
+        index = int((moment - self._start).total_seconds() // HOUR_S)
+        return self.hours[min(index, len(self.hours) - 1)]
+
+    def _note_wait(
+        self, wait_s: float, since: datetime, now: datetime, *, got: bool = True
+    ) -> None:
+        self.waits.append(wait_s)
+        hour = self._hour(now)
+        hour.attempts += got
+        if wait_s > hour.longest_s:
+            hour.longest_s = wait_s
+        congestion = self._congestion
+        if congestion is not None and wait_s > congestion.longest_s:
+            congestion.longest_s, congestion.longest_since = wait_s, since
+
+    def _note_work(self, holder: _Holder, until: datetime) -> None:
+        """Count the time of a slot, hour by hour, and for the congestion that there is."""
+        self._note_share(holder, until)
+        for index, seconds in self._by_hour(holder.since, until):
+            self.hours[index].busy_s += seconds
+
+    def _by_hour(self, since: datetime, until: datetime) -> Iterator[tuple[int, float]]:
+        begin = (since - self._start).total_seconds()
+        end = (until - self._start).total_seconds()
+        while begin < end:
+            index = min(int(begin // HOUR_S), len(self.hours) - 1)
+            is_last = index == len(self.hours) - 1
+            edge = end if is_last else min(end, (index + 1) * HOUR_S)
+            yield index, edge - begin
+            begin = edge
+
+    def _note_share(self, holder: _Holder, until: datetime) -> None:
+        congestion = self._congestion
+        if congestion is not None and until > congestion.since:
+            taken = until - max(holder.since, congestion.since)
+            congestion.slot_s[holder.workflow] += taken / timedelta(seconds=1)
+            congestion.attempts[holder.workflow] += 1
+
+    def _close(self, congestion: Congestion, until: datetime) -> None:
+        if congestion.longest_s <= self._limit_s:
+            return
+        self._congestion = congestion
+        for holder in self._holders.values():
+            self._note_share(holder, until)
+        self._congestion = None
+        self.congestions.append(congestion)
