@@ -1,0 +1,91 @@
+"""The Spark session of the jobs, and why it is set as it is."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.insight.jobs.errors import NoSpark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Rows of a partition: so few that a sort of them fits into a share of a 1 GiB heap.
+ROWS_OF_PARTITION = 250_000
+
+
+def partitions_of(rows: int) -> int:
+    """Return into how many partitions so many rows are best divided."""
+    return max(2, -(-rows // ROWS_OF_PARTITION))
+
+
+def settings(partitions: int) -> Mapping[str, str]:
+    """Return the settings that do not depend on where Spark runs."""
+    return {
+        # Days are days in UTC, wherever the program runs.
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.adaptive.enabled": "true",
+        # Both sides of a join are divided by project and workflow and sorted by run already, when
+        # they come from ``running.prepared``: no shuffle, no sort.
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
+        "spark.sql.legacy.bucketedTableScan.outputOrdering": "true",
+        # A history is thousands of small files, which the manifests name: list none, and read many
+        # of them in one partition.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+        "spark.sql.files.openCostInBytes": str(256 << 10),
+        "spark.sql.files.maxPartitionBytes": str(16 << 20),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+@contextmanager
+def started(
+    master: str, scratch: Path, partitions: int, memory: str = "1g"
+) -> "Iterator[SparkSession]":
+    """Start Spark with a driver's heap of ``memory`` that keeps its files in ``scratch``.
+
+    On ``local`` masters nothing listens beyond loopback. Raises NoSpark.
+    """
+    _require_spark()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("shoal-insight")
+    conf = {
+        **settings(partitions),
+        "spark.driver.memory": memory,
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
+    }
+    if master.startswith("local"):
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _require_spark() -> None:
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoSpark("the jobs need PySpark: pip install 'shoal[insight]'")
+    home = os.environ.get("JAVA_HOME")
+    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
+        raise NoSpark(f"JAVA_HOME={home} has no bin/java; correct it, or unset it")
+    if not home and shutil.which("java") is None:
+        raise NoSpark(
+            "Spark needs Java 17 or newer: install it, or set JAVA_HOME (tasks of `shoal up` have "
+            "its Java)"
+        )
