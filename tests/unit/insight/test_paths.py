@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.insight.jobs.kernels.paths import CLOCKS_US, Ints, Links, Plan, critical_paths
+from shoal.insight.jobs.kernels.paths import Ints, Links, Plan, critical_paths
+from tests.support.critical_path import path_of
 
 S = 1_000_000
 
@@ -24,9 +25,7 @@ def paths(
     assert list(links.place) == list(range(1, len(links.place) + 1))
     return [
         (plan.names[task], wait / S, own / S, gain / S)
-        for task, wait, own, gain in zip(
-            links.task, links.wait, links.own, links.gain, strict=True
-        )
+        for task, wait, own, gain in zip(links.task, links.wait, links.own, links.gain, strict=True)
     ]
 
 
@@ -91,69 +90,7 @@ def test_paths_and_gains_are_those_of_a_second_computation(
                 links.task[mine], links.wait[mine], links.own[mine], links.gain[mine], strict=True
             )
         ]
-        assert found == reference(upstream, times)
-
-
-def reference(
-    upstream: dict[str, list[str]], times: dict[str, tuple[int, int]]
-) -> list[tuple[str, int, int, int]]:
-    """Return the path by plain recursion, and each gain by playing the run once more."""
-
-    def last(names: list[str]) -> str | None:
-        return max(names, key=lambda one: (times[one][1], one), default=None)
-
-    def waited(name: str) -> list[str]:
-        """Return what a task waited for: for each task before it, it or what is behind it."""
-        found = [one if one in times else last(waited(one)) for one in upstream[name]]
-        return [
-            one
-            for one in found
-            if one is not None
-            and (name not in times or times[one][1] <= times[name][0] + CLOCKS_US)
-        ]
-
-    base = {name: max([0, *(times[one][1] for one in waited(name))]) for name in times}
-
-    def end(without: str | None) -> int:
-        """Play the run, without the time of a task."""
-        ends: dict[str, int] = {}
-
-        def of(name: str) -> int:
-            if name not in ends:
-                begun = max([0, *map(of, steps(name))])
-                if name in times:
-                    begun += times[name][0] - base[name]
-                    begun += 0 if name == without else times[name][1] - times[name][0]
-                ends[name] = begun
-            return ends[name]
-
-        def steps(name: str) -> list[str]:
-            """Return the tasks before one, without those that it did not wait for."""
-            if name not in times:
-                return upstream[name]
-            return [one for one in upstream[name] if _over(one) <= times[name][0] + CLOCKS_US]
-
-        return max([0, *map(of, times)])
-
-    def _over(name: str) -> int:
-        if name in times:
-            return times[name][1]
-        return max([0, *map(_over, waited(name))])
-
-    path: list[str] = []
-    at = last(list(times))
-    while at is not None:
-        path.insert(0, at)
-        at = last(waited(at))
-    return [
-        (
-            name,
-            times[name][0] - base[name],
-            times[name][1] - times[name][0],
-            end(None) - end(name),
-        )
-        for name in path
-    ]
+        assert found == path_of(upstream, times)
 
 
 @pytest.mark.parametrize("shape", ["chain", "layers"])

@@ -48,12 +48,12 @@ def count_if(condition: Column) -> Column:
     return F.count(F.when(condition, F.lit(1)))
 
 
-def distribution(
-    value: str, name: str, percentiles: Sequence[int] = (50, 95, 99)
-) -> list[Column]:
+def distribution(value: str, name: str, percentiles: Sequence[int] = (50, 95, 99)) -> list[Column]:
     """Return aggregates of seconds: ``<name>_p50`` … (exact, interpolated), ``_mean``, ``_max``."""
     return [
-        F.percentile(F.col(value), [one / 100 for one in percentiles]).alias(f"_{name}_percentiles"),
+        F.percentile(F.col(value), [one / 100 for one in percentiles]).alias(
+            f"_{name}_percentiles"
+        ),
         F.avg(value).alias(f"{name}_mean"),
         F.max(value).alias(f"{name}_max"),
     ]

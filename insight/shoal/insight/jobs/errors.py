@@ -22,7 +22,9 @@ class BadDays(JobsError):
     """Days that are not understood."""
 
     def __init__(self, given: str, why: str) -> None:
-        super().__init__(f"--days {given}: {why}; give DAY or FROM:TO, such as 2026-01-01:2026-01-31")
+        super().__init__(
+            f"--days {given}: {why}; give DAY or FROM:TO, such as 2026-01-01:2026-01-31"
+        )
 
 
 class UnknownJob(JobsError):
@@ -47,7 +49,9 @@ class DamagedHistory(JobsError):
     """A history that cannot be read as a whole."""
 
     def __init__(self, place: str, why: str) -> None:
-        super().__init__(f"history damaged at {place}: {why}; restore it from a copy, or export anew")
+        super().__init__(
+            f"history damaged at {place}: {why}; restore it from a copy, or export anew"
+        )
 
 
 class NoSpark(JobsError):

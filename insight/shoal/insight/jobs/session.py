@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,16 +50,20 @@ def settings(partitions: int) -> Mapping[str, str]:
 
 @contextmanager
 def started(
-    master: str, scratch: Path, partitions: int, memory: str = "1g"
+    master: str | None, scratch: Path, partitions: int, memory: str = "1g"
 ) -> "Iterator[SparkSession]":
     """Start Spark with a driver's heap of ``memory`` that keeps its files in ``scratch``.
 
-    On ``local`` masters nothing listens beyond loopback. Raises NoSpark.
+    ``master`` None: as ``spark-submit`` has set it. On ``local`` ones nothing listens beyond
+    loopback. Raises NoSpark.
     """
     _require_spark()
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("shoal-insight")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("shoal-insight")
+    if master is not None:
+        builder = builder.master(master)
     conf = {
         **settings(partitions),
         "spark.driver.memory": memory,
@@ -66,7 +71,7 @@ def started(
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
     }
-    if master.startswith("local"):
+    if master is not None and master.startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -42,12 +42,16 @@ _TYPES: Mapping[Kind, T.DataType] = {
 
 @dataclass(frozen=True)
 class HistoryFile:
-    """A file that counts. ``url`` is absolute; ``rows`` is how many it has."""
+    """A file that counts. ``url`` is absolute; ``rows`` is how many it has.
+
+    ``exported``: which export has written it, in their order.
+    """
 
     url: str
     table: str
     day: date
     rows: int
+    exported: int
 
 
 def history_files(root: str, table: str, days: Days | None = None) -> list[str]:
@@ -91,6 +95,7 @@ def manifested(root: str) -> list[HistoryFile]:
                 table=one["table"],
                 day=date.fromisoformat(one["day"]),
                 rows=one["rows"],
+                exported=manifest["to"],
             )
             for one in manifest["files"]
         ]

@@ -39,7 +39,8 @@ def late_after(p50: Numbers, p95: Numbers, mad: Numbers) -> Numbers:
 def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselines:
     """Return the baselines of all subjects that have a value; NaN is none."""
     known = ~np.isnan(values)
-    subject, weekday, hour, values = (one[known] for one in (subject, weekday, hour, values))
+    subject, weekday, hour = subject[known], weekday[known], hour[known]
+    values = values[known]
     everything = np.full_like(subject, ANY)
     parts = [
         _level(subject, *level, values)

@@ -41,9 +41,7 @@ def slope(levels: Numbers) -> float:
     """
     if len(levels) < _SHORTEST_TREND_DAYS:
         return 0.0
-    slopes = [
-        (levels[apart:] - levels[:-apart]) / apart for apart in range(7, len(levels), 7)
-    ]
+    slopes = [(levels[apart:] - levels[:-apart]) / apart for apart in range(7, len(levels), 7)]
     return float(np.median(np.concatenate(slopes)))
 
 

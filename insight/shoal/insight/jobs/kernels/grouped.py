@@ -38,4 +38,5 @@ def quantiles(
 def deviations(keys: Ints, values: Numbers, medians: Numbers) -> Numbers:
     """Return the median absolute deviation from the median of each key (MAD)."""
     apart = np.abs(values - medians[keys])
-    return quantiles(keys, apart, len(medians), (0.5,))[1][0]
+    _, (found,) = quantiles(keys, apart, len(medians), (0.5,))
+    return np.asarray(found)

@@ -180,7 +180,7 @@ def _gains(plan: Plan, times: _Times, ran: Flags) -> Ints:
         np.maximum(avoiding[1:], np.maximum.accumulate(times.end[:-1]), out=avoiding[1:])
     np.maximum(avoiding, 0, out=avoiding)
     longest = np.where(ran, times.end, 0).max(axis=0)
-    return np.minimum(times.own, np.maximum(longest - avoiding, 0))
+    return np.asarray(np.minimum(times.own, np.maximum(longest - avoiding, 0)))
 
 
 def _passing_over(steps: Sequence[tuple[int, int, Ints]], count: int, runs: int) -> Ints:

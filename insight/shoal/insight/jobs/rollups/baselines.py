@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, micros, seconds, within
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.kernels.expectations import Baselines, late_after
+from shoal.insight.jobs.kernels.expectations import Baselines, chosen, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
-from shoal.insight.jobs.kernels.expectations import chosen
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
 
 WINDOW_DAYS = 60
@@ -78,7 +77,7 @@ def baseline_errors(instances: DataFrame, days: Days) -> DataFrame:
 _UNIX_ORDINAL = 719_163  # of 1970-01-01
 
 
-def _values(since: str) -> list[F.Column]:
+def _values(since: str) -> list[Column]:
     start = micros("started_at")
     return [
         F.floor(start / F.lit(HOUR_US)).alias("at"),
@@ -126,7 +125,9 @@ class _Subjects:
 
 def _expected(table: pa.Table) -> Iterator[pa.RecordBatch]:
     subjects = _Subjects.of(table)
-    found = baselines_of(subjects.code, subjects.weekday, subjects.hour, _numbers(table, "duration_s"))
+    found = baselines_of(
+        subjects.code, subjects.weekday, subjects.hour, _numbers(table, "duration_s")
+    )
     waits = baselines_of(subjects.code, subjects.weekday, subjects.hour, _numbers(table, "wait_s"))
     # The wait of the same time, or else what counts for it; most have both.
     at = chosen(waits, found.subject, found.weekday, found.hour)
@@ -168,7 +169,9 @@ class _Backtest:
             at = chosen(known, subjects.code[now], subjects.weekday[now], subjects.hour[now])
             has = at >= 0
             tested.append(_compared(known, at[has], subjects.code[now][has], durations[now][has]))
-        code, error, share, within_p95, late = (np.concatenate(one) for one in zip(*tested, strict=True))
+        code, error, share, within_p95, late = (
+            np.concatenate(one) for one in zip(*tested, strict=True)
+        )
         count = len(subjects.names[0])
         runs, (error_p50,) = quantiles(code, error, count, (0.5,))
         _, (share_p50,) = quantiles(code, share, count, (0.5,))

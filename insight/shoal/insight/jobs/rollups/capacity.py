@@ -37,9 +37,7 @@ def capacity(loads: DataFrame, days: Days) -> DataFrame:
     rows = []
     for name in sorted(pc.unique(table["name"]).to_pylist()):
         mine = table.filter(pc.equal(table["name"], name))
-        first_day, needed = filled(
-            mine["hour"].to_numpy(), mine["highest"].to_numpy(), last_hour
-        )
+        first_day, needed = filled(mine["hour"].to_numpy(), mine["highest"].to_numpy(), last_hour)
         weekday = (first_day + _EPOCH_WEEKDAY) % 7
         expected, judged = forecast(needed, weekday), tested(needed, weekday)
         rows += [

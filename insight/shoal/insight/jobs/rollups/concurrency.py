@@ -1,6 +1,6 @@
 """How many attempts ran and waited in each hour of a day: the heat map."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import HOUR_US
@@ -14,10 +14,10 @@ def concurrency_hours(loads: DataFrame) -> DataFrame:
     that ran or waited at the same time; with so many slots none would have waited.
     """
 
-    def of(kind: str, value: str) -> F.Column:
+    def of(kind: str, value: str) -> Column:
         return F.coalesce(F.max(F.when(F.col("kind") == kind, F.col(value))), F.lit(0))
 
-    def mean(kind: str) -> F.Column:
+    def mean(kind: str) -> Column:
         return of(kind, "total_us") / F.lit(float(HOUR_US))
 
     return (

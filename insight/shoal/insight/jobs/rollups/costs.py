@@ -46,7 +46,9 @@ def costs(attempts: DataFrame, instances: DataFrame, days: Days) -> DataFrame:
         )
     )
     every = F.array(F.struct(F.lit("").alias("key"), F.lit("").alias("value")))
-    labels = F.concat(every, F.coalesce("entries", F.array().cast("array<struct<key:string,value:string>>")))
+    labels = F.concat(
+        every, F.coalesce("entries", F.array().cast("array<struct<key:string,value:string>>"))
+    )
     return (
         sums.join(F.broadcast(sets), "label_set", "left")
         .select(*_KEY, F.explode(labels).alias("label"), *_SUMS)

@@ -54,7 +54,9 @@ def critical_paths(
     runs = instances.where(within("finished_at", days)).select(
         *_RUN,
         micros("finished_at").alias("_run_finished"),
-        F.coalesce(micros("started_at"), micros("admitted_at"), micros("created_at")).alias("_begun"),
+        F.coalesce(micros("started_at"), micros("admitted_at"), micros("created_at")).alias(
+            "_begun"
+        ),
     )
     first = start_of(days.widened(before=LONGEST_DAYS).first)
     rows = (

@@ -48,18 +48,15 @@ def failures(attempts: DataFrame, days: Days) -> DataFrame:
     )
     number = F.unix_date("day")
     window = Window.partitionBy(*_KEY).orderBy(number).rangeBetween(1 - WINDOW_DAYS, 0)
-    return (
-        daily.select(
-            "day",
-            *_KEY,
-            F.substring("sample", 1, _SAMPLE_CHARS).alias("sample"),
-            F.min("first").over(window).alias("first_seen"),
-            F.col("last").alias("last_seen"),
-            F.sum("count_day").over(window).alias("count"),
-            "count_day",
-        )
-        .where((F.col("day") >= F.lit(days.first)) & (F.col("day") <= F.lit(days.last)))
-    )
+    return daily.select(
+        "day",
+        *_KEY,
+        F.substring("sample", 1, _SAMPLE_CHARS).alias("sample"),
+        F.min("first").over(window).alias("first_seen"),
+        F.col("last").alias("last_seen"),
+        F.sum("count_day").over(window).alias("count"),
+        "count_day",
+    ).where((F.col("day") >= F.lit(days.first)) & (F.col("day") <= F.lit(days.last)))
 
 
 def fingerprinted(failed: DataFrame) -> DataFrame:
@@ -68,9 +65,7 @@ def fingerprinted(failed: DataFrame) -> DataFrame:
     Reasons are few, however many have failed, so each is looked at once.
     """
     missing = failed.where(F.col("fingerprint").isNull())
-    named = (
-        missing.select("reason").distinct().mapInArrow(_named, "reason string, _named string")
-    )
+    named = missing.select("reason").distinct().mapInArrow(_named, "reason string, _named string")
     return (
         failed.join(named, "reason", "left")
         .withColumn("fingerprint", F.coalesce("fingerprint", "_named"))

@@ -22,12 +22,14 @@ def flapping(attempts: DataFrame, days: Days) -> DataFrame:
     ended = F.col("state").isin(TaskState.SUCCEEDED, TaskState.FAILED)
     newest = (
         attempts.where(within("finished_at", days.up_to_last(WINDOW_DAYS)) & ended)
-        .select(*_TASK, "instance_id", "attempt", "attempt_id", "finished_at", "state", "waiting_since")
+        .select(
+            *_TASK, "instance_id", "attempt", "attempt_id", "finished_at", "state", "waiting_since"
+        )
         .groupBy(*_TASK, "instance_id")
         .agg(
-            F.max(
-                F.struct("attempt", "finished_at", "attempt_id", "state", "waiting_since")
-            ).alias("end")
+            F.max(F.struct("attempt", "finished_at", "attempt_id", "state", "waiting_since")).alias(
+                "end"
+            )
         )
         .select(
             *_TASK,
@@ -49,9 +51,9 @@ def flapping(attempts: DataFrame, days: Days) -> DataFrame:
             F.count(F.lit(1)).alias("runs"),
             count_if(F.col("_changed")).alias("changes"),
             (count_if(F.col("has_failed")) / F.count(F.lit(1))).alias("failed_rate"),
-            (
-                count_if(F.col("was_retried") & ~F.col("has_failed")) / F.count(F.lit(1))
-            ).alias("retried_rate"),
+            (count_if(F.col("was_retried") & ~F.col("has_failed")) / F.count(F.lit(1))).alias(
+                "retried_rate"
+            ),
             F.max("finished_at").alias("last_seen"),
         )
         .where(F.col("changes") > 0)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, end_of, micros, start_of
@@ -69,7 +69,7 @@ def hourly_loads(attempts: DataFrame, days: Days) -> DataFrame:
     return parts.repartition("hour").mapInArrow(_swept, _SCHEMA)
 
 
-def _hour(at: F.Column) -> F.Column:
+def _hour(at: Column) -> Column:
     return F.floor(at / F.lit(HOUR_US)).cast("bigint")
 
 
@@ -82,7 +82,7 @@ def _swept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     start = hours[hour] * HOUR_US
 
     def clipped(name: str) -> Ints:
-        return np.clip(table[name].to_numpy() - start, 0, HOUR_US)
+        return np.asarray(np.clip(table[name].to_numpy() - start, 0, HOUR_US))
 
     queued, began, finished = clipped("queued"), clipped("began"), clipped("finished")
     for column, kinds in {
@@ -116,6 +116,12 @@ def _swept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             )
 
 
-def day_of_hour() -> F.Column:
+def day_of_hour() -> Column:
     """Return the day of an ``hour``, UTC."""
     return F.date_from_unix_date(F.floor(F.col("hour") / F.lit(DAY_US // HOUR_US)).cast("int"))
+
+
+def loads_of(loads: DataFrame, days: Days) -> DataFrame:
+    """Return the hours of some days of ``hourly_loads`` of more."""
+    first = int(start_of(days.first).timestamp()) // 3600
+    return loads.where(F.col("hour").between(first, int(end_of(days.last).timestamp()) // 3600 - 1))

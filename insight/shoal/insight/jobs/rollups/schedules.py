@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import DAY_US, micros, seconds, within
@@ -32,7 +32,7 @@ def schedule_minutes(instances: DataFrame, days: Days) -> DataFrame:
     known_days = F.greatest(F.lit(1), F.col("days"))
     count = fired.agg(F.count_distinct("number").alias("days"))
 
-    def of(scope: str, minute: F.Column) -> DataFrame:
+    def of(scope: str, minute: Column) -> DataFrame:
         rows = fired.select("number", "skew_s", minute.cast("int").alias("minute"))
         daily = rows.groupBy("minute", "number").agg(F.count(F.lit(1)).alias("starts"))
         most = daily.groupBy("minute").agg(F.max("starts").alias("starts_max"))
@@ -59,7 +59,9 @@ def schedule_minutes(instances: DataFrame, days: Days) -> DataFrame:
     by_day = F.col("scope") == "day"
     fullest = Window.partitionBy("scope").orderBy(F.desc("starts_mean"), "minute")
     average = F.sum("starts_mean").over(Window.partitionBy("scope")) / F.lit(float(MINUTES))
-    is_hot = by_day & (F.col("_rank") <= _HOT) & (F.col("starts_mean") >= _HOT_TIMES * F.col("_average"))
+    is_hot = (
+        by_day & (F.col("_rank") <= _HOT) & (F.col("starts_mean") >= _HOT_TIMES * F.col("_average"))
+    )
     return (
         found.withColumns({"_rank": F.row_number().over(fullest), "_average": average})
         .withColumn("is_hot", is_hot)

@@ -41,6 +41,7 @@ def worker_days(attempts: DataFrame, loads: DataFrame, days: Days) -> DataFrame:
         busy.join(ended, ["day", "worker"], "full")
         .select("day", "worker", *(F.coalesce(name, F.lit(0)).alias(name) for name in numbers))
         .withColumn(
-            "utilisation", F.when(capacity_s > 0, F.col("busy_s") / capacity_s).otherwise(F.lit(0.0))
+            "utilisation",
+            F.when(capacity_s > 0, F.col("busy_s") / capacity_s).otherwise(F.lit(0.0)),
         )
     )
