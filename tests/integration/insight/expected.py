@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from statistics import median
@@ -249,7 +250,7 @@ class Expected:
         for (project, workflow, task), by_run in ends.items():
             rows = sorted(by_run.values(), key=lambda r: (r["finished_at"], r["attempt_id"]))[-20:]
             failed = [row["state"] == "FAILED" for row in rows]
-            changes = sum(a != b for a, b in zip(failed, failed[1:], strict=False))
+            changes = sum(a != b for a, b in pairwise(failed))
             retried = [
                 row["state"] == "SUCCEEDED" and row["attempt"] > 1 and row["waiting_since"] is None
                 for row in rows

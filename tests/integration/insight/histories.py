@@ -34,15 +34,11 @@ _TYPES = {
         )
     ),
 }
-_TYPE = {
-    table.name: {c.name: _TYPES[c.kind] for c in table.columns}
-    for table in (ATTEMPTS, INSTANCES, PLANS)
-}
 
 
 def arrow_schema(table: HistoryTable) -> pa.Schema:
     """Return the schema of a table's files."""
-    return pa.schema(list(_TYPE[table.name].items()))
+    return pa.schema([(column.name, _TYPES[column.kind]) for column in table.columns])
 
 
 class History:
@@ -259,9 +255,7 @@ class Generator:
                 continue
             return rows
 
-    def _again(
-        self, attempts: list[Row], instances: list[Row]
-    ) -> Mapping[HistoryTable, Sequence[Row]]:
+    def _again(self, attempts: list[Row], instances: list[Row]) -> Mapping[HistoryTable, list[Row]]:
         """Return rows that supersede others: forced successes, and runs that were run again."""
         pick = self._random
         failed = [row for row in attempts if row["state"] == "FAILED"]

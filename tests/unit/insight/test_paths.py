@@ -1,6 +1,7 @@
 """Critical paths: equal to the model played again with a task of no duration."""
 
 import time
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ S = 1_000_000
 
 
 def paths(
-    upstream: dict[str, list[str]], times: dict[str, tuple[float, float]]
+    upstream: dict[str, list[str]], times: Mapping[str, tuple[float, float]]
 ) -> list[tuple[str, float, float, float]]:
     """Return the links of one run: task, seconds of wait, own time and gain."""
     plan = Plan.of(upstream)

@@ -41,6 +41,7 @@ def settings(partitions: int) -> Mapping[str, str]:
         "spark.sql.files.maxPartitionBytes": str(16 << 20),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",

@@ -86,7 +86,7 @@ def _code(subject: Ints, weekday: Ints, hour: Ints) -> Ints:
 
 
 def chosen(known: Baselines, subject: Ints, weekday: Ints, hour: Ints) -> Ints:
-    """Return which of the baselines counts for each subject, weekday and hour; -1: there is none."""
+    """Return which of the baselines counts for each subject, weekday and hour; -1: none."""
     codes = _code(known.subject, known.weekday, known.hour)
     order = np.argsort(codes)
     found = np.full(len(subject), -1, dtype=np.int64)

@@ -71,7 +71,7 @@ def forecast(needed: Numbers, first_weekday: int, ahead: int = AHEAD_DAYS) -> Fo
     return Forecast(p50, p95)
 
 
-def tested(needed: Numbers, first_weekday: int, weeks: int = 4) -> Tested:
+def backtest(needed: Numbers, first_weekday: int, weeks: int = 4) -> Tested:
     """Return how well the last weeks would have been forecast, each from what was before it."""
     errors, within = [], []
     for week in range(1, weeks + 1):
@@ -89,7 +89,7 @@ def tested(needed: Numbers, first_weekday: int, weeks: int = 4) -> Tested:
 
 
 def filled(hours: Ints, values: Ints, last_hour: int) -> tuple[int, Numbers]:
-    """Return the first day (days since 1970) and all hours from then on; hours without one are 0."""
+    """Return the first day (days since 1970) and all hours from then on, 0 where there is none."""
     first_day = int(hours.min()) // 24
     found = np.zeros((last_hour // 24 + 1 - first_day, 24))
     found.reshape(-1)[hours - first_day * 24] = values

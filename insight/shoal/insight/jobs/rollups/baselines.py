@@ -56,10 +56,10 @@ def baselines(attempts: DataFrame, instances: DataFrame, days: Days) -> DataFram
 def baseline_errors(instances: DataFrame, days: Days) -> DataFrame:
     """Return, as of the last of the days, how well baselines have predicted durations of runs.
 
-    Each of the last 7 days is predicted from the days before it, of the same 60. ``runs``: how many
-    predictions there were; ``error_p50_s``: the median of their absolute errors, ``error_share_p50``
-    of these divided by the real duration; ``within_p95``: the share of runs that took no longer than
-    p95; ``late_share``: of those that took longer than ``late_after_s``.
+    Each of the last 7 days is predicted from the days before it, of the same 60. ``runs``: how
+    many predictions there were; ``error_p50_s``: the median of their absolute errors,
+    ``error_share_p50`` of these divided by the real duration; ``within_p95``: the share of runs
+    that took no longer than p95; ``late_share``: of those that took longer than ``late_after_s``.
     """
     window = within("finished_at", days.up_to_last(WINDOW_DAYS))
     rows = instances.where(window & (F.col("state") == WorkflowState.SUCCEEDED)).select(

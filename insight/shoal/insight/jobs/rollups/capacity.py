@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import end_of
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.kernels.forecasts import AHEAD_DAYS, filled, forecast, tested
+from shoal.insight.jobs.kernels.forecasts import AHEAD_DAYS, backtest, filled, forecast
 from shoal.insight.jobs.rollups.loads import NEEDED
 
 WINDOW_DAYS = 60
@@ -39,7 +39,7 @@ def capacity(loads: DataFrame, days: Days) -> DataFrame:
         mine = table.filter(pc.equal(table["name"], name))
         first_day, needed = filled(mine["hour"].to_numpy(), mine["highest"].to_numpy(), last_hour)
         weekday = (first_day + _EPOCH_WEEKDAY) % 7
-        expected, judged = forecast(needed, weekday), tested(needed, weekday)
+        expected, judged = forecast(needed, weekday), backtest(needed, weekday)
         rows += [
             (
                 days.last,
