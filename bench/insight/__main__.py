@@ -54,7 +54,8 @@ def main() -> None:
             written = Writer(root).write(given.attempts)
             spent = time.monotonic() - began
             _say(
-                f"{written:,} attempts written in {spent:.0f} s, {_bytes(root) / written:.0f} bytes each"
+                f"{written:,} attempts written in {spent:.0f} s, "
+                f"{_bytes(root) / written:.0f} bytes each"
             )
         files = files_of(manifested(str(root)), "attempts")
         costs = []
