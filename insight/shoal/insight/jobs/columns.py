@@ -1,6 +1,5 @@
-"""Expressions that several jobs use: days, seconds, percentiles."""
+"""Expressions that several jobs use: days and seconds."""
 
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from pyspark.sql import Column
@@ -46,24 +45,3 @@ def seconds(start: str, end: str) -> Column:
 def count_if(condition: Column) -> Column:
     """Return how many rows of a group fulfil a condition."""
     return F.count(F.when(condition, F.lit(1)))
-
-
-def distribution(value: str, name: str, percentiles: Sequence[int] = (50, 95, 99)) -> list[Column]:
-    """Return aggregates of seconds: ``<name>_p50`` … (exact, interpolated), ``_mean``, ``_max``."""
-    return [
-        F.percentile(F.col(value), [one / 100 for one in percentiles]).alias(
-            f"_{name}_percentiles"
-        ),
-        F.avg(value).alias(f"{name}_mean"),
-        F.max(value).alias(f"{name}_max"),
-    ]
-
-
-def spread(name: str, percentiles: Sequence[int] = (50, 95, 99)) -> list[Column]:
-    """Return the columns that ``distribution`` has found, the percentiles one by one."""
-    found = F.col(f"_{name}_percentiles")
-    return [
-        *(found[at].alias(f"{name}_p{one}") for at, one in enumerate(percentiles)),
-        F.col(f"{name}_mean"),
-        F.col(f"{name}_max"),
-    ]

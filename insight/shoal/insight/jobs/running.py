@@ -71,13 +71,13 @@ def run(request: Request) -> Iterator[Done]:
         for table, window in windows.items()
         if window is not None
     }
-    partitions = partitions_of(max(rows.values(), default=0))
+    most = max(rows.values(), default=0)
     began = time.monotonic()
     with (
         scratch_folder(request.out, request.scratch) as scratch,
-        started(request.master, scratch, partitions, request.memory) as spark,
+        started(request.master, scratch, most, request.memory) as spark,
     ):
-        history = _History(spark, files, scratch, partitions)
+        history = _History(spark, files, scratch, partitions_of(most))
         with _told(PREPARED):
             tables = {table: history.prepared(table, window) for table, window in windows.items()}
             plans = history.table(PLANS, None)

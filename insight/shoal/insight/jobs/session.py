@@ -16,11 +16,22 @@ if TYPE_CHECKING:
 
 #: Rows of a partition: so few that a sort of them fits into a share of a 1 GiB heap.
 ROWS_OF_PARTITION = 250_000
+_ROWS_OF_QUICK_CODE = 2_000_000
 
 
 def partitions_of(rows: int) -> int:
     """Return into how many partitions so many rows are best divided."""
     return max(2, -(-rows // ROWS_OF_PARTITION))
+
+
+def java_options(rows: int, scratch: Path) -> str:
+    """Return the options of the driver's Java for a history of so many rows.
+
+    What runs for half a minute has nothing of code that is compiled with care, which takes as much
+    processor time as the work itself.
+    """
+    quick = " -XX:TieredStopAtLevel=1" if rows < _ROWS_OF_QUICK_CODE else ""
+    return f"-Djava.io.tmpdir={scratch}{quick}"
 
 
 def settings(partitions: int) -> Mapping[str, str]:
@@ -40,7 +51,7 @@ def settings(partitions: int) -> Mapping[str, str]:
         "spark.sql.files.openCostInBytes": str(256 << 10),
         "spark.sql.files.maxPartitionBytes": str(16 << 20),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.compression.codec": "snappy",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.catalogImplementation": "in-memory",
@@ -51,11 +62,11 @@ def settings(partitions: int) -> Mapping[str, str]:
 
 @contextmanager
 def started(
-    master: str | None, scratch: Path, partitions: int, memory: str = "1g"
+    master: str | None, scratch: Path, rows: int, memory: str = "1g"
 ) -> "Iterator[SparkSession]":
     """Start Spark with a driver's heap of ``memory`` that keeps its files in ``scratch``.
 
-    ``master`` None: as ``spark-submit`` has set it. On ``local`` ones nothing listens beyond
+    ``rows``: of the largest table that it will read. ``master`` None: as ``spark-submit`` has set it. On ``local`` ones nothing listens beyond
     loopback. Raises NoSpark.
     """
     _require_spark()
@@ -66,11 +77,11 @@ def started(
     if master is not None:
         builder = builder.master(master)
     conf = {
-        **settings(partitions),
+        **settings(partitions_of(rows)),
         "spark.driver.memory": memory,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
+        "spark.driver.extraJavaOptions": java_options(rows, scratch),
     }
     if master is not None and master.startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

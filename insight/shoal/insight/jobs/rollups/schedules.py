@@ -1,8 +1,8 @@
 """In which minutes schedules fire, how late their runs start, and which of them to move."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import DAY_US, micros, seconds, within
@@ -13,6 +13,11 @@ WINDOW_DAYS = 28
 _MINUTE_US = 60_000_000
 _HOT = 20  # minutes at most
 _HOT_TIMES = 3.0  # the average of all minutes
+_SCOPES = ("day", "hour")
+_MINUTES_SCHEMA = (
+    "day date, scope string, minute int, starts_mean double, starts_max bigint, "
+    "skew_p50_s double, skew_p95_s double, skew_max_s double, is_hot boolean"
+)
 _MOVES_SCHEMA = (
     "day date, place int, schedule_id bigint, project string, workflow string, minute int, "
     "move_min int, starts_per_day double, highest_before double, highest_after double"
@@ -29,45 +34,47 @@ def schedule_minutes(instances: DataFrame, days: Days) -> DataFrame:
     minute.
     """
     fired = _fired(instances, days)
-    known_days = F.greatest(F.lit(1), F.col("days"))
-    count = fired.agg(F.count_distinct("number").alias("days"))
-
-    def of(scope: str, minute: Column) -> DataFrame:
-        rows = fired.select("number", "skew_s", minute.cast("int").alias("minute"))
-        daily = rows.groupBy("minute", "number").agg(F.count(F.lit(1)).alias("starts"))
-        most = daily.groupBy("minute").agg(F.max("starts").alias("starts_max"))
-        spread = rows.groupBy("minute").agg(
-            F.count(F.lit(1)).alias("starts"),
-            F.percentile("skew_s", [0.5, 0.95]).alias("skew"),
-            F.max("skew_s").alias("skew_max_s"),
+    of_day, of_hour = F.col("minute"), F.col("minute") % F.lit(60)
+    scopes = F.array(
+        *(
+            F.struct(F.lit(scope).alias("scope"), minute.alias("minute"))
+            for scope, minute in zip(_SCOPES, (of_day, of_hour), strict=True)
         )
-        return (
-            spread.join(most, "minute")
-            .crossJoin(F.broadcast(count))
-            .select(
-                F.lit(scope).alias("scope"),
-                "minute",
-                (F.col("starts") / known_days).alias("starts_mean"),
-                "starts_max",
-                F.col("skew")[0].alias("skew_p50_s"),
-                F.col("skew")[1].alias("skew_p95_s"),
-                "skew_max_s",
-            )
+    )
+    spread = (
+        fired.select("skew_s", F.explode(scopes).alias("at"))
+        .groupBy("at.scope", "at.minute")
+        .agg(F.percentile("skew_s", [0.5, 0.95]).alias("skew"), F.max("skew_s").alias("most"))
+        .collect()
+    )
+    skews = {
+        (row["scope"], row["minute"]): (*(row["skew"] or (None, None)), row["most"])
+        for row in spread
+    }
+    counts: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
+    daily = fired.groupBy("minute", "number").agg(F.count(F.lit(1)).alias("starts"))
+    for row in daily.collect():
+        for scope, minute in zip(_SCOPES, (row["minute"], row["minute"] % 60), strict=True):
+            counts[scope, minute][row["number"]] += row["starts"]
+    known_days = len({number for of in counts.values() for number in of})
+    starts = {key: of.total() for key, of in counts.items()}
+    by_number = sorted(
+        (key for key in starts if key[0] == "day"), key=lambda key: (-starts[key], key[1])
+    )
+    average = sum(starts[key] for key in by_number) / MINUTES
+    hot = {key for key in by_number[:_HOT] if starts[key] >= _HOT_TIMES * average}
+    rows = [
+        (
+            days.last,
+            *key,
+            starts[key] / known_days,
+            max(of.values()),
+            *skews[key],
+            key in hot,
         )
-
-    found = of("day", F.col("minute")).unionByName(of("hour", F.col("minute") % F.lit(60)))
-    by_day = F.col("scope") == "day"
-    fullest = Window.partitionBy("scope").orderBy(F.desc("starts_mean"), "minute")
-    average = F.sum("starts_mean").over(Window.partitionBy("scope")) / F.lit(float(MINUTES))
-    is_hot = (
-        by_day & (F.col("_rank") <= _HOT) & (F.col("starts_mean") >= _HOT_TIMES * F.col("_average"))
-    )
-    return (
-        found.withColumns({"_rank": F.row_number().over(fullest), "_average": average})
-        .withColumn("is_hot", is_hot)
-        .drop("_rank", "_average")
-        .select(F.lit(days.last).alias("day"), "*")
-    )
+        for key, of in counts.items()
+    ]
+    return instances.sparkSession.createDataFrame(rows, _MINUTES_SCHEMA)
 
 
 def schedule_moves(instances: DataFrame, days: Days) -> DataFrame:
