@@ -52,8 +52,8 @@ class Writer:
 
     def write(self, attempts: int) -> int:
         """Write days until there are so many attempts; return how many there are."""
-        written, day = self._export_plans(), FIRST
-        written = 0
+        self._export_plans()
+        written, day = 0, FIRST
         while written < attempts:
             written += self._export_day(day)
             day += timedelta(days=1)
@@ -71,7 +71,7 @@ class Writer:
         median_s = pick.lognormal(3.0, 1.3, (_WORKFLOWS, _MOST_TASKS))
         return _Plans(sizes, before, median_s, share / share.sum())
 
-    def _export_plans(self) -> int:
+    def _export_plans(self) -> None:
         rows = [
             {
                 "project": f"project-{number % 20}",
@@ -96,7 +96,6 @@ class Writer:
             for number, size in enumerate(self._plans.sizes.tolist())
         ]
         self._export(FIRST, {PLANS: pa.Table.from_pylist(rows, arrow_schema(PLANS))})
-        return 0
 
     def _export_day(self, day: date) -> int:
         """Write all that ended on a day; return how many attempts that were."""
@@ -109,7 +108,8 @@ class Writer:
             self._carried[table.name] = [whole.filter(pa.array(~is_over))]
             tables[table] = whole.filter(pa.array(is_over))
         self._export(day, tables)
-        return tables[ATTEMPTS].num_rows
+        written: int = tables[ATTEMPTS].num_rows
+        return written
 
     def _day(self, day: date) -> tuple[pa.Table, pa.Table]:
         pick, plans = self._random, self._plans
@@ -262,8 +262,13 @@ class Writer:
                     "day": day.isoformat(),
                 }
             )
-        manifest = {"previous": self._previous, "from": first, "to": last, "files": files}
-        manifest["settled_until"] = f"{day + timedelta(days=1)}T00:00:00+00:00"
+        manifest = {
+            "previous": self._previous,
+            "from": first,
+            "to": last,
+            "files": files,
+            "settled_until": f"{day + timedelta(days=1)}T00:00:00+00:00",
+        }
         path = self._root / "manifest" / f"{last:020}.json"
         path.write_text(json.dumps(manifest), encoding="utf-8")
         self._previous = last

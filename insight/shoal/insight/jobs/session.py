@@ -66,8 +66,8 @@ def started(
 ) -> "Iterator[SparkSession]":
     """Start Spark with a driver's heap of ``memory`` that keeps its files in ``scratch``.
 
-    ``rows``: of the largest table that it will read. ``master`` None: as ``spark-submit`` has set it. On ``local`` ones nothing listens beyond
-    loopback. Raises NoSpark.
+    ``rows``: of the largest table that it will read. ``master`` None: as ``spark-submit`` has set
+    it. On ``local`` ones nothing listens beyond loopback. Raises NoSpark.
     """
     _require_spark()
     from pyspark.sql import SparkSession

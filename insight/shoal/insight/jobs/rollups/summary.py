@@ -61,7 +61,7 @@ class Summary:
         table = pa.Table.from_batches(list(batches))
         if not table.num_rows:
             return
-        first, code = _codes(table, self.keys)
+        first, code = codes(table, self.keys)
         count = len(first)
         columns = [table[name].combine_chunks().take(pa.array(first)) for name in self.keys]
         for name in self.counts:
@@ -86,7 +86,7 @@ class Summary:
         yield pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _codes(table: pa.Table, keys: Sequence[str]) -> tuple[Ints, Ints]:
+def codes(table: pa.Table, keys: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the first row of each group, and the group of each row."""
     code = np.zeros(table.num_rows, dtype=np.int64)
     for name in keys:
