@@ -33,7 +33,7 @@ def expected(history: Path) -> Expected:
     return Expected(history, FIRST, LAST)
 
 
-def started(history: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+def started(history: Path | str, out: Path | str, *options: str) -> subprocess.Popen[str]:
     argv = [sys.executable, "-m", "shoal.insight.jobs", "--history", str(history)]
     argv += ["--days", DAYS, "--out", str(out), *options]
     pipe = subprocess.PIPE

@@ -143,10 +143,11 @@ class _History:
         files = files_of(self.files, table.name, days)
         # A row is superseded by what was exported with it or later, of whatever day that is.
         since = min((one.exported for one in files), default=0)
+        known = set(files)
         beside = [
             one
             for one in files_of(self.files, table.name)
-            if one not in set(files) and one.exported >= since
+            if one.exported >= since and one not in known
         ]
         rows = read(self.spark, table, self._local(files))
         later = read(self.spark, table, self._local(beside)) if beside else None
@@ -157,21 +158,21 @@ class _History:
         if not files:
             return []
         fs, _ = fsspec.core.url_to_fs(files[0].url)
-        paths = [fs._strip_protocol(one.url) for one in files]
+        paths = [one.url.split("://", 1)[1] for one in files]
         if not isinstance(fs, LocalFileSystem):
-            copies = [str(self.scratch / "history" / one.url.split("://", 1)[1]) for one in files]
-            for path, copy in zip(paths, copies, strict=True):
-                if not Path(copy).exists():
-                    Path(copy).parent.mkdir(parents=True, exist_ok=True)
-                    self._fetch(fs, path, copy)
-            paths = copies
+            paths = [str(self.scratch / "history" / path) for path in paths]
+            for one, copy in zip(files, paths, strict=True):
+                self._fetch(fs, one.url, Path(copy))
         for path in paths:
             if not Path(path).is_file():
                 raise DamagedHistory(path, "a manifest names it, but it is not there")
         return [f"file://{path}" for path in paths]
 
-    def _fetch(self, fs: fsspec.AbstractFileSystem, path: str, copy: str) -> None:
+    def _fetch(self, fs: fsspec.AbstractFileSystem, url: str, copy: Path) -> None:
+        if copy.exists():
+            return
+        copy.parent.mkdir(parents=True, exist_ok=True)
         try:
-            fs.get_file(path, copy)
+            fs.get_file(url, str(copy))
         except FileNotFoundError as error:
-            raise DamagedHistory(path, "a manifest names it, but it is not there") from error
+            raise DamagedHistory(url, "a manifest names it, but it is not there") from error

@@ -45,6 +45,7 @@ def settings(partitions: int) -> Mapping[str, str]:
         # they come from ``running.prepared``: no shuffle, no sort.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
         "spark.sql.legacy.bucketedTableScan.outputOrdering": "true",
+        "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
         # A history is thousands of small files, which the manifests name: list none, and read many
         # of them in one partition.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
