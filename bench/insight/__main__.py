@@ -1,7 +1,7 @@
 """Make a history of run attempts, run all jobs over it, and tell what they cost.
 
 A program of its own for each size, with a JVM that starts cold. Memory is the sum over its
-processes of what is theirs (PSS), the highest of samples taken each second; processor time is that
+processes of what is theirs (PSS), the highest of a sample every two seconds; processor time is that
 of all of them. Other work on the machine makes the seconds longer, the processor time hardly.
 """
 
@@ -21,6 +21,7 @@ from bench.support.processes import below, proportional_bytes
 from shoal.insight.jobs.source import files_of, manifested
 
 _MIB = 1 << 20
+_SAMPLE_S = 2.0  # to look at the pages of a gigabyte takes some milliseconds
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _cost(name: str, root: Path, folder: Path, days: int, until: int, only: str 
             for one in below(process.pid):
                 cpu[one.pid] = max(cpu.get(one.pid, 0.0), one.cpu_s)
             most = max(most, sum(proportional_bytes(process.pid).values()))
-            time.sleep(1.0)
+            time.sleep(_SAMPLE_S)
         if process.returncode:
             raise SystemExit(process.returncode)
         told.seek(0)

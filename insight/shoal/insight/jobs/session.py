@@ -41,8 +41,8 @@ def settings(partitions: int) -> Mapping[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": "true",
-        # Both sides of a join are divided by project and workflow and sorted by run already, when
-        # they come from ``running.prepared``: no shuffle, no sort.
+        # Both sides of a join are divided by project and workflow already, and runs are in order,
+        # when they come from ``running.prepared``: no shuffle, no sort.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
         "spark.sql.legacy.bucketedTableScan.outputOrdering": "true",
         "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",

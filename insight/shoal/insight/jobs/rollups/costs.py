@@ -38,7 +38,7 @@ def costs(attempts: DataFrame, instances: DataFrame, days: Days) -> DataFrame:
     ).select(*_RUN, entries.alias("entries"), F.xxhash64(entries).alias("label_set"))
     sets = labelled.groupBy("label_set").agg(F.first("entries").alias("entries"))
     sums = (
-        rows.join(labelled.drop("entries"), list(_RUN), "left")
+        rows.join(labelled.drop("entries").hint("shuffle_hash"), list(_RUN), "left")
         .groupBy(*_KEY, "label_set")
         .agg(
             F.count(F.lit(1)).alias("attempts"),

@@ -14,6 +14,7 @@ from shoal.insight.jobs.columns import DAY_US, end_of, micros, start_of, within
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.paths import Plan
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
+from shoal.insight.jobs.rollups.summary import codes
 
 _RUN = ("project", "workflow", "version", "instance_id")
 _SCHEMA = (
@@ -72,9 +73,9 @@ def critical_paths(
             micros("started_at").alias("_started"),
             micros("finished_at").alias("_finished"),
         )
-        .join(runs, list(_RUN))
+        .join(runs.hint("shuffle_hash"), list(_RUN))
         .repartition("project", "workflow")
-        .sortWithinPartitions(*_RUN)
+        .sortWithinPartitions("instance_id")
     )
     return rows.mapInArrow(_Walk(known), _SCHEMA)
 
@@ -109,7 +110,8 @@ class _Walk:
         """Yield the links of complete runs."""
         if not table.num_rows:
             return
-        table = table.combine_chunks()
+        _, version = codes(table, _RUN[:3])
+        table = table.take(pa.array(np.argsort(version, kind="stable")))
         runs = table["instance_id"].to_numpy()
         starts = np.flatnonzero(np.diff(runs, prepend=runs[0] - 1))
         versions = [table[name].take(pa.array(starts)).to_pylist() for name in _RUN[:3]]
