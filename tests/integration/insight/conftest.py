@@ -1,11 +1,12 @@
-"""Databases of both kinds, a store, and what reads it without our own code."""
+"""Databases of both kinds, a store, and Java for Spark."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from shoal.client.local.java import find_java, spark_java_home
 from shoal.insight.history.store import HistoryStore
 from shoal.sql import Database
 from tests.support.databases import migrated_url
@@ -34,3 +35,12 @@ async def store(database: Database, tmp_path: Path) -> HistoryStore:
         uid = await uow.cluster.uid()
         await uow.commit()
     return await asyncio.to_thread(HistoryStore, str(tmp_path / "history"), uid)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Java as ``shoal up`` gives it to its tasks."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = spark_java_home(find_java(), tmp_path_factory.mktemp("java"))
+        patch.setenv("JAVA_HOME", str(home))
+        yield

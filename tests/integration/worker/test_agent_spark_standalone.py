@@ -1,23 +1,18 @@
 """SPARK tasks on a real standalone cluster: a master and a worker of Spark, on the loopback."""
 
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from shoal.client.local.java import find_java, spark_java_home
-from shoal.client.local.zookeeper import free_port
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.types.spark.command import find_spark
 from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text, the_worker
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
-from tests.support.listening import wait_until_listening
+from tests.support.spark_standalone import standalone_spark
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -56,35 +51,8 @@ class Standalone:
 @pytest.fixture
 def standalone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standalone]:
     monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java")))
-    env = {**os.environ, "SPARK_HOME": str(find_spark()), "SPARK_LOCAL_IP": "127.0.0.1"}
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    daemons: list[subprocess.Popen[bytes]] = []
-
-    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        argv = [f"{find_spark()}/bin/spark-class", f"org.apache.spark.deploy.{name}"]
-        argv += ["--host", "127.0.0.1", "--webui-port", "0"]
-        with (tmp_path / name).open("wb") as log:
-            daemon = subprocess.Popen(
-                [*argv, *arguments],
-                cwd=tmp_path,
-                env=env,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        daemons.append(daemon)
-        return daemon
-
-    try:
-        wait_until_listening(port, start("master.Master", "--port", str(port)))
-        start("worker.Worker", "--cores", "2", "--memory", "1g", url)
-        yield Standalone(url, daemons[1])
-    finally:
-        for daemon in daemons:
-            with suppress(ProcessLookupError):
-                os.killpg(daemon.pid, signal.SIGKILL)
-            daemon.wait()
+    with standalone_spark(tmp_path) as spark:
+        yield Standalone(spark.url, spark.worker)
 
 
 async def test_application_runs_on_a_standalone_cluster_and_a_kill_ends_it_there(

@@ -1,0 +1,69 @@
+"""``python -m shoal.insight.jobs``: compute roll-ups of some days of the history.
+
+Says on standard output, a JSON object a line, what each job has stored and how long it took. Ends
+with 1 and a message on standard error if something is wrong; what was stored until then is right.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from shoal.core.errors import ShoalError
+from shoal.insight.jobs.errors import NoSpark
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the jobs that the arguments ask for."""
+    parser = argparse.ArgumentParser(prog="python -m shoal.insight.jobs", description=__doc__)
+    add = parser.add_argument
+    add("--history", required=True, help="folder or URL of the exported history")
+    add("--days", required=True, help="DAY or FROM:TO, both included, such as 2026-01-31; UTC")
+    add("--out", required=True, help="folder or URL for the results")
+    add("--only", help="names of jobs, separated by commas; all if not given")
+    add("--format", choices=["parquet", "jsonl"], default="parquet")
+    add(
+        "--master",
+        help="where Spark runs, such as spark://host:7077; this machine if not given (or what "
+        "spark-submit has set)",
+    )
+    add("--scratch", help="folder for what is unfinished, seen by all machines of a cluster")
+    add("--memory", default="1g", help="heap of Spark's driver (default: %(default)s)")
+    given = parser.parse_args(argv)
+    try:
+        return _run(given)
+    except ShoalError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _run(given: argparse.Namespace) -> int:
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoSpark("the jobs need PySpark: pip install 'shoal[insight]'")
+    from shoal.insight.jobs.catalogue import chosen
+    from shoal.insight.jobs.days import Days
+    from shoal.insight.jobs.running import Request, run
+    from shoal.insight.jobs.staging import Format
+
+    under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    request = Request(
+        history=given.history,
+        out=given.out,
+        days=Days.parse(given.days),
+        jobs=chosen(given.only.split(",") if given.only else None),
+        master=given.master or (None if under_submit else "local[*]"),
+        format=Format(given.format),
+        scratch=given.scratch,
+        memory=given.memory,
+    )
+    for done in run(request):
+        sys.stdout.write(json.dumps(asdict(done) | {"seconds": round(done.seconds, 2)}) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

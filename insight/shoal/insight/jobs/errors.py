@@ -1,0 +1,68 @@
+"""What can be wrong with a run of the jobs.
+
+JobsError
+├── BadDays          --days is not understood
+├── UnknownJob       --only names no job
+├── NoHistory        there are no manifests
+├── DamagedHistory   a manifest or a file that it names is missing or wrong
+├── NoSpark          PySpark or Java is not there
+└── SparkEnded       Spark's process has gone in the middle
+"""
+
+from collections.abc import Iterable
+
+from shoal.core.errors import ShoalError
+
+
+class JobsError(ShoalError):
+    """The jobs cannot run, or did not end well. Results of earlier runs are unchanged."""
+
+
+class BadDays(JobsError):
+    """Days that are not understood."""
+
+    def __init__(self, given: str, why: str) -> None:
+        super().__init__(
+            f"--days {given}: {why}; give DAY or FROM:TO, such as 2026-01-01:2026-01-31"
+        )
+
+
+class UnknownJob(JobsError):
+    """A name that no job has."""
+
+    def __init__(self, names: Iterable[str], known: Iterable[str]) -> None:
+        given = ", ".join(sorted(names))
+        super().__init__(f"--only {given}: no such job; there are {', '.join(sorted(known))}")
+
+
+class NoHistory(JobsError):
+    """A place without manifests."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(
+            f"no history in {root}: there is no manifest/*.json; export some first, or give its "
+            "folder or URL by --history"
+        )
+
+
+class DamagedHistory(JobsError):
+    """A history that cannot be read as a whole."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(
+            f"history damaged at {place}: {why}; restore it from a copy, or export anew"
+        )
+
+
+class NoSpark(JobsError):
+    """What Spark needs is not installed."""
+
+
+class SparkEnded(JobsError):
+    """Spark, or one of its processes, has gone in the middle."""
+
+    def __init__(self, job: str, why: str) -> None:
+        super().__init__(
+            f"Spark failed at {job}: {why}; the results of this job are as they were, so run the "
+            "same command again (with more memory if it was killed for that: --memory 2g)"
+        )

@@ -1,0 +1,158 @@
+"""The program: its errors, what a kill leaves, and a real cluster of Spark's."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bench.support.processes import below
+from tests.integration.insight.expected import Expected
+from tests.integration.insight.histories import FIRST, Generator, History
+from tests.integration.insight.results import Row, assert_same, stored
+from tests.support.spark_standalone import standalone_spark
+
+LAST = FIRST + timedelta(days=6)
+DAYS = f"{FIRST}:{LAST}"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("history")
+    Generator(History(root), 7, runs=60).write()
+    return root
+
+
+@pytest.fixture(scope="module")
+def expected(history: Path) -> Expected:
+    return Expected(history, FIRST, LAST)
+
+
+def started(history: Path | str, out: Path | str, *options: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "shoal.insight.jobs", "--history", str(history)]
+    argv += ["--days", DAYS, "--out", str(out), *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, list[Row], str]:
+    """Return the exit code, what the program has said of its steps, and its errors."""
+    out, err = process.communicate(timeout=500)
+    return process.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def java_of(process: subprocess.Popen[str]) -> int:
+    """Return the process id of Spark's Java, once it is there."""
+    while process.poll() is None:
+        for one in below(process.pid):
+            if one.name == "java":
+                return one.pid
+        time.sleep(0.1)
+    raise AssertionError(process.communicate())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--days", "yesterday"], "'yesterday' is no day such as 2026-01-31"),
+        (["--days", "2026-02-31"], "day is out of range"),
+        (["--days", "2026-03-02:2026-03-01"], "the last day is before the first"),
+        (["--only", "task_days,weather"], "--only weather: no such job; there are baseline_errors"),
+        (["--history", "/nowhere"], "no history in /nowhere: there is no manifest/*.json"),
+    ],
+)
+def test_bad_request_says_what_to_do(
+    history: Path, tmp_path: Path, options: list[str], says: str
+) -> None:
+    code, steps, err = ended(started(history, tmp_path / "out", *options))
+    assert (code, steps) == (1, [])
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+def test_manifest_that_does_not_follow_and_missing_file_are_named(tmp_path: Path) -> None:
+    root = tmp_path / "history"
+    Generator(History(root), 1, runs=5).write()
+    first, second, _ = sorted((root / "manifest").iterdir())
+    text = first.read_text()
+    first.unlink()
+    _, _, err = ended(started(root, tmp_path / "out", "--only", "task_days"))
+    assert f"history damaged at {second}: it follows" in err
+    first.write_text(text)
+    file = next((root / "attempts").rglob("*.parquet"))
+    file.unlink()
+    _, _, err = ended(started(root, tmp_path / "out", "--only", "task_days"))
+    assert f"history damaged at {file}: a manifest names it, but it is not there" in err
+
+
+def test_killed_java_leaves_whole_results_and_the_next_run_all_of_them(
+    history: Path, expected: Expected, tmp_path: Path
+) -> None:
+    out, jobs = tmp_path / "out", ["task_days", "critical_paths", "workflow_days"]
+    process = started(history, out, "--only", ",".join(jobs))
+    java = java_of(process)
+    assert process.stdout is not None
+    process.stdout.readline()  # prepared
+    process.stdout.readline()  # task_days
+    os.kill(java, signal.SIGKILL)
+    code, _, err = ended(process)
+    assert code == 1
+    assert "Spark failed at critical_paths" in err.splitlines()[-1]
+    assert_same(stored(out, "task_days"), expected.task_days())
+    assert sorted(path.name for path in out.iterdir()) == ["task_days"]
+    code, steps, err = ended(started(history, out, "--only", ",".join(jobs), "--format", "parquet"))
+    assert code == 0, err
+    assert [step["job"] for step in steps] == ["prepare", *jobs]
+    for job in jobs:
+        assert_same(stored(out, job), getattr(expected, job)())
+
+
+def test_killed_program_ends_java_and_what_it_left_goes_with_the_next_run(
+    history: Path, expected: Expected, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    process = started(history, out, "--only", "task_days,costs")
+    java = java_of(process)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{java}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert [path for path in out.iterdir() if path.name.startswith(".staging-")]
+    assert not list(out.glob("*/day=*/.*"))
+    code, _, err = ended(started(history, out, "--only", "task_days,costs"))
+    assert code == 0, err
+    assert sorted(path.name for path in out.iterdir()) == ["costs", "task_days"]
+    assert_same(stored(out, "costs"), expected.costs())
+
+
+def test_real_cluster_gives_the_same_results(
+    history: Path, expected: Expected, tmp_path: Path
+) -> None:
+    with standalone_spark(tmp_path) as spark:
+        options = ["--master", spark.url, "--only", "task_days,worker_days,critical_paths"]
+        code, _, err = ended(started(history, tmp_path / "out", *options))
+    assert code == 0, err
+    for job in ("task_days", "worker_days", "critical_paths"):
+        assert_same(stored(tmp_path / "out", job), getattr(expected, job)())
+
+
+def test_lines_of_json_have_the_same_rows(
+    history: Path, expected: Expected, tmp_path: Path
+) -> None:
+    options = ["--format", "jsonl", "--only", "task_days", "--master", "local[2]"]
+    code, _, err = ended(started(history, tmp_path / "out", *options))
+    assert code == 0, err
+    found = []
+    for day in (FIRST + timedelta(days=number) for number in range(7)):
+        lines = (tmp_path / "out" / "task_days" / f"day={day}" / "rows.jsonl").read_text()
+        found += [{"day": day, **json.loads(line)} for line in lines.splitlines()]
+    assert_same(found, expected.task_days())

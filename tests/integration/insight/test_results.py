@@ -1,0 +1,113 @@
+"""Results of all jobs equal those of DuckDB and plain Python, on random histories."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shoal.insight.jobs.catalogue import JOBS, chosen
+from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.rollups.failures import naming
+from shoal.insight.jobs.running import Done, Request, run
+from tests.integration.insight.expected import Expected
+from tests.integration.insight.histories import FIRST, Generator, History
+from tests.integration.insight.results import assert_same, stored
+
+LAST = FIRST + timedelta(days=6)
+ALL_DAYS = Days(FIRST, LAST)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A history and what the jobs have made of it."""
+
+    history: Path
+    out: Path
+    expected: Expected
+    done: list[Done]
+
+
+def computed(history: Path, out: Path, days: Days, *names: str) -> list[Done]:
+    jobs = chosen(names or None)
+    return list(run(Request(str(history), str(out), days, jobs, master="local[2]")))
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["seed 1", "seed 2"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Computed:
+    root = tmp_path_factory.mktemp("insight")
+    Generator(History(root / "history"), request.param).write()
+    done = computed(root / "history", root / "out", ALL_DAYS)
+    return Computed(root / "history", root / "out", Expected(root / "history", FIRST, LAST), done)
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS if job not in {"failures", "schedule_moves"}])
+def test_result_is_that_of_a_second_computation(case: Computed, job: str) -> None:
+    assert_same(stored(case.out, job), getattr(case.expected, job)())
+
+
+def test_failures_are_those_of_a_second_computation(case: Computed) -> None:
+    assert_same(stored(case.out, "failures"), case.expected.failures(naming()))
+
+
+def test_moves_of_schedules_do_to_the_fullest_minute_what_they_say(case: Computed) -> None:
+    load: Counter[int] = Counter()
+    fires = case.expected.fires()
+    for of in fires.values():
+        for minute, starts in of.items():
+            load[minute] += starts  # type: ignore[assignment]
+    found = sorted(stored(case.out, "schedule_moves"), key=lambda row: row["place"])
+    assert found
+    for row in found:
+        assert row["highest_before"] == pytest.approx(max(load.values()))
+        full = load[row["minute"]]
+        mine = fires[row["schedule_id"]]
+        assert row["starts_per_day"] == pytest.approx(sum(mine.values()))
+        for minute, starts in mine.items():
+            load[minute] -= starts  # type: ignore[assignment]
+        for minute, starts in mine.items():
+            load[(minute + row["move_min"]) % 1440] += starts  # type: ignore[assignment]
+        assert load[row["minute"]] < full
+        assert row["highest_after"] == pytest.approx(max(load.values()))
+        assert row["highest_after"] <= row["highest_before"] + 1e-9
+
+
+def test_every_day_has_a_file_even_without_rows(case: Computed) -> None:
+    assert {done.job for done in case.done} == {"prepare", *JOBS}
+    for name, job in JOBS.items():
+        days = job.days(ALL_DAYS)
+        files = [case.out / name / f"day={day}" / "rows.parquet" for day in days]
+        assert sorted(case.out.glob(f"{name}/*/*")) == files
+    assert not [row for row in stored(case.out, "task_days") if row["day"] == LAST + timedelta(1)]
+
+
+def test_running_again_or_for_other_days_changes_nothing_else(case: Computed) -> None:
+    names = ("task_days", "worker_days", "critical_paths", "workflow_days", "failures", "baselines")
+    before = {name: stored(case.out, name) for name in names}
+    day = FIRST + timedelta(days=2)
+    computed(case.history, case.out, Days(day, day + timedelta(days=2)), *names)
+    for name in names:
+        # A snapshot of another day stands beside the one that was there.
+        if JOBS[name].is_snapshot:
+            mine = [row for row in stored(case.out, name) if row["day"] == LAST]
+        else:
+            mine = stored(case.out, name)
+        assert_same(mine, before[name])
+
+
+def test_late_row_changes_its_own_day_alone(tmp_path: Path) -> None:
+    history = History(tmp_path / "history")
+    generator = Generator(history, 3, runs=30)
+    generator.write()
+    out = tmp_path / "out"
+    computed(tmp_path / "history", out, ALL_DAYS, "task_days")
+    before = stored(out, "task_days")
+    late = generator.late(day=1)
+    computed(tmp_path / "history", out, Days(late, late), "task_days")
+    after = stored(out, "task_days")
+    assert [row for row in after if row["day"] != late] == [
+        row for row in before if row["day"] != late
+    ]
+    assert_same(after, Expected(tmp_path / "history", FIRST, LAST).task_days())
+    assert after != before
