@@ -49,7 +49,7 @@ def main() -> None:
     if given.sizes is None:
         sizes.append(given.attempts)
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
-        root: Path = given.folder or Path(folder, "history")
+        root: Path = (given.folder or Path(folder, "history")) / ("0" * 32)
         if not root.exists():
             began = time.monotonic()
             written = Writer(root).write(given.attempts)

@@ -5,10 +5,10 @@ take hours. Most runs start in the first minutes of an hour, by schedule. Every 
 fails, with one of 300 error lines, and is tried again. Runs cross midnight.
 """
 
-import json
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shoal.insight.export.columns import schema_of
+from shoal.insight.history.manifest import Manifest
+from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
-from tests.integration.insight.histories import arrow_schema
 
 FIRST = date(2026, 1, 1)
 ATTEMPTS_OF_DAY = 100_000
@@ -43,12 +45,11 @@ class Writer:
     """Writes days of a history, each as one export."""
 
     def __init__(self, root: Path, seed: int = 1) -> None:
-        self._root, self._random = root, np.random.default_rng(seed)
+        self._store, self._random = HistoryStore.at(str(root)), np.random.default_rng(seed)
         self._plans = self._made_plans()
         self._event = self._instance = self._attempt = 0
-        self._previous: int | None = None
+        self._sequence = 0
         self._carried: dict[str, list[pa.Table]] = {"attempts": [], "instances": []}
-        (root / "manifest").mkdir(parents=True)
 
     def write(self, attempts: int) -> int:
         """Write days until there are so many attempts; return how many there are."""
@@ -95,7 +96,7 @@ class Writer:
             }
             for number, size in enumerate(self._plans.sizes.tolist())
         ]
-        self._export(FIRST, {PLANS: pa.Table.from_pylist(rows, arrow_schema(PLANS))})
+        self._export(FIRST, {PLANS: pa.Table.from_pylist(rows, schema_of(PLANS))})
 
     def _export_day(self, day: date) -> int:
         """Write all that ended on a day; return how many attempts that were."""
@@ -246,32 +247,15 @@ class Writer:
         return np.arange(self._event - count + 1, self._event + 1)
 
     def _export(self, day: date, tables: dict[HistoryTable, pa.Table]) -> None:
-        first, last = (self._previous or 0) + 1, self._event
+        self._sequence += 1
         files = []
         for table, rows in tables.items():
-            name = f"{table.name}/day={day}/{first}-{last}.parquet"
-            path = self._root / name
-            path.parent.mkdir(parents=True)
-            pq.write_table(rows, path, compression="zstd")
-            files.append(
-                {
-                    "path": name,
-                    "rows": rows.num_rows,
-                    "sha256": sha256(path.read_bytes()).hexdigest(),
-                    "table": table.name,
-                    "day": day.isoformat(),
-                }
-            )
-        manifest = {
-            "previous": self._previous,
-            "from": first,
-            "to": last,
-            "files": files,
-            "settled_until": f"{day + timedelta(days=1)}T00:00:00+00:00",
-        }
-        path = self._root / "manifest" / f"{last:020}.json"
-        path.write_text(json.dumps(manifest), encoding="utf-8")
-        self._previous = last
+            content = io.BytesIO()
+            pq.write_table(rows, content, compression="zstd")
+            written = content.getvalue()
+            files.append(self._store.put(self._sequence, table.name, day, written, rows.num_rows))
+        until = datetime.combine(day, datetime.min.time(), UTC) + timedelta(days=1)
+        self._store.put_manifest(Manifest(self._sequence, files, until))
 
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -296,7 +280,7 @@ def _named(workflow: Ints) -> Columns:
 def _table(table: HistoryTable, columns: Columns) -> pa.Table:
     """Return a table with all columns; those that are not given are NULL."""
     count = len(next(iter(columns.values())))
-    schema = arrow_schema(table)
+    schema = schema_of(table)
     return pa.Table.from_arrays(
         [columns.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema
     )

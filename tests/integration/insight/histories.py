@@ -1,54 +1,33 @@
 """Random histories: small, and with everything that can be odd about one."""
 
-import json
+import io
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable, Kind
+from shoal.insight.export.columns import schema_of
+from shoal.insight.history.manifest import Manifest
+from shoal.insight.history.store import HistoryStore
+from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
 
 FIRST = date(2026, 3, 24)  # Europe's clocks change on the 29th
 Row = dict[str, Any]
-_TYPES = {
-    Kind.TEXT: pa.string(),
-    Kind.INTEGER: pa.int64(),
-    Kind.NUMBER: pa.float64(),
-    Kind.YES_NO: pa.bool_(),
-    Kind.TIME: pa.timestamp("us", tz="UTC"),
-    Kind.LABELS: pa.map_(pa.string(), pa.string()),
-    Kind.TASKS: pa.list_(
-        pa.struct(
-            [
-                ("name", pa.string()),
-                ("type", pa.string()),
-                ("worker_group", pa.string()),
-                ("upstream", pa.list_(pa.string())),
-            ]
-        )
-    ),
-}
-
-
-def arrow_schema(table: HistoryTable) -> pa.Schema:
-    """Return the schema of a table's files."""
-    return pa.schema([(column.name, _TYPES[column.kind]) for column in table.columns])
+#: The folder of a cluster's history, as a part of its path.
+CLUSTER = "0" * 32
 
 
 class History:
     """A history in a folder, written export by export."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self._event = 0
-        self._previous: int | None = None
-        (root / "manifest").mkdir(parents=True, exist_ok=True)
+        self._store = HistoryStore.at(str(root))
+        self._event = self._sequence = 0
 
     def event(self) -> int:
         """Return the next event id."""
@@ -57,35 +36,21 @@ class History:
 
     def export(self, rows: Mapping[HistoryTable, Sequence[Row]]) -> None:
         """Write rows as one export does: files by day, then the manifest that names them."""
-        first, last = (self._previous or 0) + 1, self.event()
+        self._sequence += 1
         files = []
         for table, all_rows in rows.items():
             by_day: dict[date, list[Row]] = defaultdict(list)
             for row in all_rows:
                 by_day[row[table.at].astimezone(UTC).date()].append(row)
             for day, of_day in sorted(by_day.items()):
-                name = f"{table.name}/day={day}/{first}-{last}.parquet"
-                path = self.root / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                pq.write_table(pa.Table.from_pylist(of_day, arrow_schema(table)), path)
+                content = io.BytesIO()
+                pq.write_table(pa.Table.from_pylist(of_day, schema_of(table)), content)
                 files.append(
-                    {
-                        "path": name,
-                        "rows": len(of_day),
-                        "sha256": sha256(path.read_bytes()).hexdigest(),
-                        "table": table.name,
-                        "day": day.isoformat(),
-                    }
+                    self._store.put(
+                        self._sequence, table.name, day, content.getvalue(), len(of_day)
+                    )
                 )
-        manifest = {
-            "previous": self._previous,
-            "from": first,
-            "to": last,
-            "files": files,
-            "settled_until": datetime.now(UTC).isoformat(),
-        }
-        (self.root / "manifest" / f"{last:020}.json").write_text(json.dumps(manifest))
-        self._previous = last
+        self._store.put_manifest(Manifest(self._sequence, files, datetime.now(UTC)))
 
 
 class Generator:

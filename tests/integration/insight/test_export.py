@@ -127,7 +127,7 @@ async def test_columns_say_what_happened(database: Database, store: HistoryStore
     assert logical == int(NOW.timestamp() * 1_000_000)
     assert labels == {}
     [(tasks,)] = rows(store, "plans", "tasks")
-    assert [(task["name"], task["upstreams"]) for task in tasks] == [("a", []), ("b", ["a"])]
+    assert [(task["name"], task["upstream"]) for task in tasks] == [("a", []), ("b", ["a"])]
 
 
 async def test_an_instance_that_goes_on_later_has_a_newer_row(

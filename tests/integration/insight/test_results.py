@@ -12,7 +12,7 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.rollups.failures import naming
 from shoal.insight.jobs.running import Done, Request, run
 from tests.integration.insight.expected import Expected
-from tests.integration.insight.histories import FIRST, Generator, History
+from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.results import assert_same, stored
 
 LAST = FIRST + timedelta(days=6)
@@ -37,9 +37,9 @@ def computed(history: Path, out: Path, days: Days, *names: str) -> list[Done]:
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed 1", "seed 2"])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Computed:
     root = tmp_path_factory.mktemp("insight")
-    Generator(History(root / "history"), request.param).write()
-    done = computed(root / "history", root / "out", ALL_DAYS)
-    return Computed(root / "history", root / "out", Expected(root / "history", FIRST, LAST), done)
+    Generator(History(root / CLUSTER), request.param).write()
+    done = computed(root / CLUSTER, root / "out", ALL_DAYS)
+    return Computed(root / CLUSTER, root / "out", Expected(root / CLUSTER, FIRST, LAST), done)
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS if job not in {"failures", "schedule_moves"}])
@@ -97,17 +97,17 @@ def test_running_again_or_for_other_days_changes_nothing_else(case: Computed) ->
 
 
 def test_late_row_changes_its_own_day_alone(tmp_path: Path) -> None:
-    history = History(tmp_path / "history")
+    history = History(tmp_path / CLUSTER)
     generator = Generator(history, 3, runs=30)
     generator.write()
     out = tmp_path / "out"
-    computed(tmp_path / "history", out, ALL_DAYS, "task_days")
+    computed(tmp_path / CLUSTER, out, ALL_DAYS, "task_days")
     before = stored(out, "task_days")
     late = generator.late(day=1)
-    computed(tmp_path / "history", out, Days(late, late), "task_days")
+    computed(tmp_path / CLUSTER, out, Days(late, late), "task_days")
     after = stored(out, "task_days")
     assert [row for row in after if row["day"] != late] == [
         row for row in before if row["day"] != late
     ]
-    assert_same(after, Expected(tmp_path / "history", FIRST, LAST).task_days())
+    assert_same(after, Expected(tmp_path / CLUSTER, FIRST, LAST).task_days())
     assert after != before

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.integration.insight.expected import Expected
-from tests.integration.insight.histories import FIRST, Generator, History
+from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.results import assert_same
 from tests.integration.insight.test_program import ended, started
 from tests.unit.runtime.test_storage import s3, sign_in
@@ -21,14 +21,14 @@ def test_history_and_results_can_be_at_an_s3(
     s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_in(monkeypatch, s3)
-    history = tmp_path / "history"
+    history = tmp_path / CLUSTER
     Generator(History(history), 9, runs=30).write()
     client = boto3.client("s3", endpoint_url=s3, region_name="us-east-1")
     for file in history.rglob("*.*"):
         if file.is_file():
-            key = f"history/{file.relative_to(history)}"
+            key = f"{CLUSTER}/{file.relative_to(history)}"
             client.upload_file(str(file), "shoal", key)
-    process = started("s3://shoal/history", "s3://shoal/out", "--only", "task_days")
+    process = started(f"s3://shoal/{CLUSTER}", "s3://shoal/out", "--only", "task_days")
     code, _, err = ended(process)
     assert code == 0, err
     found = []

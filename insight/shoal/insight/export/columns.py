@@ -17,7 +17,7 @@ _TASK = pa.struct(
         pa.field("name", pa.string(), nullable=False),
         pa.field("type", pa.string(), nullable=False),
         pa.field("worker_group", pa.string(), nullable=False),
-        pa.field("upstreams", pa.list_(pa.string()), nullable=False),
+        pa.field("upstream", pa.list_(pa.string()), nullable=False),
     ]
 )
 _TYPES: Mapping[Kind, Any] = {
@@ -80,7 +80,7 @@ def tasks_of(spec: str) -> list[dict[str, Any]] | None:
                 "name": task["name"],
                 "type": task["type"],
                 "worker_group": task.get("worker_group") or _GROUP,
-                "upstreams": list(task.get("depends_on", ())),
+                "upstream": list(task.get("depends_on", ())),
             }
             for task in json.loads(spec)["tasks"]
         ]

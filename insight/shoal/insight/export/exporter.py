@@ -115,10 +115,18 @@ class Exporter:
                 files.append(self._put(sequence, table, day, part))
         return files
 
-    def _put(self, sequence: int, table: HistoryTable, day: date, rows: pa.Table) -> HistoryFile:
+    def _put(
+        self,
+        sequence: int,
+        table: HistoryTable,
+        day: date,
+        rows: pa.Table,
+        since: int | None = None,
+    ) -> HistoryFile:
         content = io.BytesIO()
         pq.write_table(rows, content, compression="zstd", coerce_timestamps="us")
-        return self._store.put(sequence, table.name, day, content.getvalue(), rows.num_rows)
+        written, count = content.getvalue(), rows.num_rows
+        return self._store.put(sequence, table.name, day, written, count, since)
 
     async def _store_step(
         self,
@@ -165,8 +173,9 @@ class Exporter:
             files = []
             if not work.drops:
                 rows = await asyncio.to_thread(joined, self._store, work)
+                since = min(file.since for file in work.files)
                 file = await asyncio.to_thread(
-                    self._put, last.sequence + 1, work.table, work.day, rows
+                    self._put, last.sequence + 1, work.table, work.day, rows, since
                 )
                 files.append(file)
             replaced = [file.path for file in work.files]

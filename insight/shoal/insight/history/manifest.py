@@ -13,7 +13,10 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class HistoryFile:
-    """A Parquet file with rows of one day of a table. ``size`` is in bytes."""
+    """A Parquet file with rows of one day of a table. ``size`` is in bytes.
+
+    Its rows come from the exports ``since`` to ``sequence``: more than one if it was joined.
+    """
 
     path: str  # below the folder of the history
     table: str
@@ -21,6 +24,12 @@ class HistoryFile:
     rows: int
     size: int
     sha256: str
+    since: int
+
+    @property
+    def sequence(self) -> int:
+        """The number of the export that has written it."""
+        return int(self.path.rpartition("/")[2].partition("-")[0])
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Collection
 from datetime import date
+from typing import Self
 
 from shoal.core.errors import ShoalError
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
@@ -34,6 +35,16 @@ class DamagedHistory(ShoalError):
     """The storage does not have what its manifests name, or something else."""
 
 
+class NoHistory(ShoalError):
+    """There is no history in a place."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(
+            f"no history in {root}: there is no manifest/*.json; export some first, or name the "
+            "folder or URL that `shoal insight status` shows"
+        )
+
+
 class HistoryStore:
     """The history of the cluster with this uid in the storage at ``url``."""
 
@@ -41,18 +52,39 @@ class HistoryStore:
         self._storage = Storage(url, HISTORY)
         self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]
 
+    @classmethod
+    def at(cls, root: str) -> Self:
+        """Return the history whose ``root`` this is. Raises NoHistory for a wrong name."""
+        url, _, name = root.rstrip("/").rpartition("/")
+        if not url or not re.fullmatch(_CLUSTER, name):
+            raise NoHistory(root)
+        found = cls(url, "")
+        found._cluster = name
+        return found
+
     @property
     def root(self) -> str:
         """The URL below which the paths of files begin."""
         return f"{self._storage.url.rstrip('/')}/{self._cluster}"
 
-    def put(self, sequence: int, table: str, day: date, content: bytes, rows: int) -> HistoryFile:
-        """Store a file under a name that no other has. Raises StorageError."""
+    def put(
+        self,
+        sequence: int,
+        table: str,
+        day: date,
+        content: bytes,
+        rows: int,
+        since: int | None = None,
+    ) -> HistoryFile:
+        """Store a file under a name that no other has. Raises StorageError.
+
+        ``since``: the first export that it has rows of; None: this one.
+        """
         name = f"{sequence:012}-{time.time_ns() // 1000:016}-{secrets.token_hex(4)}.parquet"
         path = f"{table}/day={day.isoformat()}/{name}"
         self._storage.put(f"{self._cluster}/{path}", io.BytesIO(content))
         digest = hashlib.sha256(content).hexdigest()
-        return HistoryFile(path, table, day, rows, len(content), digest)
+        return HistoryFile(path, table, day, rows, len(content), digest, since or sequence)
 
     def read(self, file: HistoryFile) -> bytes:
         """Return the content of a file. Raises StorageError, DamagedHistory."""

@@ -3,8 +3,7 @@
 JobsError
 ├── BadDays          --days is not understood
 ├── UnknownJob       --only names no job
-├── NoHistory        there are no manifests
-├── DamagedHistory   a manifest or a file that it names is missing or wrong
+├── MissingFile      a file that a manifest names is not there
 ├── NoSpark          PySpark or Java is not there
 └── SparkEnded       Spark's process has gone in the middle
 """
@@ -35,22 +34,13 @@ class UnknownJob(JobsError):
         super().__init__(f"--only {given}: no such job; there are {', '.join(sorted(known))}")
 
 
-class NoHistory(JobsError):
-    """A place without manifests."""
-
-    def __init__(self, root: str) -> None:
-        super().__init__(
-            f"no history in {root}: there is no manifest/*.json; export some first, or give its "
-            "folder or URL by --history"
-        )
-
-
-class DamagedHistory(JobsError):
+class MissingFile(JobsError):
     """A history that cannot be read as a whole."""
 
-    def __init__(self, place: str, why: str) -> None:
+    def __init__(self, place: str) -> None:
         super().__init__(
-            f"history damaged at {place}: {why}; restore it from a copy, or export anew"
+            f"history damaged at {place}: a manifest names it, but it is not there; restore it "
+            "from a copy, or export anew"
         )
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
 from shoal.insight.jobs.catalogue import Inputs, Job, needed
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.errors import DamagedHistory, SparkEnded
+from shoal.insight.jobs.errors import MissingFile, SparkEnded
 from shoal.insight.jobs.session import partitions_of, started
 from shoal.insight.jobs.source import HistoryFile, current, files_of, manifested, read
 from shoal.insight.jobs.staging import Format, Staging, scratch_folder
@@ -142,7 +142,7 @@ class _History:
         """Return the current rows of a table; ``days`` None: of all days."""
         files = files_of(self.files, table.name, days)
         # A row is superseded by what was exported with it or later, of whatever day that is.
-        since = min((one.exported for one in files), default=0)
+        since = min((one.since for one in files), default=0)
         known = set(files)
         beside = [
             one
@@ -165,7 +165,7 @@ class _History:
                 self._fetch(fs, one.url, Path(copy))
         for path in paths:
             if not Path(path).is_file():
-                raise DamagedHistory(path, "a manifest names it, but it is not there")
+                raise MissingFile(path)
         return [f"file://{path}" for path in paths]
 
     def _fetch(self, fs: fsspec.AbstractFileSystem, url: str, copy: Path) -> None:
@@ -175,4 +175,4 @@ class _History:
         try:
             fs.get_file(url, str(copy))
         except FileNotFoundError as error:
-            raise DamagedHistory(url, "a manifest names it, but it is not there") from error
+            raise MissingFile(url) from error

@@ -4,23 +4,19 @@ The only place that knows how manifests are read; the jobs get DataFrames with t
 ``shoal.insight.history.tables``.
 """
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import fsspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from shoal.insight.history.store import HistoryStore, NoHistory
 from shoal.insight.history.tables import HistoryTable, Kind
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.errors import DamagedHistory, NoHistory
 
-_MANIFEST = re.compile(r"\d{20}\.json")
 _TASK = T.StructType(
     [
         T.StructField("name", T.StringType()),
@@ -44,13 +40,14 @@ _TYPES: Mapping[Kind, T.DataType] = {
 class HistoryFile:
     """A file that counts. ``url`` is absolute; ``rows`` is how many it has.
 
-    ``exported``: which export has written it, in their order.
+    Its rows come from the exports ``since`` to ``exported``, which are numbered in their order.
     """
 
     url: str
     table: str
     day: date
     rows: int
+    since: int
     exported: int
 
 
@@ -70,45 +67,22 @@ def files_of(
 
 
 def manifested(root: str) -> list[HistoryFile]:
-    """Return all files that the chain of manifests names. Raises NoHistory, DamagedHistory."""
-    fs, path = fsspec.core.url_to_fs(root)
-    folder = f"{path}/manifest"
-    try:
-        names = sorted(name.rsplit("/", 1)[-1] for name in fs.ls(folder, detail=False))
-    except FileNotFoundError as error:
-        raise NoHistory(root) from error
-    places = [f"{folder}/{name}" for name in names if _MANIFEST.fullmatch(name)]
-    if not places:
+    """Return all files that manifests name. Raises NoHistory, DamagedHistory, StorageError."""
+    contents = HistoryStore.at(root).contents()
+    if not contents.sequence:
         raise NoHistory(root)
-    texts = fs.cat(places)
-    found: list[HistoryFile] = []
-    previous: int | None = None
-    for place in places:
-        manifest = _manifest(place, texts[place])
-        if manifest["previous"] != previous:
-            why = f"it follows {manifest['previous']}, but the manifest before it is {previous}"
-            raise DamagedHistory(place, why)
-        previous = manifest["to"]
-        found += [
-            HistoryFile(
-                url=fs.unstrip_protocol(f"{path}/{one['path']}"),
-                table=one["table"],
-                day=date.fromisoformat(one["day"]),
-                rows=one["rows"],
-                exported=manifest["to"],
-            )
-            for one in manifest["files"]
-        ]
-    return found
-
-
-def _manifest(place: str, text: bytes) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = json.loads(text)
-        manifest["to"], manifest["previous"], manifest["files"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedHistory(place, f"not a manifest ({error!r})") from error
-    return manifest
+    fs, path = fsspec.core.url_to_fs(root)
+    return [
+        HistoryFile(
+            url=fs.unstrip_protocol(f"{path}/{one.path}"),
+            table=one.table,
+            day=one.day,
+            rows=one.rows,
+            since=one.since,
+            exported=one.sequence,
+        )
+        for one in contents.files.values()
+    ]
 
 
 def schema(table: HistoryTable) -> T.StructType:
