@@ -58,9 +58,10 @@ class Summary:
         return [*spreads, *self.sums]
 
     def _summed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = pa.Table.from_batches(list(batches))
-        if not table.num_rows:
+        given = list(batches)
+        if not sum(one.num_rows for one in given):  # a partition may be empty
             return
+        table = pa.Table.from_batches(given)
         first, code = codes(table, self.keys)
         count = len(first)
         columns = [table[name].combine_chunks().take(pa.array(first)) for name in self.keys]
