@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -11,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.coordination.queue.entry import Entry
-from shoal.core.runs.run import Plan
+from shoal.core.decide import decide
+from shoal.core.runs.events import TaskClaimed
+from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.insight.simulate.engine import cluster as cluster_module
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.cluster import Cluster
 from shoal.insight.simulate.engine.pool import Pool, Turn
@@ -112,6 +116,37 @@ def test_slots_are_never_exceeded_and_no_task_begins_before_those_it_waits_for(c
         assert pool.still_waiting == 0  # a day is long enough for all of it
         assert pool.free == pool.slots
         assert all(hour.busy_s <= pool.slots * 3_600 + 1e-6 for hour in pool.hours)
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_claims_are_what_decide_makes_of_them(case: Any) -> None:
+    """A claim is the one event that is not passed to ``decide``: at each one both are compared."""
+    compared = 0
+    plain = cluster_module.claim
+
+    def both(run: Run, attempt: Attempt) -> None:
+        nonlocal compared
+        compared += 1
+        assert attempt.id is not None
+        expected = copy_of(run)
+        decision = decide(expected, TaskClaimed(attempt.id, cluster_module._WORKER, MONDAY))
+        expected.apply(decision)
+        plain(run, attempt)
+        assert (decision.actions, decision.messages, decision.state) == ((), (), None)
+        assert run == expected
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cluster_module, "claim", both)
+        cluster, _ = played(*case)
+    assert compared == cluster.attempts
+
+
+def copy_of(run: Run) -> Run:
+    """A run of its own with the same attempts."""
+    copy = replace(run, attempts=dict(run.attempts))
+    assert copy == run
+    return copy
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,6 +14,7 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.expectations import Baselines, chosen, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
+from shoal.insight.jobs.partitions import whole
 
 WINDOW_DAYS = 60
 TEST_DAYS = 7
@@ -90,8 +91,7 @@ def _grouped(rows: DataFrame, kernel: _Kernel, schema: str) -> DataFrame:
     """Apply a kernel to all rows of some workflows at a time."""
 
     def of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = pa.Table.from_batches(list(batches))
-        if table.num_rows:
+        if (table := whole(batches)) is not None:
             yield from kernel(table)
 
     placed = rows.where(F.col("at").isNotNull()).repartition("project", "workflow")

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
+from shoal.insight.jobs.partitions import whole
 
 _PLACE = ("project", "workflow")
 
@@ -58,10 +59,8 @@ class Summary:
         return [*spreads, *self.sums]
 
     def _summed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        given = list(batches)
-        if not sum(one.num_rows for one in given):  # a partition may be empty
+        if (table := whole(batches)) is None:
             return
-        table = pa.Table.from_batches(given)
         first, code = codes(table, self.keys)
         count = len(first)
         columns = [table[name].combine_chunks().take(pa.array(first)) for name in self.keys]

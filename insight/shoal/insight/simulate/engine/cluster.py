@@ -20,7 +20,6 @@ from shoal.core.runs.events import (
     Event,
     SlotGranted,
     StopRequested,
-    TaskClaimed,
     TaskEnded,
     TaskStarted,
     TimeReached,
@@ -51,6 +50,7 @@ from shoal.core.runs.states import (
     TaskSignal,
     TaskState,
     WorkflowState,
+    next_task_state,
 )
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
@@ -440,7 +440,7 @@ class Cluster:
         self._working[task_instance_id] = (run, outcome)
         ends_at = now + timedelta(seconds=start_s + outcome.seconds)
         self._agenda.add(ends_at, self._finish, task_instance_id)
-        self._decide(run, TaskClaimed(task_instance_id, _WORKER, now))
+        claim(run, attempt)
         if spec.timeout is not None:  # else nothing depends on when it has started
             starts_at = now + timedelta(seconds=start_s)
             self._agenda.add(starts_at, self._started, task_instance_id)
@@ -562,6 +562,15 @@ class Cluster:
             judged = self.dependencies.judge(task_instance_id, self.now)
             if judged is not None:
                 self._post(*judged)
+
+
+def claim(run: Run, attempt: Attempt) -> None:
+    """Do what ``decide`` makes of TaskClaimed: nothing follows from it, and a test compares both.
+
+    It is a third of all events, and this takes a third of the time.
+    """
+    state = next_task_state(attempt.state, TaskSignal.CLAIM)
+    run.replace([attempt.changed(state=state, worker=_WORKER)])
 
 
 def _is_open(run: Run | None) -> bool:
