@@ -3,7 +3,7 @@ import { boxAt, fitting, seen, type Box } from './paint'
 
 const SIZE = { width: 200, height: 50 }
 const PAGE = { width: 1000, height: 500 }
-const box = (name: string, x: number, y: number): Box => ({ name, label: name, place: { x, y }, tone: 'plain', glyph: '', isCritical: false })
+const box = (name: string, x: number, y: number): Box => ({ name, label: name, place: { x, y }, tone: 'plain', glyph: '', isCritical: false, isGroup: false })
 
 describe('many tasks', () => {
   it('are counted where they are seen, also in part', () => {

@@ -84,7 +84,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
       saving: new Saving(who, project, name, opened, (text) => made.session.replace('edit.merged', text)),
       session: new Session(project, name, opened.text, refusal, places, (text) => made.saving.changed(text)),
     }
-    places.onOthers = (moved) => made.session.takePlaces(moved)
+    places.onOthers = (moved) => made.session.takeLayout(moved)
     return made
   })
   const state = useSession(session)

@@ -5,7 +5,7 @@ import { addTask, connect, rename } from '@/definition/tasks'
 import { difference } from '@/shared/code/difference'
 import { placeOf, values } from './completion'
 import { problemAt, troublesOf } from './problems'
-import { Session, type PlaceStore } from './session'
+import { Session, type LayoutStore } from './session'
 import { grouped, starterOf } from './types'
 
 const TEXT = `name: x
@@ -60,7 +60,7 @@ describe('a session', () => {
   const made = (refusal: string | null = null) => {
     const texts: string[] = []
     const kept: unknown[] = []
-    const layout: PlaceStore = { places: {}, save: (places) => void kept.push(places) }
+    const layout: LayoutStore = { arrangement: { places: {}, groups: {} }, save: (arrangement) => void kept.push(arrangement) }
     return { session: new Session('p', 'x', TEXT, refusal, layout, (text) => texts.push(text)), texts, kept }
   }
 
@@ -84,7 +84,7 @@ describe('a session', () => {
   it('stands where others have moved tasks, and cannot undo that', () => {
     const { session, kept } = made()
     session.place('edit.move', (shown) => ({ ...shown, a: { x: 7, y: 7 } }))
-    session.takePlaces({ ...session.state.places, b: { x: 9, y: 9 } })
+    session.takeLayout({ places: { ...session.state.places, b: { x: 9, y: 9 } }, groups: {} })
     expect([session.state.places.a, session.state.places.b, session.state.canUndo]).toEqual([{ x: 7, y: 7 }, { x: 9, y: 9 }, 'edit.move'])
     expect(kept).toHaveLength(1)
   })

@@ -8,15 +8,17 @@ import { clusterZh } from './cluster/zh'
 import { editorEn } from './editor/en'
 import { editorZh } from './editor/zh'
 import { en as shellEn } from './en'
+import { graphEn } from './graph/en'
+import { graphZh } from './graph/zh'
 import { zh as shellZh } from './zh'
 
-const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn }
-const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh }
+const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn, ...graphEn }
+const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh, ...graphZh }
 const english: Record<string, string> = en
 const chinese: Record<string, string> = zh
 
 it('has each key once', () => {
-  const lazy = [editorEn, alertsEn, clusterEn].flatMap((texts) => Object.keys(texts))
+  const lazy = [editorEn, alertsEn, clusterEn, graphEn].flatMap((texts) => Object.keys(texts))
   expect(lazy.filter((key, index) => key in shellEn || lazy.indexOf(key) !== index)).toEqual([])
 })
 const places = (text: string | undefined): string[] => (text?.match(/\{\{\w+\}\}/g) ?? []).sort()

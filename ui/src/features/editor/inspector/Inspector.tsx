@@ -7,6 +7,7 @@ import { TASK_FIELDS, WORKFLOW_FIELDS, type OwnField } from '@/definition/fields
 import { isPlain, type TaskModel } from '@/definition/parse'
 import { set, unset } from '@/definition/patch'
 import { closesCircle, connect, disconnect, NAME, removeTasks, rename, setField, taskNamed, WORKFLOW_ORDER } from '@/definition/tasks'
+import { withRenamed } from '@/graph/groups'
 import { CodeEditor } from '@/shared/code/CodeEditor'
 import { useT } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
@@ -97,7 +98,10 @@ function OneTask(props: Props & { task: TaskModel }) {
   const isFrozen = form.isDisabled
   const renameTo = (next: string): void =>
     attempt(() => {
-      session.change('edit.rename', (parsed) => rename(parsed, task.name, next), { places: ({ [task.name]: at, ...others }) => (at ? { ...others, [next]: at } : others) })
+      session.change('edit.rename', (parsed) => rename(parsed, task.name, next), {
+        places: ({ [task.name]: at, ...others }) => (at ? { ...others, [next]: at } : others),
+        groups: (groups) => withRenamed(groups, new Map([[task.name, next]])),
+      })
       onSelect([next])
     })
   const nameMistake = (next: string): string | null => (!NAME.test(next) ? t('task.badName') : next !== task.name && taskNamed(state.good, next) ? t('task.taken') : null)
