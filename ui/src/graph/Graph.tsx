@@ -75,7 +75,6 @@ function Picture({ tasks: all, places: given = NO_PLACES, groups = NO_GROUPS, on
   const critical = useMemo(() => (path && stands.size ? new Set([...path].map((name) => stands.get(name) ?? name)) : path), [path, stands])
   const shape = `${all.map((task) => `${task.name}<${task.dependsOn.join(',')}`).join(';')}|${Object.entries(groups).map(([name, group]) => `${name}${group.isFolded}${group.tasks.join(',')}`).join(';')}`
   // Only the shape moves nodes: states change in place.
-  // eslint-disable-next-line react-hooks/exhaustive-deps
   const { places, frames } = useMemo(() => {
     const found = placed(all, given, groups)
     return { places: groups === NO_GROUPS ? found : placesOfItems(tasks, groups, found), frames: framesOf(all, groups, found) }
@@ -113,7 +112,7 @@ function Picture({ tasks: all, places: given = NO_PLACES, groups = NO_GROUPS, on
     () => (isLarge ? tasks.map((task, at): Box => ({ name: task.name, label: shortened(task.label ?? task.name), place: spots[at] ?? { x: 0, y: 0 }, tone: task.state === null ? 'plain' : lookOf(task.state).tone, glyph: task.state === null ? '' : lookOf(task.state).glyph, isCritical: critical?.has(task.name) ?? false, isGroup: task.group !== undefined })) : []),
     [isLarge, tasks, spots, critical],
   )
-  const lines = useMemo(() => (isLarge ? edges.map(({ source, target }) => ({ source, target, isCritical: (critical?.has(source) ?? false) && (critical?.has(target) ?? false) })) : []), [isLarge, edges, critical])
+  const lines = useMemo(() => (isLarge ? edges.map(({ source, target }) => ({ source, target, isCritical: (critical?.has(source) ?? false) && (critical?.has(target) ?? false), isNear: chosen === source || chosen === target })) : []), [isLarge, edges, critical, chosen])
   const outlined = useMemo(() => (chosen === undefined ? NONE : new Set([chosen])), [chosen])
   const fit = useRef(flow.fitView)
   const fitAll = (): void => {

@@ -2,12 +2,12 @@
 import { useStore } from '@xyflow/react'
 import { useLayoutEffect, useMemo, useRef } from 'react'
 import { SIZES } from './layered'
-import { paint, pictureOf, type Box, type Colours } from './paint'
+import { paint, pictureOf, type Box, type Colours, type Line } from './paint'
 import type { Frame, Places } from './places'
 
 interface Props {
   boxes: readonly Box[]
-  edges: readonly { source: string; target: string; isCritical: boolean }[]
+  edges: readonly Line[]
   places: Places
   frames: readonly Frame[]
   chosen: ReadonlySet<string>

@@ -28,6 +28,14 @@ export interface Size {
   height: number
 }
 
+/** An edge, by the names of its tasks. `isNear`: one of them is chosen. */
+export interface Line {
+  source: string
+  target: string
+  isCritical: boolean
+  isNear: boolean
+}
+
 /** The colours of the page, which differ in the dark. */
 export type Colours = Readonly<Record<'panel' | 'text' | 'edge' | 'line' | 'accent' | 'critical', string>> & { tone: (name: string) => string }
 
@@ -39,6 +47,7 @@ export interface Picture {
   frames: readonly Frame[]
   edges: Path2D
   criticalEdges: Path2D
+  nearEdges: Path2D
 }
 
 export const MOST_MOUNTED = 120 // more tasks than that at once are one picture
@@ -74,8 +83,14 @@ export function boxAt(boxes: readonly Box[], size: Size, point: Place): Box | un
   return boxes.find(({ place }) => point.x >= place.x && point.x <= place.x + size.width && point.y >= place.y && point.y <= place.y + size.height)
 }
 
+/** Returns the boxes that a rectangle touches, given by two of its corners. */
+export function within(boxes: readonly Box[], size: Size, one: Place, other: Place): Box[] {
+  const [left, right, top, bottom] = [Math.min(one.x, other.x), Math.max(one.x, other.x), Math.min(one.y, other.y), Math.max(one.y, other.y)]
+  return boxes.filter(({ place: { x, y } }) => x + size.width >= left && x <= right && y + size.height >= top && y <= bottom)
+}
+
 /** Makes the paths of a picture, once for each change of what is shown. */
-export function pictureOf(boxes: readonly Box[], edges: readonly { source: string; target: string; isCritical: boolean }[], places: Places, frames: readonly Frame[], size: Size): Picture {
+export function pictureOf(boxes: readonly Box[], edges: readonly Line[], places: Places, frames: readonly Frame[], size: Size): Picture {
   const byTone = new Map<string, Path2D>()
   const critical = new Path2D()
   const stacks = new Path2D()
@@ -90,18 +105,18 @@ export function pictureOf(boxes: readonly Box[], edges: readonly { source: strin
       stacks.lineTo(place.x + size.width + 5, place.y + 10)
     }
   }
-  const [plain, marked] = [new Path2D(), new Path2D()]
-  for (const { source, target, isCritical } of edges) {
+  const [plain, marked, near] = [new Path2D(), new Path2D(), new Path2D()]
+  for (const { source, target, isCritical, isNear } of edges) {
     const from = places[source]
     const to = places[target]
     if (!from || !to) continue
-    const path = isCritical ? marked : plain
+    const path = isCritical ? marked : isNear ? near : plain
     const [x, y, endX, endY] = [from.x + size.width, from.y + size.height / 2, to.x, to.y + size.height / 2]
     const bend = Math.max(24, Math.abs(endX - x) / 2)
     path.moveTo(x, y)
     path.bezierCurveTo(x + bend, y, endX - bend, endY, endX, endY)
   }
-  return { boxes, byTone, critical, stacks, frames, edges: plain, criticalEdges: marked }
+  return { boxes, byTone, critical, stacks, frames, edges: plain, criticalEdges: marked, nearEdges: near }
 }
 
 /** Paints a picture. `ratio`: of pixels to CSS pixels. */
@@ -114,6 +129,8 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, size:
   context.lineWidth = Math.max(1.5, 0.8 / zoom)
   context.strokeStyle = colours.edge
   context.stroke(picture.edges)
+  context.strokeStyle = colours.accent
+  context.stroke(picture.nearEdges)
   context.lineWidth = Math.max(2.5, 1.4 / zoom)
   context.strokeStyle = colours.critical
   context.stroke(picture.criticalEdges)

@@ -2,6 +2,7 @@ import type { CompletionContext } from '@codemirror/autocomplete'
 import { describe, expect, it } from 'vitest'
 import { parse } from '@/definition/parse'
 import { addTask, connect, rename } from '@/definition/tasks'
+import { grouped as inGroup, withRenamed } from '@/graph/groups'
 import { difference } from '@/shared/code/difference'
 import { placeOf, values } from './completion'
 import { problemAt, troublesOf } from './problems'
@@ -89,6 +90,18 @@ describe('a session', () => {
     expect(kept).toHaveLength(1)
   })
 
+  it('keeps groups when tasks are renamed, and undoes them like the rest', () => {
+    const { session, kept } = made()
+    session.group('edit.group', (groups) => inGroup(groups, 'g', ['a', 'b']))
+    session.change('edit.rename', (parsed) => rename(parsed, 'a', 'z'), { groups: (groups) => withRenamed(groups, new Map([['a', 'z']])) })
+    expect(session.state.groups).toEqual({ g: { tasks: ['z', 'b'], isFolded: false } })
+    session.undo()
+    session.undo()
+    expect([session.state.groups, session.state.canRedo]).toEqual([{}, 'edit.group'])
+    session.redo()
+    expect(kept.at(-1)).toMatchObject({ groups: { g: { tasks: ['a', 'b'], isFolded: false } } })
+  })
+
   it('keeps the last text that could be read, and refuses changes by hand meanwhile', () => {
     const { session } = made()
     session.type(`${TEXT}  - {`)
@@ -103,6 +116,7 @@ describe('a session', () => {
     const { session, texts } = made('reader')
     session.type('')
     session.arrange()
+    session.group('edit.group', (groups) => inGroup(groups, 'g', ['a']))
     session.undo()
     expect(session.change('edit.add', (parsed) => addTask(parsed, { name: 'c', type: 'SHELL' }))).toBe(false)
     expect([session.state.text, texts]).toEqual([TEXT, []])

@@ -7,7 +7,7 @@
  */
 import { ApiProblem, type Tagged } from '@/api/client'
 import type { Layout } from '@/api/types'
-import { groupsFrom, isSameGroup, joinedGroups, NO_GROUPS, storedFrom, type Group, type Groups } from '@/graph/groups'
+import { groupsFrom, isSameGroup, joinedGroups, NO_GROUPS, storedFrom, type Group } from '@/graph/groups'
 import { joined, type Arrangement, type Places } from '@/graph/places'
 import { loadLayout, saveLayout } from './queries'
 
