@@ -236,7 +236,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
   const published = isPlain(newest?.definition) ? newest.definition : null
   const canPublish = refusal === null && !info.clash && (info.hasDraft || info.state === 'waiting' || newest === null)
 
-  const forms = { session, state, selected: shown, onSelect: select, onConnect: () => setConnecting(true), troubles, types: schemas, names, version: newest?.version ?? 0, onTell: tell }
+  const forms = { session, state, selected: shown, onSelect: select, onConnect: () => setConnecting(true), onGroup: () => void grouping.group(), troubles, types: schemas, names, version: newest?.version ?? 0, onTell: tell }
   return (
     <div className="page-fill editor" ref={frame}>
       <PageHead

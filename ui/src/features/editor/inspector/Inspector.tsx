@@ -1,5 +1,5 @@
 /** What is chosen, as a form: a task, several tasks, or the workflow itself. */
-import { ApiOutlined, DeleteOutlined } from '@ant-design/icons'
+import { ApiOutlined, DeleteOutlined, GroupOutlined } from '@ant-design/icons'
 import { Button, Segmented, Select } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { parse as readYaml, stringify } from 'yaml'
@@ -27,6 +27,7 @@ interface Props {
   selected: readonly string[]
   onSelect: (names: readonly string[]) => void
   onConnect: () => void
+  onGroup: () => void
   troubles: readonly Trouble[]
   types: ReadonlyMap<string, Schema>
   names: ProjectNames
@@ -73,6 +74,7 @@ function propertiesFrom(fields: readonly OwnField[], t: ReturnType<typeof useT>)
   return fields.map(({ name, field, standard, help }) => ({ name, field, standard, isRequired: false, description: t(help) }))
 }
 
+const MOST_NAMED = 30 // of the tasks that are chosen
 const USUAL_OF_WORKFLOWS = ['description', 'timezone', 'parameters', 'overlap', 'timeout']
 const USUAL = ['description', 'run_when', 'retries', 'timeout']
 
@@ -160,7 +162,7 @@ function without(value: Readonly<Record<string, unknown>>, names: readonly strin
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name) && !name.startsWith('x-')))
 }
 
-function Several({ session, state, tasks, onSelect, onConnect, onTell }: Props & { tasks: readonly TaskModel[] }) {
+function Several({ session, state, tasks, onSelect, onConnect, onGroup, onTell }: Props & { tasks: readonly TaskModel[] }) {
   const t = useT()
   const isFrozen = state.refusal !== null || state.parsed.mistakes.length > 0
   const names = tasks.map((task) => task.name)
@@ -175,9 +177,10 @@ function Several({ session, state, tasks, onSelect, onConnect, onTell }: Props &
   return (
     <>
       <h2>{t('inspector.several', { count: tasks.length })}</h2>
-      <p className="dim wrap-any">{names.join(', ')}</p>
+      <p className="dim wrap-any">{names.slice(0, MOST_NAMED).join(', ')}{names.length > MOST_NAMED ? ' …' : ''}</p>
       <div className="stack">
         <Button disabled={isFrozen} icon={<ApiOutlined />} onClick={onConnect}>{t('connect.open')}</Button>
+        <Button disabled={state.refusal !== null} icon={<GroupOutlined />} onClick={onGroup}>{t('group.new')}</Button>
         <Button disabled={isFrozen} onClick={enable(false)}>{t('task.disable')}</Button>
         <Button disabled={isFrozen} onClick={enable(undefined)}>{t('task.enable')}</Button>
         <Button danger disabled={isFrozen} icon={<DeleteOutlined />} onClick={() => attempt(() => (session.change('edit.remove', (parsed) => removeTasks(parsed, names)), onSelect([])))}>{t('task.removeAll', { count: tasks.length })}</Button>
