@@ -38,6 +38,8 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
         for n in range(_MANY)
     }
     rest.publish("many", many)
+    many_run = rest.start("many")
+    rest.wait_for(many_run)
     with ShoalClient(cluster.url, cluster.token) as client:
         link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
     done = subprocess.run(
@@ -46,7 +48,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
             UI / "e2e" / "grouping.mjs",
             cluster.url,
             link,
-            json.dumps({"run": run, "reader": _READER}),
+            json.dumps({"run": run, "manyRun": many_run, "reader": _READER}),
         ],
         capture_output=True,
         text=True,
@@ -78,4 +80,9 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     assert facts["manyFolded"] == [0, _MANY - facts["manyGrouped"] + 1]
     joined = facts["joined"]
     drafted = {task["name"]: task for task in yaml.safe_load(joined["text"])["tasks"]}
+    assert facts["gridCell"] == f"t41 · #{many_run} · Succeeded"
+    assert facts["gridScrolled"]
+    assert facts["gridTitle"] == f"t105 · #{many_run} · Succeeded"
+    assert facts["gridPainted"], "a coloured glyph, not a plain area"
+    assert facts["gridOpened"] == "t105"
     assert joined["source"] in drafted[joined["target"]]["depends_on"]

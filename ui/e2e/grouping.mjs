@@ -1,13 +1,13 @@
 /**
- * Groups and many tasks on the canvas, in a real Chromium; says what came of it as JSON.
+ * Groups and many tasks, on the canvas and in the grid, in a real Chromium; says what came of it as JSON.
  *
- * Arguments: the address, a one-time link, what is there as JSON: {run, reader: {name, password}}.
+ * Arguments: the address, a one-time link, what is there as JSON: {run, manyRun, reader: {name, password}}.
  * tests/acceptance/test_ui_grouping.py has the cluster and judges.
  */
 import { findings, launched, signedIn, watched } from './browser.mjs'
 
 const [, , url, link, given] = process.argv
-const { run, reader } = JSON.parse(given)
+const { run, manyRun, reader } = JSON.parse(given)
 const found = { faults: [], axe: {}, facts: {} }
 const { facts, axe } = found
 const workflow = (name) => `${url}/projects/default/workflows/${name}`
@@ -201,6 +201,29 @@ try {
   await page.waitForSelector('[data-draft=saved]')
   await page.waitForTimeout(300)
   facts.joined = { source: source.name, target, text: await draft(page, 'many') }
+
+  // The grid of many tasks: painted; arrows lead to every cell, and a click opens what is pointed at.
+  await page.goto(`${workflow('many')}?tab=grid`)
+  await page.waitForSelector('.grid-many')
+  axe.grid = await findings(page)
+  const grid = page.locator('.grid-box')
+  await grid.focus()
+  for (let count = 0; count < 42; count += 1) await page.keyboard.press('ArrowDown')
+  facts.gridCell = await grid.evaluate((box) => document.getElementById(box.getAttribute('aria-activedescendant'))?.getAttribute('aria-label'))
+  facts.gridScrolled = await grid.evaluate((box) => box.scrollTop > 0)
+  await grid.evaluate((box) => (box.scrollTop = 24 * 100))
+  await page.waitForTimeout(200)
+  const sheet = await page.locator('.grid-many').boundingBox()
+  await page.mouse.move(sheet.x + 220 + 12, sheet.y + 5 * 24 + 12)
+  facts.gridTitle = await page.locator('.grid-many').getAttribute('title')
+  facts.gridPainted = await page.locator('.grid-many').evaluate((canvas) => {
+    const ratio = canvas.width / canvas.clientWidth
+    const { data } = canvas.getContext('2d').getImageData(220 * ratio, 5 * 24 * ratio, 24 * ratio, 24 * ratio)
+    return new Set(Array.from({ length: data.length / 4 }, (_, at) => `${data[4 * at]},${data[4 * at + 1]},${data[4 * at + 2]}`)).size > 3
+  })
+  await page.mouse.click(sheet.x + 220 + 12, sheet.y + 5 * 24 + 12)
+  await page.waitForURL(`**/runs/${manyRun}?task=*`)
+  facts.gridOpened = new URL(page.url()).searchParams.get('task')
   found.faults.push(...faults, ...second.faults)
 } finally {
   await browser.close()
