@@ -6,6 +6,7 @@ import { parse as readYaml, stringify } from 'yaml'
 import { TASK_FIELDS, WORKFLOW_FIELDS, type OwnField } from '@/definition/fields'
 import { isPlain, type TaskModel } from '@/definition/parse'
 import { set, unset } from '@/definition/patch'
+import { secretsOf, withSecrets } from '@/definition/secrets'
 import { closesCircle, connect, disconnect, NAME, removeTasks, rename, setField, taskNamed, WORKFLOW_ORDER } from '@/definition/tasks'
 import { withRenamed } from '@/graph/groups'
 import { CodeEditor } from '@/shared/code/CodeEditor'
@@ -151,6 +152,11 @@ function OneTask(props: Props & { task: TaskModel }) {
           {properties.length ? <h3 className="editor-section">{t('inspector.params', { type: task.type })}</h3> : null}
           <SchemaForm key={task.type} {...form} properties={properties} value={params} first={properties.filter((one) => one.field.kind === 'script').map((one) => one.name).slice(0, 1)} />
           <h3 className="editor-section">{t('inspector.settings')}</h3>
+          <div className="form-field" data-field="secrets">
+            <span className="form-label">{t('task.secrets')}</span>
+            <Select size="small" mode="multiple" className="full" aria-label={t('task.secrets')} disabled={isFrozen} value={Object.values(secretsOf(task.value.parameters))} placeholder={t('task.secrets.none')} options={props.names.secrets.map((value) => ({ value, label: value }))} onChange={(next: string[]) => put(['parameters'], withSecrets(task.value.parameters, next))} />
+            <p className="form-help">{t('task.secrets.help')}</p>
+          </div>
           <SchemaForm {...settings} properties={own} value={without(task.value, ['name', 'type', 'depends_on', 'params'])} first={USUAL} />
         </>
       )}
