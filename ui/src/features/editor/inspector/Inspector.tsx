@@ -12,13 +12,14 @@ import { withRenamed } from '@/graph/groups'
 import { CodeEditor } from '@/shared/code/CodeEditor'
 import { useT } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
-import { propertiesOf, type Property, type Schema } from '@/shared/schema-form/schema'
+import { propertiesOf, translated, type Property, type Schema } from '@/shared/schema-form/schema'
 import { SchemaForm, type FormContext, type FormPath } from '@/shared/schema-form/SchemaForm'
 import { Empty } from '@/shared/ui/parts'
 import { values } from '../completion'
 import { problemAt, type Trouble } from '../problems'
 import type { Session, SessionState } from '../session'
 import { scriptLanguage, starterOf } from '../types'
+import { useFieldTexts } from '../useFieldTexts'
 import type { ProjectNames } from '../useNames'
 import { Rendered } from './Rendered'
 
@@ -96,7 +97,8 @@ function OneTask(props: Props & { task: TaskModel }) {
   const put = (path: FormPath, value: unknown): void => void session.change('edit.field', (parsed) => setField(parsed, task.name, path, value), { group: `${task.name}.${path.join('.')}` })
   const form = useForm(props, [...base, 'params'], (path, value) => put(['params', ...path], value), task.type)
   const settings = useForm(props, base, put, task.type)
-  const properties = useMemo(() => (schema ? propertiesOf(schema) : []), [schema])
+  const texts = useFieldTexts()
+  const properties = useMemo(() => (schema ? propertiesOf(translated(schema, texts)) : []), [schema, texts])
   const own = useMemo(() => propertiesFrom(TASK_FIELDS, t), [t])
   const isFrozen = form.isDisabled
   const renameTo = (next: string): void =>
