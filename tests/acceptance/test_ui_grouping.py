@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from typing import Any
 
 import pytest
 import yaml
@@ -24,7 +25,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
         pytest.skip(NEEDED)
     program = node()
     _add_reader(cluster, rest)
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "fetch": {"script": "true"},
         "load_a": {"script": "true", "depends_on": ["fetch"]},
         "load_b": {"script": "exit 3", "depends_on": ["fetch"]},
