@@ -1,16 +1,48 @@
 /**
  * Measures pages that show much in a real Chromium: processor time of the page's own thread.
  *
- * Arguments: the address, a one-time link, what is there as JSON: {run, project, workflow}. bench/ui
+ * Arguments: the address, a one-time link, what is there as JSON: {run, project, workflow, log}. bench/ui
  * has the cluster and prints what is written to standard output.
  */
+import { createServer, request } from 'node:http'
 import { launched } from './browser.mjs'
 
 const [, , url, link, text] = process.argv
-const { run, project, workflow } = JSON.parse(text)
+const { run, project, workflow, log } = JSON.parse(text)
 const FRAMES = 60
+const EVENTS_A_SECOND = 3000
+const EVENTS_S = 8 // so long they are measured, after 3 s of them
 const found = {}
 const browser = await launched()
+
+/** The API behind a server that answers one stream of events with many more: `said` makes the next. */
+async function flooded(said) {
+  let number = 1_000_000_000 // behind all events that there are
+  const server = createServer((asked, answer) => {
+    if (!asked.url.startsWith('/api/v1/events')) {
+      const { hostname, port } = new URL(url)
+      const onward = request({ hostname, port, path: asked.url, method: asked.method, headers: asked.headers }, (found) => {
+        answer.writeHead(found.statusCode, found.headers)
+        found.pipe(answer)
+      })
+      onward.on('error', () => answer.destroy())
+      asked.pipe(onward)
+      return
+    }
+    answer.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    const began = Date.now()
+    let sent = 0
+    const timer = setInterval(() => {
+      const due = Math.floor(((Date.now() - began) * EVENTS_A_SECOND) / 1000)
+      let text = ''
+      for (; sent < due; sent += 1) text += said((number += 1))
+      answer.write(text)
+    }, 20)
+    answer.on('close', () => clearInterval(timer))
+  })
+  await new Promise((done) => server.listen(0, '127.0.0.1', done))
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() }
+}
 try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB' })
   const page = await context.newPage()
@@ -73,6 +105,33 @@ try {
   const row = await page.locator('[role=cell]').first().boundingBox()
   await page.mouse.move(row.x + 5, row.y + 5)
   found.scrollList = await frames(() => page.mouse.wheel(0, 120))
+
+  // A log of 1 GB, at its end.
+  await page.goto(`${url}/runs/${log.run}`)
+  await page.waitForSelector('.task-node')
+  await page.waitForTimeout(500)
+  const began = Date.now()
+  await go(`/runs/${log.run}?task=${log.task}&panel=log`)
+  await page.getByText(log.last).waitFor()
+  found.logMs = Date.now() - began
+
+  // Many events of a run that is looked at: every task changes three times a second.
+  const { tasks } = await (await context.request.get(`${url}/api/v1/instances/${run}`)).json()
+  const states = ['QUEUED', 'CLAIMED', 'RUNNING', 'SUCCEEDED']
+  const server = await flooded((id) => {
+    const task = tasks[id % tasks.length]
+    const data = { task: task.task, attempt: task.attempt, state: states[Math.floor(id / tasks.length) % states.length], worker: 'w1', reason: null }
+    return `id: ${id}\nevent: task.state\ndata: ${JSON.stringify({ id, at: new Date().toISOString(), kind: 'task.state', project, instance_id: run, task_instance_id: task.id, data })}\n\n`
+  })
+  await page.goto(`${server.url}/runs/${run}`)
+  await page.waitForSelector('.graph-many')
+  await page.waitForTimeout(3000)
+  const before = await cpuMs()
+  const from = Date.now()
+  await page.waitForTimeout(EVENTS_S * 1000)
+  found.eventsShare = Math.round((100 * ((await cpuMs()) - before)) / (Date.now() - from))
+  await page.goto('about:blank')
+  server.close()
 } finally {
   await browser.close()
 }

@@ -48,6 +48,7 @@ const text = opt(z.string())
 const number = opt(z.coerce.number().int().min(0))
 const inProject = { project: text }
 const mapOf = { date: opt(z.iso.date()), hops: opt(z.coerce.number().int().min(0).max(20)) } // What waits for what
+const foldOf = { fold: text } // the groups that a picture shows folded, as A,B; without it as the layout says
 const startOf = { start: text } // the workflow whose start form is open, as PROJECT/NAME
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -173,6 +174,7 @@ const workflow = createRoute({
     year: opt(z.coerce.number().int().min(1970).max(9989)), // of the calendar, with a day that is chosen
     day: opt(z.iso.date()),
     ...mapOf,
+    ...foldOf,
   }),
   component: function Workflow() {
     const { project, name } = workflow.useParams()
@@ -260,6 +262,7 @@ const run = createRoute({
     attempt: number,
     panel: opt(z.enum(['log', 'script', 'why', 'outputs', 'details', 'changes'])),
     byte: number,
+    ...foldOf,
   }),
   component: function Run() {
     const id = Number(run.useParams().id)
@@ -273,7 +276,7 @@ const run = createRoute({
         tab={tab}
         task={task}
         onTab={(to) => void navigate({ search: (old) => ({ ...old, tab: to }), replace: true })}
-        onTask={(to) => void navigate({ search: (old) => ({ tab: old.tab, panel: old.panel, task: to }) })}
+        onTask={(to) => void navigate({ search: (old) => ({ tab: old.tab, panel: old.panel, fold: old.fold, task: to }) })}
         onRun={(to) => void navigate({ to: '/runs/$id', params: { id: String(to) } })}
         drawer={(of, actions) =>
           task ? (
@@ -286,7 +289,7 @@ const run = createRoute({
               tab={panel}
               byte={byte}
               onChange={(to) => void navigate({ search: (old) => ({ ...old, ...to }), replace: true })}
-              onClose={() => void navigate({ search: (old) => ({ tab: old.tab }) })}
+              onClose={() => void navigate({ search: (old) => ({ tab: old.tab, fold: old.fold }) })}
               actions={actions}
             />
           ) : null
@@ -406,7 +409,7 @@ const account = createRoute({
 const compare = createRoute({
   getParentRoute: () => inside,
   path: '/compare',
-  validateSearch: z.object({ a: number, b: number, task: text, tab: opt(z.enum(['tasks', 'graph', 'parameters'])) }),
+  validateSearch: z.object({ a: number, b: number, task: text, tab: opt(z.enum(['tasks', 'graph', 'parameters'])), ...foldOf }),
   component: function Compare() {
     const { a, b, task, tab } = compare.useSearch()
     const navigate = compare.useNavigate()

@@ -57,17 +57,17 @@ describe('merge', () => {
 
 describe('history', () => {
   it('goes back and forth over text and places as one', () => {
-    let history = begun('a', {})
+    let history = begun('a', { places: {}, groups: {} })
     history = changed(history, { text: 'b', what: 'text' }, 1000)
     history = changed(history, { places: { a: { x: 1, y: 2 } }, what: 'move' }, 1001)
     expect(undone(history).now).toMatchObject({ text: 'b', places: {} })
     expect(undone(undone(history)).now.text).toBe('a')
     expect(redone(redone(undone(undone(history)))).now).toEqual(history.now)
-    expect(undone(begun('a', {})).now.text).toBe('a')
+    expect(undone(begun('a', { places: {}, groups: {} })).now.text).toBe('a')
   })
 
   it('takes strokes of one word as one step, and others not', () => {
-    let history = begun('', {})
+    let history = begun('', { places: {}, groups: {} })
     for (const [at, text] of ['a', 'ab', 'abc'].entries()) history = changed(history, { text, what: 'typing' }, 1000 + 100 * at, 'typing')
     history = changed(history, { text: 'abcd', what: 'typing' }, 9000, 'typing')
     expect(undone(history).now.text).toBe('abc')

@@ -1,6 +1,5 @@
 /** Runs as rows. */
 import { Link } from '@tanstack/react-router'
-import { Checkbox } from 'antd'
 import type { ReactNode } from 'react'
 import type { Instance } from '@/api/types'
 import { useSaid, useT } from '@/shared/i18n'
@@ -33,9 +32,9 @@ export function RunTable({ rows, onOpen, footer, bare = false, choice, onEnd }: 
     ...(choice
       ? [{
           key: 'choice',
-          title: <Checkbox checked={choice.isAll} onChange={choice.toggleAll} aria-label={t('bulk.chooseAll')} />,
+          title: <input type="checkbox" className="pick" checked={choice.isAll} onChange={choice.toggleAll} aria-label={t('bulk.chooseAll')} />,
           width: '20px',
-          render: (run: Instance) => <Checkbox checked={choice.has(run.id)} onChange={() => choice.toggle(run.id)} aria-label={t('bulk.choose', { id: run.id })} />,
+          render: (run: Instance) => <input type="checkbox" className="pick" checked={choice.has(run.id)} onChange={() => choice.toggle(run.id)} aria-label={t('bulk.choose', { id: run.id })} />,
         }]
       : []),
     { key: 'id', title: '#', width: '76px', render: (run) => <Link className="num" to="/runs/$id" params={{ id: String(run.id) }}>{run.id}</Link> },

@@ -9,14 +9,18 @@ import { me } from './queries'
 import { lookOf } from './states'
 
 export function StateMark({ state, bare = false }: { state: string; bare?: boolean }) {
-  const named = useNamed()
+  return markOf(state, useNamed()('state', state), bare)
+}
+
+/** Returns the element of a state; for tables, whose cells are cheaper without a component each. */
+export function markOf(state: string, text: string, bare = false): ReactNode {
   const { glyph, tone } = lookOf(state)
   return (
-    <span className={`state tone-${tone}`} data-state={state} title={bare ? named('state', state) : undefined}>
+    <span className={`state tone-${tone}`} data-state={state} title={bare ? text : undefined}>
       <span className="glyph" aria-hidden>
         {glyph}
       </span>
-      <span className={bare ? 'hidden' : undefined}>{named('state', state)}</span>
+      {bare ? <span className="hidden">{text}</span> : text}
     </span>
   )
 }

@@ -2,23 +2,24 @@
 import { useStore } from '@xyflow/react'
 import { useLayoutEffect, useMemo, useRef } from 'react'
 import { SIZES } from './layered'
-import { paint, pictureOf, type Box, type Colours } from './paint'
-import type { Places } from './places'
+import { paint, pictureOf, type Box, type Colours, type Line } from './paint'
+import type { Frame, Places } from './places'
 
 interface Props {
   boxes: readonly Box[]
-  edges: readonly { source: string; target: string; isCritical: boolean }[]
+  edges: readonly Line[]
   places: Places
-  chosen: string | undefined
+  frames: readonly Frame[]
+  chosen: ReadonlySet<string>
   label: string
 }
 
-export function ManyTasks({ boxes, edges, places, chosen, label }: Props) {
+export function ManyTasks({ boxes, edges, places, frames, chosen, label }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null)
   const [x, y, zoom] = useStore(({ transform }) => transform)
   const width = useStore((state) => state.width)
   const height = useStore((state) => state.height)
-  const picture = useMemo(() => pictureOf(boxes, edges, places, SIZES), [boxes, edges, places])
+  const picture = useMemo(() => pictureOf(boxes, edges, places, frames, SIZES), [boxes, edges, places, frames])
   useLayoutEffect(() => {
     const one = canvas.current
     const context = one?.getContext('2d')

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { boxAt, fitting, seen, type Box } from './paint'
+import { boxAt, fitting, seen, within, type Box } from './paint'
 
 const SIZE = { width: 200, height: 50 }
 const PAGE = { width: 1000, height: 500 }
-const box = (name: string, x: number, y: number): Box => ({ name, label: name, place: { x, y }, tone: 'plain', glyph: '', isCritical: false })
+const box = (name: string, x: number, y: number): Box => ({ name, label: name, place: { x, y }, tone: 'plain', glyph: '', isCritical: false, isGroup: false })
 
 describe('many tasks', () => {
   it('are counted where they are seen, also in part', () => {
@@ -27,5 +27,11 @@ describe('many tasks', () => {
   it('are found by the point that is clicked', () => {
     const boxes = [box('a', 0, 0), box('b', 300, 100)]
     expect([boxAt(boxes, SIZE, { x: 200, y: 50 })?.name, boxAt(boxes, SIZE, { x: 310, y: 120 })?.name, boxAt(boxes, SIZE, { x: 250, y: 10 })]).toEqual(['a', 'b', undefined])
+  })
+
+  it('are found by a rectangle that touches them, whichever corner it began at', () => {
+    const boxes = [box('a', 0, 0), box('b', 300, 100), box('c', 900, 900)]
+    expect(within(boxes, SIZE, { x: 350, y: 120 }, { x: 190, y: 40 }).map((one) => one.name)).toEqual(['a', 'b'])
+    expect(within(boxes, SIZE, { x: 210, y: 0 }, { x: 290, y: 99 })).toEqual([])
   })
 })

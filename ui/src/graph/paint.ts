@@ -5,7 +5,7 @@
  * panned, as one picture some milliseconds. All that does not change with the view is a path that
  * was made before.
  */
-import type { Place, Places } from './places'
+import { FRAME_HEAD, type Frame, type Place, type Places } from './places'
 
 export interface View {
   x: number
@@ -20,11 +20,20 @@ export interface Box {
   tone: string // of its state; 'plain': it has none
   glyph: string
   isCritical: boolean
+  isGroup: boolean // it stands for several tasks
 }
 
 export interface Size {
   width: number
   height: number
+}
+
+/** An edge, by the names of its tasks. `isNear`: one of them is chosen. */
+export interface Line {
+  source: string
+  target: string
+  isCritical: boolean
+  isNear: boolean
 }
 
 /** The colours of the page, which differ in the dark. */
@@ -34,10 +43,14 @@ export interface Picture {
   boxes: readonly Box[]
   byTone: ReadonlyMap<string, Path2D>
   critical: Path2D
+  stacks: Path2D // what shows that a box stands for several tasks
+  frames: readonly Frame[]
   edges: Path2D
   criticalEdges: Path2D
+  nearEdges: Path2D
 }
 
+export const MOST_MOUNTED = 120 // more tasks than that at once are one picture
 const GLYPHS = 0.12 // below this zoom there are colours alone
 export const READABLE = 0.28 // names are written from this zoom on
 const FULL = 0.6 // and from this one on with a smaller letter
@@ -70,39 +83,54 @@ export function boxAt(boxes: readonly Box[], size: Size, point: Place): Box | un
   return boxes.find(({ place }) => point.x >= place.x && point.x <= place.x + size.width && point.y >= place.y && point.y <= place.y + size.height)
 }
 
+/** Returns the boxes that a rectangle touches, given by two of its corners. */
+export function within(boxes: readonly Box[], size: Size, one: Place, other: Place): Box[] {
+  const [left, right, top, bottom] = [Math.min(one.x, other.x), Math.max(one.x, other.x), Math.min(one.y, other.y), Math.max(one.y, other.y)]
+  return boxes.filter(({ place: { x, y } }) => x + size.width >= left && x <= right && y + size.height >= top && y <= bottom)
+}
+
 /** Makes the paths of a picture, once for each change of what is shown. */
-export function pictureOf(boxes: readonly Box[], edges: readonly { source: string; target: string; isCritical: boolean }[], places: Places, size: Size): Picture {
+export function pictureOf(boxes: readonly Box[], edges: readonly Line[], places: Places, frames: readonly Frame[], size: Size): Picture {
   const byTone = new Map<string, Path2D>()
   const critical = new Path2D()
-  for (const { place, tone, isCritical } of boxes) {
+  const stacks = new Path2D()
+  for (const { place, tone, isCritical, isGroup } of boxes) {
     const path = byTone.get(tone) ?? new Path2D()
     byTone.set(tone, path)
     path.roundRect(place.x, place.y, size.width, size.height, 8)
     if (isCritical) critical.rect(place.x + 8, place.y + size.height - 2, size.width - 16, 3)
+    if (isGroup) {
+      stacks.moveTo(place.x + 10, place.y + size.height + 5)
+      stacks.lineTo(place.x + size.width + 5, place.y + size.height + 5)
+      stacks.lineTo(place.x + size.width + 5, place.y + 10)
+    }
   }
-  const [plain, marked] = [new Path2D(), new Path2D()]
-  for (const { source, target, isCritical } of edges) {
+  const [plain, marked, near] = [new Path2D(), new Path2D(), new Path2D()]
+  for (const { source, target, isCritical, isNear } of edges) {
     const from = places[source]
     const to = places[target]
     if (!from || !to) continue
-    const path = isCritical ? marked : plain
+    const path = isCritical ? marked : isNear ? near : plain
     const [x, y, endX, endY] = [from.x + size.width, from.y + size.height / 2, to.x, to.y + size.height / 2]
     const bend = Math.max(24, Math.abs(endX - x) / 2)
     path.moveTo(x, y)
     path.bezierCurveTo(x + bend, y, endX - bend, endY, endX, endY)
   }
-  return { boxes, byTone, critical, edges: plain, criticalEdges: marked }
+  return { boxes, byTone, critical, stacks, frames, edges: plain, criticalEdges: marked, nearEdges: near }
 }
 
 /** Paints a picture. `ratio`: of pixels to CSS pixels. */
-export function paint(context: CanvasRenderingContext2D, picture: Picture, size: Size, view: View, page: Size, ratio: number, colours: Colours, chosen: string | undefined): void {
+export function paint(context: CanvasRenderingContext2D, picture: Picture, size: Size, view: View, page: Size, ratio: number, colours: Colours, chosen: ReadonlySet<string>): void {
   const { zoom } = view
   context.setTransform(1, 0, 0, 1, 0, 0)
   context.clearRect(0, 0, page.width * ratio, page.height * ratio)
   context.setTransform(ratio * zoom, 0, 0, ratio * zoom, ratio * view.x, ratio * view.y)
+  frames(context, picture.frames, zoom, colours)
   context.lineWidth = Math.max(1.5, 0.8 / zoom)
   context.strokeStyle = colours.edge
   context.stroke(picture.edges)
+  context.strokeStyle = colours.accent
+  context.stroke(picture.nearEdges)
   context.lineWidth = Math.max(2.5, 1.4 / zoom)
   context.strokeStyle = colours.critical
   context.stroke(picture.criticalEdges)
@@ -118,14 +146,35 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, size:
     context.strokeStyle = colour
     context.stroke(path)
   }
+  context.lineWidth = Math.max(1, 0.7 / zoom)
+  context.strokeStyle = colours.edge
+  context.stroke(picture.stacks)
   context.fillStyle = colours.critical
   context.fill(picture.critical)
   if (zoom >= GLYPHS) names(context, picture.boxes, size, view, page, colours)
-  const one = chosen === undefined ? undefined : picture.boxes.find(({ name }) => name === chosen)
-  if (one) {
-    context.lineWidth = Math.max(3, 2.5 / zoom)
+  if (!chosen.size) return
+  context.lineWidth = Math.max(3, 2.5 / zoom)
+  context.strokeStyle = colours.accent
+  for (const { name, place } of picture.boxes) if (chosen.has(name)) context.strokeRect(place.x, place.y, size.width, size.height)
+}
+
+/** Paints what is around the tasks of groups, with names of one size from near and far. */
+function frames(context: CanvasRenderingContext2D, all: readonly Frame[], zoom: number, colours: Colours): void {
+  const letter = Math.max(13, 11 / zoom)
+  context.font = `600 ${letter}px sans-serif`
+  context.textAlign = 'left'
+  context.textBaseline = 'bottom'
+  context.lineWidth = Math.max(1, 0.8 / zoom)
+  for (const { name, x, y, width, height } of all) {
+    context.globalAlpha = 0.06
+    context.fillStyle = colours.accent
+    context.fillRect(x, y, width, height)
+    context.globalAlpha = 0.5
     context.strokeStyle = colours.accent
-    context.strokeRect(one.place.x, one.place.y, size.width, size.height)
+    context.strokeRect(x, y, width, height)
+    context.globalAlpha = 1
+    context.fillStyle = colours.text
+    context.fillText(name, x + 4, letter < FRAME_HEAD ? y + FRAME_HEAD - 4 : y - 2 / zoom, width)
   }
 }
 

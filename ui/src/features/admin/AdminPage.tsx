@@ -2,6 +2,7 @@
 import { Tabs } from 'antd'
 import { AuditList, type AuditSearch } from '@/entities/AuditList'
 import { useT } from '@/shared/i18n'
+import '@/shared/i18n/admin'
 import { PageHead } from '@/shared/ui/parts'
 import { Chain } from './Chain'
 import { Environments } from './Environments'

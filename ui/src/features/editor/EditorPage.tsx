@@ -11,12 +11,14 @@ import { NotPatchable } from '@/definition/patch'
 import { addTask, connect, freeName, taskNamed } from '@/definition/tasks'
 import { Act, Trouble as Failure, useRefusal } from '@/entities/marks'
 import { me as meOf } from '@/entities/queries'
+import { GroupMenu } from '@/graph/GroupBoxes'
 import { useT } from '@/shared/i18n'
 import '@/shared/i18n/editor'
 import type { Schema } from '@/shared/schema-form/schema'
 import { Loading, PageHead } from '@/shared/ui/parts'
 import { Canvas } from './canvas/Canvas'
 import { ConnectDialog } from './canvas/ConnectDialog'
+import { useGrouping } from './canvas/grouping'
 import { TypeList } from './canvas/TypeList'
 import { CodeView } from './CodeView'
 import { DraftState } from './DraftState'
@@ -84,7 +86,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
       saving: new Saving(who, project, name, opened, (text) => made.session.replace('edit.merged', text)),
       session: new Session(project, name, opened.text, refusal, places, (text) => made.saving.changed(text)),
     }
-    places.onOthers = (moved) => made.session.takePlaces(moved)
+    places.onOthers = (moved) => made.session.takeLayout(moved)
     return made
   })
   const state = useSession(session)
@@ -123,6 +125,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
     [onView],
   )
   const shown = useMemo(() => selected.filter((one) => taskNamed(state.good, one)), [selected, state.good])
+  const grouping = useGrouping(session, state, shown)
   const [palette, setPalette] = useState<object | null>(null)
   const [fit, setFit] = useState<object>({})
   const [isConnecting, setConnecting] = useState(false)
@@ -233,7 +236,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
   const published = isPlain(newest?.definition) ? newest.definition : null
   const canPublish = refusal === null && !info.clash && (info.hasDraft || info.state === 'waiting' || newest === null)
 
-  const forms = { session, state, selected: shown, onSelect: select, onConnect: () => setConnecting(true), troubles, types: schemas, names, version: newest?.version ?? 0, onTell: tell }
+  const forms = { session, state, selected: shown, onSelect: select, onConnect: () => setConnecting(true), onGroup: () => void grouping.group(), troubles, types: schemas, names, version: newest?.version ?? 0, onTell: tell }
   return (
     <div className="page-fill editor" ref={frame}>
       <PageHead
@@ -253,12 +256,13 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
       <div className="editor-bar">
         <Segmented<EditorView> aria-label={t('edit.views')} value={view} onChange={(next) => onView({ view: next })} options={VIEWS.map((value) => ({ value, label: t(`edit.${value}`) }))} />
         <span className="grow" />
+        {view === 'canvas' ? <GroupMenu groups={grouping.groups} names={grouping.names} onFold={grouping.fold} more={grouping.menu} /> : null}
         {view === 'canvas' ? <Button size="small" icon={<PartitionOutlined />} disabled={isFrozen} onClick={() => (session.arrange(), setFit({}))}>{t('edit.arrangeNow')}</Button> : null}
       </div>
       <div className="editor-body">
         {view === 'canvas' ? <TypeList types={types.data?.items ?? []} refusal={refusal} focus={palette} onAdd={add} onDone={() => frame.current?.querySelector<HTMLElement>('.canvas')?.focus()} /> : null}
         <div className="editor-main">
-          {view === 'canvas' ? <Canvas session={session} state={state} selected={shown} onSelect={select} troubles={troubles} onAdd={add} onConnect={() => shown.length && !isFrozen && setConnecting(true)} onPalette={() => setPalette({})} onTell={tell} fit={fit} /> : null}
+          {view === 'canvas' ? <Canvas session={session} state={state} selected={shown} onSelect={select} grouping={grouping} troubles={troubles} onAdd={add} onConnect={() => shown.length && !isFrozen && setConnecting(true)} onPalette={() => setPalette({})} onTell={tell} fit={fit} /> : null}
           {view === 'table' ? <TableView session={session} state={state} selected={shown} onSelect={select} troubles={troubles} types={schemas} onTell={tell} /> : null}
           {view === 'code' ? <CodeView session={session} state={state} troubles={troubles} types={schemas} names={names} goTo={goTo} onTask={(task) => task !== shown[0] && select([task])} /> : null}
           {view === 'settings' ? <div className="editor-settings"><WorkflowForm {...forms} every /></div> : null}
@@ -274,6 +278,7 @@ function Editor({ project, name, view = 'canvas', chosen, restore, onView, onPub
           tell(error)
         }
       }} /> : null}
+      {grouping.dialog}
       {isPublishing ? <PublishDialog project={project} name={name} text={state.text} before={newest?.definition ?? null} after={state.good.value} troubles={checked === state.text ? troubles : NO_TROUBLES} onClose={() => setPublishing(false)} onPublish={publish} onProblem={(one) => (setPublishing(false), goToProblem(one))} /> : null}
       {isDeciding && info.clash ? <ConflictDialog clash={info.clash} onClose={() => setDeciding(false)} onDecide={(text) => (setDeciding(false), void saving.decide(text))} /> : null}
     </div>

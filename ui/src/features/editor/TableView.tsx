@@ -9,6 +9,7 @@ import { Checkbox } from 'antd'
 import { useRef, type ClipboardEvent, type KeyboardEvent } from 'react'
 import { textsOf, type Parsed, type TaskModel } from '@/definition/parse'
 import { moveTask, NAME, rename, setField, taskNamed } from '@/definition/tasks'
+import { withRenamed } from '@/graph/groups'
 import { useT } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
 import type { Schema } from '@/shared/schema-form/schema'
@@ -67,6 +68,7 @@ export function TableView({ session, state, selected, onSelect, troubles, types,
       const renamed = new Map<string, string>()
       session.change('edit.table.change', (parsed) => cells.reduce((now, [task, column, text]) => written(now, renamed.get(task) ?? task, column, text, renamed), parsed), {
         places: (shown) => Object.fromEntries(Object.entries(shown).map(([name, at]) => [renamed.get(name) ?? name, at])),
+        groups: (groups) => (renamed.size ? withRenamed(groups, renamed) : groups),
       })
       if (renamed.size) onSelect(selected.map((name) => renamed.get(name) ?? name))
     })

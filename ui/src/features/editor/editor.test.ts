@@ -2,10 +2,11 @@ import type { CompletionContext } from '@codemirror/autocomplete'
 import { describe, expect, it } from 'vitest'
 import { parse } from '@/definition/parse'
 import { addTask, connect, rename } from '@/definition/tasks'
+import { grouped as inGroup, withRenamed } from '@/graph/groups'
 import { difference } from '@/shared/code/difference'
 import { placeOf, values } from './completion'
 import { problemAt, troublesOf } from './problems'
-import { Session, type PlaceStore } from './session'
+import { Session, type LayoutStore } from './session'
 import { grouped, starterOf } from './types'
 
 const TEXT = `name: x
@@ -60,7 +61,7 @@ describe('a session', () => {
   const made = (refusal: string | null = null) => {
     const texts: string[] = []
     const kept: unknown[] = []
-    const layout: PlaceStore = { places: {}, save: (places) => void kept.push(places) }
+    const layout: LayoutStore = { arrangement: { places: {}, groups: {} }, save: (arrangement) => void kept.push(arrangement) }
     return { session: new Session('p', 'x', TEXT, refusal, layout, (text) => texts.push(text)), texts, kept }
   }
 
@@ -84,9 +85,21 @@ describe('a session', () => {
   it('stands where others have moved tasks, and cannot undo that', () => {
     const { session, kept } = made()
     session.place('edit.move', (shown) => ({ ...shown, a: { x: 7, y: 7 } }))
-    session.takePlaces({ ...session.state.places, b: { x: 9, y: 9 } })
+    session.takeLayout({ places: { ...session.state.places, b: { x: 9, y: 9 } }, groups: {} })
     expect([session.state.places.a, session.state.places.b, session.state.canUndo]).toEqual([{ x: 7, y: 7 }, { x: 9, y: 9 }, 'edit.move'])
     expect(kept).toHaveLength(1)
+  })
+
+  it('keeps groups when tasks are renamed, and undoes them like the rest', () => {
+    const { session, kept } = made()
+    session.group('edit.group', (groups) => inGroup(groups, 'g', ['a', 'b']))
+    session.change('edit.rename', (parsed) => rename(parsed, 'a', 'z'), { groups: (groups) => withRenamed(groups, new Map([['a', 'z']])) })
+    expect(session.state.groups).toEqual({ g: { tasks: ['z', 'b'], isFolded: false } })
+    session.undo()
+    session.undo()
+    expect([session.state.groups, session.state.canRedo]).toEqual([{}, 'edit.group'])
+    session.redo()
+    expect(kept.at(-1)).toMatchObject({ groups: { g: { tasks: ['a', 'b'], isFolded: false } } })
   })
 
   it('keeps the last text that could be read, and refuses changes by hand meanwhile', () => {
@@ -103,6 +116,7 @@ describe('a session', () => {
     const { session, texts } = made('reader')
     session.type('')
     session.arrange()
+    session.group('edit.group', (groups) => inGroup(groups, 'g', ['a']))
     session.undo()
     expect(session.change('edit.add', (parsed) => addTask(parsed, { name: 'c', type: 'SHELL' }))).toBe(false)
     expect([session.state.text, texts]).toEqual([TEXT, []])

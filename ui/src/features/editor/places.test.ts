@@ -5,6 +5,7 @@ import { KeptPlaces, type Remote } from './places'
 
 type Body = Parameters<Remote['save']>[0]
 
+const G = { g: { tasks: ['a'], isFolded: true } }
 const AT = { a: { x: 1, y: 1 }, b: { x: 2, y: 2 } }
 const layout = (places: Layout['places'], etag = '"1"'): Tagged<Layout> => ({ value: { places, groups: { g: ['a'] }, folded: ['g'], updated_at: null, updated_by: null }, etag })
 
@@ -35,9 +36,9 @@ describe('places', () => {
   it('are stored in the layout, which keeps the rest of it', async () => {
     const api = remote(layout(AT))
     const places = new KeptPlaces('k', api, api.stored, true)
-    expect(places.places).toEqual(AT)
-    places.save({ a: { x: 5, y: 5 } })
-    expect(localStorage.getItem('k')).toBe('{"a":{"x":5,"y":5}}')
+    expect(places.arrangement).toEqual({ places: AT, groups: G })
+    places.save({ places: { a: { x: 5, y: 5 } }, groups: G })
+    expect(localStorage.getItem('k')).toBe('{"places":{"a":{"x":5,"y":5}},"groups":{}}')
     await places.flush()
     expect(api.sent).toEqual([{ places: { ...AT, a: { x: 5, y: 5 } }, groups: { g: ['a'] }, folded: ['g'] }])
     expect(localStorage.getItem('k')).toBeNull()
@@ -51,17 +52,27 @@ describe('places', () => {
     const told: unknown[] = []
     places.onOthers = (moved) => told.push(moved)
     api.stored = layout({ a: { x: 8, y: 8 }, b: { x: 9, y: 9 } }, '"other"')
-    places.save({ ...AT, a: { x: 5, y: 5 } })
+    places.save({ places: { ...AT, a: { x: 5, y: 5 } }, groups: G })
     await places.flush()
-    expect(told).toEqual([{ a: { x: 5, y: 5 }, b: { x: 9, y: 9 } }])
+    expect(told).toEqual([{ places: { a: { x: 5, y: 5 }, b: { x: 9, y: 9 } }, groups: G }])
     await places.flush()
     expect(api.stored.value.places).toEqual({ a: { x: 5, y: 5 }, b: { x: 9, y: 9 } })
+  })
+
+  it('are joined group by group, and no task is in two', async () => {
+    const api = remote(layout(AT))
+    const kept = new KeptPlaces('k', api, api.stored, true)
+    api.stored = { value: { ...layout(AT).value, groups: { g: ['a'], theirs: ['b', 'c'] }, folded: ['theirs'] }, etag: '"other"' }
+    kept.save({ places: AT, groups: { mine: { tasks: ['a', 'b'], isFolded: true } } })
+    await kept.flush()
+    await kept.flush()
+    expect([api.stored.value.groups, api.stored.value.folded]).toEqual([{ theirs: ['c'], mine: ['a', 'b'] }, ['theirs', 'mine']])
   })
 
   it('wait in this browser for a network, and for the workflow to be published', async () => {
     const api = remote(null)
     const first = new KeptPlaces('k', api, null, true)
-    first.save(AT)
+    first.save({ places: AT, groups: { new: { tasks: ['b'], isFolded: false } } })
     await first.flush()
     expect(api.sent).toEqual([])
     api.stored = layout({})
@@ -69,14 +80,14 @@ describe('places', () => {
     await first.published()
     api.problem = null
     const again = new KeptPlaces('k', api, api.stored, true)
-    expect(again.places).toEqual(AT)
+    expect(again.arrangement.places).toEqual(AT)
     await again.flush()
-    expect([api.stored.value.places, localStorage.getItem('k')]).toEqual([AT, null])
+    expect([api.stored.value.places, api.stored.value.groups, localStorage.getItem('k')]).toEqual([AT, { g: ['a'], new: ['b'] }, null])
   })
 
   it('of those who may only read are what the API has', () => {
-    localStorage.setItem('k', '{"a":{"x":5,"y":5}}')
+    localStorage.setItem('k', '{"places":{"a":{"x":5,"y":5}},"groups":{"g":null}}')
     const api = remote(layout(AT))
-    expect(new KeptPlaces('k', api, api.stored, false).places).toEqual(AT)
+    expect(new KeptPlaces('k', api, api.stored, false).arrangement).toEqual({ places: AT, groups: G })
   })
 })

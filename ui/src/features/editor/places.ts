@@ -1,13 +1,14 @@
 /**
- * Keeps where tasks stand: in this browser at once, in the workflow's layout a moment later.
+ * Keeps where tasks stand and their groups: in this browser at once, in the workflow's layout a moment later.
  *
- * A workflow has one layout for everybody. Where somebody else has moved tasks meanwhile, theirs
- * and ours are joined task by task. What is not published yet has no layout; its places stay in
- * this browser until it has.
+ * A workflow has one layout for everybody. Where somebody else has changed it meanwhile, theirs and
+ * ours are joined, task by task and group by group. What is not published yet has no layout; what
+ * it would say stays in this browser until it has.
  */
 import { ApiProblem, type Tagged } from '@/api/client'
 import type { Layout } from '@/api/types'
-import { joined, type Places } from '@/graph/places'
+import { groupsFrom, isSameGroup, joinedGroups, NO_GROUPS, storedFrom, type Group } from '@/graph/groups'
+import { joined, type Arrangement, type Places } from '@/graph/places'
 import { loadLayout, saveLayout } from './queries'
 
 /** What the API has. `load` answers null for a workflow that is not published. */
@@ -16,25 +17,32 @@ export interface Remote {
   save(layout: Pick<Layout, 'places' | 'groups' | 'folded'>, tag: string): Promise<Tagged<Layout>>
 }
 
+/** What was changed in this browser and the API does not have yet; a group that is null was taken away. */
+interface Unsaved {
+  places: Places
+  groups: Readonly<Record<string, Group | null>>
+}
+
 const SAVE_MS = 1000
 const RETRY_MS = 5000
 const MOST = 10_000 // tasks of a layout
+const NOTHING: Arrangement = { places: {}, groups: NO_GROUPS }
 
 const keyOf = (project: string, name: string): string => `shoal.layout.${project}/${name}`
 
-/** Returns the places of a workflow's tasks, as this browser and the API know them. Throws ApiProblem. */
+/** Returns the layout of a workflow, as this browser and the API know it. Throws ApiProblem. */
 export async function openPlaces(project: string, name: string, mayEdit: boolean): Promise<KeptPlaces> {
   const remote: Remote = { load: () => loadLayout(project, name), save: (layout, tag) => saveLayout(project, name, layout, tag) }
   return new KeptPlaces(keyOf(project, name), remote, await remote.load(), mayEdit)
 }
 
 export class KeptPlaces {
-  /** Told of places that somebody else has changed. */
-  onOthers: (places: Places) => void = () => undefined
+  /** Told of what somebody else has changed. */
+  onOthers: (arrangement: Arrangement) => void = () => undefined
   readonly #key: string
   readonly #remote: Remote
   #known: Tagged<Layout> | null
-  #places: Places
+  #own: Arrangement
   #timer: ReturnType<typeof setTimeout> | undefined
   #sending: Promise<void> = Promise.resolve()
 
@@ -42,18 +50,20 @@ export class KeptPlaces {
     this.#key = key
     this.#remote = remote
     this.#known = known
-    const unsaved = mayEdit ? readLocal(key) : {}
-    this.#places = { ...known?.value.places, ...unsaved }
-    if (known && Object.keys(unsaved).length) this.#soon()
+    const { places, groups } = mayEdit ? readLocal(key) : { places: {}, groups: {} }
+    const stored = arrangementOf(known)
+    const kept = Object.entries({ ...stored.groups, ...groups }).flatMap(([name, group]): [string, Group][] => (group ? [[name, group]] : []))
+    this.#own = { places: { ...stored.places, ...places }, groups: joinedGroups(stored.groups, Object.fromEntries(kept), stored.groups) }
+    if (known && this.#isChanged()) this.#soon()
   }
 
-  get places(): Places {
-    return this.#places
+  get arrangement(): Arrangement {
+    return this.#own
   }
 
-  /** Tasks were moved. */
-  save(places: Places): void {
-    this.#places = places
+  /** Tasks were moved or grouped. */
+  save(arrangement: Arrangement): void {
+    this.#own = arrangement
     this.#keep()
     if (this.#known) this.#soon()
   }
@@ -65,7 +75,7 @@ export class KeptPlaces {
       this.#known = await this.#remote.load()
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error
-      return // the places stay in this browser, until the workflow is opened again
+      return // all stays in this browser, until the workflow is opened again
     }
     await this.flush()
   }
@@ -84,13 +94,13 @@ export class KeptPlaces {
 
   async #send(): Promise<void> {
     const known = this.#known
-    if (!known || !Object.keys(this.#moved()).length) return
-    const sent = this.#places
+    if (!known || !this.#isChanged()) return
+    const sent = this.#own
     try {
       // Tasks that only other drafts or older versions have keep their places, as long as there is room.
-      const all = { ...known.value.places, ...sent }
-      const places = Object.keys(all).length > MOST ? sent : all
-      this.#known = await this.#remote.save({ places, groups: known.value.groups, folded: known.value.folded }, known.etag)
+      const all = { ...known.value.places, ...sent.places }
+      const places = Object.keys(all).length > MOST ? sent.places : all
+      this.#known = await this.#remote.save({ places, ...storedFrom(sent.groups) }, known.etag)
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error
       if (error.status === 412 && error.tag !== null && isLayout(error.current)) this.#meet({ value: error.current, etag: error.tag })
@@ -101,24 +111,30 @@ export class KeptPlaces {
     this.#keep()
   }
 
-  /** Somebody else has moved tasks since the layout was seen. */
+  /** Somebody else has changed the layout since it was seen. */
   #meet(current: Tagged<Layout>): void {
-    const places = joined(this.#known?.value.places ?? {}, this.#places, current.value.places)
+    const [base, theirs] = [arrangementOf(this.#known), arrangementOf(current)]
+    this.#own = { places: joined(base.places, this.#own.places, theirs.places), groups: joinedGroups(base.groups, this.#own.groups, theirs.groups) }
     this.#known = current
-    this.#places = places
     this.#keep()
-    this.onOthers(places)
+    this.onOthers(this.#own)
     this.#soon(0)
   }
 
-  #moved(): Places {
-    return joined(this.#known?.value.places ?? {}, this.#places, {})
+  #unsaved(): Unsaved {
+    const base = arrangementOf(this.#known)
+    const names = Object.keys({ ...base.groups, ...this.#own.groups }).filter((name) => !isSameGroup(base.groups[name], this.#own.groups[name]))
+    return { places: joined(base.places, this.#own.places, {}), groups: Object.fromEntries(names.map((name) => [name, this.#own.groups[name] ?? null])) }
+  }
+
+  #isChanged(): boolean {
+    const { places, groups } = this.#unsaved()
+    return Object.keys(places).length > 0 || Object.keys(groups).length > 0
   }
 
   #keep(): void {
     try {
-      const moved = this.#moved()
-      if (Object.keys(moved).length) localStorage.setItem(this.#key, JSON.stringify(moved))
+      if (this.#isChanged()) localStorage.setItem(this.#key, JSON.stringify(this.#unsaved()))
       else localStorage.removeItem(this.#key)
     } catch {
       // The browser has no room left: what the API does not get in time is arranged anew.
@@ -126,12 +142,16 @@ export class KeptPlaces {
   }
 }
 
-function readLocal(key: string): Places {
+function arrangementOf(layout: Tagged<Layout> | null): Arrangement {
+  return layout ? { places: layout.value.places, groups: groupsFrom(layout.value) } : NOTHING
+}
+
+function readLocal(key: string): Unsaved {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(key) ?? '{}')
-    return typeof found === 'object' && found !== null ? (found as Places) : {}
+    const found = JSON.parse(localStorage.getItem(key) ?? '{}') as Partial<Unsaved> | null
+    return { places: found?.places ?? {}, groups: found?.groups ?? {} }
   } catch {
-    return {}
+    return { places: {}, groups: {} }
   }
 }
 

@@ -1,7 +1,8 @@
-/** What is being edited: one text that all views show, where tasks stand, and the history of both. */
+/** What is being edited: one text that all views show, where tasks stand and their groups, and the history of it all. */
 import { useSyncExternalStore } from 'react'
 import { begun, changed, moved, redone, undone, type History } from '@/definition/history'
-import { arranged, placed, type Places } from '@/graph/places'
+import type { Groups } from '@/graph/groups'
+import { arranged, placed, type Arrangement, type Places } from '@/graph/places'
 import { parse, type Parsed } from '@/definition/parse'
 import type { TextKey } from '@/shared/i18n'
 
@@ -12,6 +13,7 @@ export interface SessionState {
   /** The last text that could be read: what pictures show while this one cannot. */
   good: Parsed
   places: Places
+  groups: Groups
   canUndo: TextKey | null
   canRedo: TextKey | null
   /** Null: it may be changed. */
@@ -21,16 +23,16 @@ export interface SessionState {
 const SLOW_MS = 25 // texts that take longer are read when typing pauses
 const PAUSE_MS = 300
 
-/** Where the places of tasks come from, and go to. */
-export interface PlaceStore {
-  readonly places: Places
-  save(places: Places): void
+/** Where the places and the groups of tasks come from, and go to. */
+export interface LayoutStore {
+  readonly arrangement: Arrangement
+  save(arrangement: Arrangement): void
 }
 
 export class Session {
   readonly project: string
   readonly name: string
-  readonly #layout: PlaceStore
+  readonly #layout: LayoutStore
   readonly #listeners = new Set<() => void>()
   readonly #onText: (text: string) => void
   #history: History
@@ -40,7 +42,7 @@ export class Session {
   #refusal: string | null
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(project: string, name: string, text: string, refusal: string | null, layout: PlaceStore, onText: (text: string) => void) {
+  constructor(project: string, name: string, text: string, refusal: string | null, layout: LayoutStore, onText: (text: string) => void) {
     this.project = project
     this.name = name
     this.#layout = layout
@@ -48,7 +50,7 @@ export class Session {
     this.#refusal = refusal
     this.#parsed = parse(text)
     this.#good = this.#parsed.mistakes.length ? parse('') : this.#parsed
-    this.#history = begun(text, layout.places)
+    this.#history = begun(text, layout.arrangement)
     this.#state = this.#made()
   }
 
@@ -57,7 +59,7 @@ export class Session {
   }
 
   /** Changes the text by what it says. Throws NotPatchable; a text with mistakes is left alone. */
-  change(what: TextKey, how: (parsed: Parsed) => Parsed, options: { group?: string; places?: (shown: Places) => Places } = {}): boolean {
+  change(what: TextKey, how: (parsed: Parsed) => Parsed, options: { group?: string; places?: (shown: Places) => Places; groups?: (groups: Groups) => Groups } = {}): boolean {
     if (this.#refusal !== null) return false
     this.#read()
     if (this.#parsed.mistakes.length) return false
@@ -66,7 +68,8 @@ export class Session {
     const shown = this.#state.places
     const places = options.places ? options.places(shown) : shown
     this.#parsed = after
-    this.#put({ text: after.text, places: onlyOf(places, after), what }, options.group ?? '')
+    const { groups } = this.#history.now
+    this.#put({ text: after.text, places: onlyOf(places, after), groups: options.groups?.(groups) ?? groups, what }, options.group ?? '')
     return true
   }
 
@@ -84,13 +87,18 @@ export class Session {
     if (this.#refusal === null) this.#put({ places: how(this.#state.places), what }, '')
   }
 
-  arrange(): void {
-    this.place('edit.arrange', () => arranged(this.#good.tasks))
+  /** Changes the groups. Tasks stay where they are seen. */
+  group(what: TextKey, how: (groups: Groups) => Groups): void {
+    if (this.#refusal === null) this.#put({ places: this.#state.places, groups: how(this.#history.now.groups), what }, '')
   }
 
-  /** Tasks stand elsewhere, because somebody else has moved them: nothing that can be undone here. */
-  takePlaces(places: Places): void {
-    this.#history = moved(this.#history, places)
+  arrange(): void {
+    this.place('edit.arrange', () => arranged(this.#good.tasks, this.#history.now.groups))
+  }
+
+  /** Tasks stand elsewhere, because somebody else has moved or grouped them: nothing that can be undone here. */
+  takeLayout(arrangement: Arrangement): void {
+    this.#history = moved(this.#history, arrangement)
     this.#tell()
   }
 
@@ -113,7 +121,7 @@ export class Session {
     return () => this.#listeners.delete(tell)
   }
 
-  #put(next: { text?: string; places?: Places; what: string }, group: string): void {
+  #put(next: { text?: string; places?: Places; groups?: Groups; what: string }, group: string): void {
     this.#go(changed(this.#history, next, Date.now(), group))
   }
 
@@ -121,8 +129,8 @@ export class Session {
     const before = this.#history
     if (history === before) return
     this.#history = history
-    const { text, places } = history.now
-    if (places !== before.now.places) this.#layout.save(places)
+    const { text, places, groups } = history.now
+    if (places !== before.now.places || groups !== before.now.groups) this.#layout.save({ places, groups })
     if (text !== before.now.text) this.#onText(text)
     if (this.#parsed.text !== text) {
       clearTimeout(this.#timer)
@@ -146,7 +154,8 @@ export class Session {
       text: now.text,
       parsed: this.#parsed,
       good: this.#good,
-      places: placed(this.#good.tasks, now.places),
+      places: placed(this.#good.tasks, now.places, now.groups),
+      groups: now.groups,
       canUndo: past.length ? (now.what as TextKey) : null,
       canRedo: future[0] ? (future[0].what as TextKey) : null,
       refusal: this.#refusal,

@@ -2,7 +2,7 @@
 import { useMemo } from 'react'
 import type { InstanceTask } from '@/api/types'
 import { lookOf, taskHasEnded } from '@/entities/states'
-import { shortened } from '@/graph/Graph'
+import { shortened } from '@/graph/names'
 import { axisOf, criticalPath, type Span } from '@/graph/timeline'
 import { useT } from '@/shared/i18n'
 import { clockText, durationText } from '@/shared/time/format'

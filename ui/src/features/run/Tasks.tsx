@@ -1,12 +1,13 @@
 /** The tasks of a run as rows, and the same request to many of them. */
-import { Button, Checkbox, Input } from 'antd'
+import { Button, Input } from 'antd'
 import { useState } from 'react'
 import type { InstanceDetail, InstanceTask } from '@/api/types'
 import { BulkDialog, type BulkCommand } from '@/entities/Bulk'
-import { Act, StateMark } from '@/entities/marks'
+import { Act, markOf } from '@/entities/marks'
 import { taskHasEnded } from '@/entities/states'
 import { useNamed, useSaid, useT } from '@/shared/i18n'
-import { Lasting, Time } from '@/shared/time/Time'
+import { durationText } from '@/shared/time/format'
+import { Lasting, useTimes } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 
 const COMMANDS: readonly BulkCommand[] = ['RERUN_TASKS', 'KILL_TASK', 'FORCE_SUCCESS']
@@ -16,6 +17,7 @@ export function Tasks({ run, chosen, onTask, refusal }: { run: InstanceDetail; c
   const t = useT()
   const said = useSaid()
   const named = useNamed()
+  const times = useTimes(run.timezone)
   const [wanted, setWanted] = useState('')
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set())
   const [asked, setAsked] = useState<BulkCommand | null>(null)
@@ -30,18 +32,19 @@ export function Tasks({ run, chosen, onTask, refusal }: { run: InstanceDetail; c
   const columns: Column<InstanceTask>[] = [
     {
       key: 'choice',
-      title: <Checkbox checked={rows.length > 0 && rows.every((task) => picked.has(task.id))} onChange={(event) => setPicked(new Set(event.target.checked ? rows.map((task) => task.id) : []))} aria-label={t('bulk.chooseAll')} />,
+      title: <input type="checkbox" className="pick" checked={rows.length > 0 && rows.every((task) => picked.has(task.id))} onChange={(event) => setPicked(new Set(event.target.checked ? rows.map((task) => task.id) : []))} aria-label={t('bulk.chooseAll')} />,
       width: '20px',
-      render: (task) => <Checkbox checked={picked.has(task.id)} onChange={() => toggle(task.id)} aria-label={t('bulk.chooseTask', { name: task.task })} />,
+      look: 'whole',
+      render: (task) => <input type="checkbox" className="pick" checked={picked.has(task.id)} onChange={() => toggle(task.id)} aria-label={t('bulk.chooseTask', { name: task.task })} />,
     },
-    { key: 'state', title: t('common.state'), width: '132px', render: (task) => <StateMark state={task.state} /> },
-    { key: 'name', title: t('common.name'), width: 'minmax(140px, 1.4fr)', render: (task) => <button type="button" className="link mono cut" onClick={() => onTask(task.task)}>{task.task}</button> },
-    { key: 'type', title: t('common.type'), width: '120px', hide: 'narrow', render: (task) => <span className="dim">{task.type}</span> },
-    { key: 'attempt', title: t('common.attempt'), width: '76px', hide: 'medium', render: (task) => <span className="num">{task.attempt}</span> },
-    { key: 'worker', title: t('common.worker'), width: 'minmax(120px, 1fr)', hide: 'medium', render: (task) => <span className="cut dim mono">{task.worker ?? '–'}</span> },
-    { key: 'started', title: t('common.started'), width: 'minmax(190px, 210px)', hide: 'narrow', render: (task) => <Time at={task.started_at} zone={run.timezone} /> },
-    { key: 'duration', title: t('common.duration'), width: '104px', render: (task) => <Lasting from={task.started_at} to={taskHasEnded(task.state) ? (task.finished_at ?? task.started_at) : null} /> },
-    { key: 'reason', title: t('common.reason'), width: 'minmax(100px, 1.4fr)', hide: 'medium', render: (task) => <span className="cut dim" title={task.reason ?? ''}>{said(task.reason_said, task.reason) || (task.exit_code ? t('attempt.exit', { code: task.exit_code }) : '')}</span> },
+    { key: 'state', title: t('common.state'), width: '132px', look: 'whole', render: (task) => markOf(task.state, named('state', task.state)) },
+    { key: 'name', title: t('common.name'), width: 'minmax(140px, 1.4fr)', look: 'whole', render: (task) => <button type="button" className="link mono cut" onClick={() => onTask(task.task)}>{task.task}</button> },
+    { key: 'type', title: t('common.type'), width: '120px', hide: 'narrow', look: 'dim', render: (task) => task.type },
+    { key: 'attempt', title: t('common.attempt'), width: '76px', hide: 'medium', look: 'num whole', render: (task) => task.attempt },
+    { key: 'worker', title: t('common.worker'), width: 'minmax(120px, 1fr)', hide: 'medium', look: 'dim mono', render: (task) => task.worker ?? '–' },
+    { key: 'started', title: t('common.started'), width: 'minmax(190px, 210px)', hide: 'narrow', look: 'whole', render: (task) => times(task.started_at) },
+    { key: 'duration', title: t('common.duration'), width: '104px', look: 'num whole', render: (task) => (task.started_at && taskHasEnded(task.state) ? durationText(Date.parse(task.finished_at ?? task.started_at) - Date.parse(task.started_at)) : <Lasting from={task.started_at} to={null} />) },
+    { key: 'reason', title: t('common.reason'), width: 'minmax(100px, 1.4fr)', hide: 'medium', look: 'dim', render: (task) => (task.reason ? <span title={task.reason}>{said(task.reason_said, task.reason)}</span> : task.exit_code ? t('attempt.exit', { code: task.exit_code }) : null) },
   ]
   return (
     <div className="stack">

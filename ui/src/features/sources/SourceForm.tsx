@@ -75,7 +75,7 @@ export function SourceForm({ project, name, kinds, refusal, renew, aside, onClos
                     {kind.user === 'none' ? null : <Form.Item name="user" label={t('sources.user')} rules={need(kind, 'user')}><Input className="mono" autoComplete="off" /></Form.Item>}
                     {kind.password === 'none' ? null : (
                       <div>
-                        <Form.Item name="password" label={kind.credential} rules={kind.password === 'required' && !hasPassword ? [{ required: true, message: t('sources.needed') }] : []}><Input.Password className="mono" autoComplete="new-password" placeholder={hasPassword ? t('sources.password.set') : t('sources.password.none')} /></Form.Item>
+                        <Form.Item name="password" label={kind.credential === 'password' ? t('login.password') : kind.credential.charAt(0).toUpperCase() + kind.credential.slice(1)} rules={kind.password === 'required' && !hasPassword ? [{ required: true, message: t('sources.needed') }] : []}><Input.Password className="mono" autoComplete="new-password" placeholder={hasPassword ? t('sources.password.set') : t('sources.password.none')} /></Form.Item>
                         {hasPassword && kind.password !== 'required' ? <Form.Item name="removes" valuePropName="checked"><Checkbox>{t('sources.password.remove')}</Checkbox></Form.Item> : null}
                       </div>
                     )}

@@ -4,17 +4,20 @@ import componentsEn from 'antd/locale/en_US'
 import i18next from 'i18next'
 import { initReactI18next, useTranslation } from 'react-i18next'
 import type { AttemptKey } from './attempt/en'
+import type { AdminKey } from './admin/en'
 import type { ClusterKey } from './cluster/en'
 import type { codesZh as CodesZh } from './codes.zh'
 import type { AlertKey } from './alerts/en'
 import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
+import type { GraphKey } from './graph/en'
+import type { ResourceKey } from './resources/en'
 import { pseudo } from './pseudo'
 
 /** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
 export type Language = 'en' | 'zh' | 'pseudo'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
-export type TextKey = Plain<Key | EditorKey | AlertKey | ClusterKey | AttemptKey> // those behind the first come with their pages
+export type TextKey = Plain<Key | EditorKey | AlertKey | ClusterKey | GraphKey | AdminKey | ResourceKey | AttemptKey> // those behind the first come with their pages
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string
 
 /** Returns the language of the browser, as far as there is one of ours. */

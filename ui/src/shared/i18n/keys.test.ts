@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { adminEn } from './admin/en'
+import { adminZh } from './admin/zh'
 import { alertsEn } from './alerts/en'
 import { alertsZh } from './alerts/zh'
 import { attemptEn } from './attempt/en'
@@ -10,15 +12,19 @@ import { clusterZh } from './cluster/zh'
 import { editorEn } from './editor/en'
 import { editorZh } from './editor/zh'
 import { en as shellEn } from './en'
+import { graphEn } from './graph/en'
+import { graphZh } from './graph/zh'
+import { resourcesEn } from './resources/en'
+import { resourcesZh } from './resources/zh'
 import { zh as shellZh } from './zh'
 
-const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn, ...attemptEn }
-const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh, ...attemptZh }
+const en = { ...shellEn, ...editorEn, ...alertsEn, ...clusterEn, ...attemptEn, ...graphEn, ...adminEn, ...resourcesEn }
+const zh = { ...shellZh, ...editorZh, ...alertsZh, ...clusterZh, ...attemptZh, ...graphZh, ...adminZh, ...resourcesZh }
 const english: Record<string, string> = en
 const chinese: Record<string, string> = zh
 
 it('has each key once', () => {
-  const lazy = [editorEn, alertsEn, clusterEn, attemptEn].flatMap((texts) => Object.keys(texts))
+  const lazy = [editorEn, alertsEn, clusterEn, attemptEn, graphEn, adminEn, resourcesEn].flatMap((texts) => Object.keys(texts))
   expect(lazy.filter((key, index) => key in shellEn || lazy.indexOf(key) !== index)).toEqual([])
 })
 const places = (text: string | undefined): string[] => (text?.match(/\{\{\w+\}\}/g) ?? []).sort()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fieldOf, propertiesOf, typed, type Schema } from './schema'
+import { fieldOf, propertiesOf, translated, typed, type Schema } from './schema'
 
 const root: Schema = {
   type: 'object',
@@ -58,4 +58,11 @@ describe('fields', () => {
 it('takes numbers for numbers where both may stand', () => {
   const field = fieldOf({ anyOf: [{ type: 'string' }, { type: 'number' }] }, {})
   expect([typed(field, '90'), typed(field, '90s'), typed({ kind: 'text' }, '90')]).toEqual([90, '90s', '90'])
+})
+
+it('says descriptions in another language, those of parts as well, and keeps what has no other', () => {
+  const texts = { 'Name of a data source.': 'Chinese A', 'How long.': 'Chinese B' }
+  const schema: Schema = { properties: { source: { type: 'string', description: 'Name of a data source.' }, poll: { $ref: '#/$defs/Poll' }, own: { type: 'string', description: 'Own.' } }, $defs: { Poll: { type: 'object', properties: { every: { type: 'string', description: 'How long.' } } } } }
+  const [source, poll, own] = propertiesOf(translated(schema, texts))
+  expect([source?.description, own?.description, poll?.field.kind === 'object' ? poll.field.properties[0]?.description : '']).toEqual(['Chinese A', 'Own.', 'Chinese B'])
 })

@@ -56,6 +56,16 @@ export interface Property {
 const LONG = 10_000 // characters: a text that may be longer has several lines
 const DEEPEST = 6 // schemas that name themselves go on for ever
 
+/** Returns a schema with its descriptions in another language, as far as `texts` has them. */
+export function translated(schema: Schema, texts: Readonly<Record<string, string>>): Schema {
+  const all = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(all)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, own]) => [key, key === 'description' && typeof own === 'string' ? (texts[own] ?? own) : all(own)]))
+  }
+  return all(schema) as Schema
+}
+
 /** Returns the fields of an object, in the order of its schema. */
 export function propertiesOf(schema: Schema, root: Schema = schema, depth = 0): Property[] {
   return Object.entries(schema.properties ?? {}).map(([name, own]) => {

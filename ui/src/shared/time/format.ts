@@ -20,13 +20,22 @@ export function clockText(iso: string, zone: string, language: string): string {
 }
 
 function format(iso: string, zone: string, language: string, options: Intl.DateTimeFormatOptions): string {
-  const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
-  try {
-    return new Intl.DateTimeFormat(locale, { ...options, timeZone: zone }).format(new Date(iso))
-  } catch {
-    return new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' }).format(new Date(iso))
+  const key = `${language} ${zone} ${options.year ?? ''}`
+  let made = formats.get(key)
+  if (!made) {
+    const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
+    try {
+      made = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone })
+    } catch {
+      made = new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' })
+    }
+    formats.set(key, made)
   }
+  return made.format(new Date(iso))
 }
+
+// Making one takes longer than all that it writes for a page.
+const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** Returns a duration in its two largest units: `1 h 04 min`, `12.3 s`. */
 export function durationText(ms: number): string {

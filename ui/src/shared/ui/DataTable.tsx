@@ -10,6 +10,7 @@ export interface Column<Row> {
   title: ReactNode
   width: string // of a grid track: 120px, minmax(160px, 2fr)
   render: (row: Row) => ReactNode
+  look?: string // classes of its cells: a text alone needs no element, what is `whole` is never cut
   hide?: 'narrow' | 'medium'
   sort?: { active: 'ascending' | 'descending' | null; toggle: () => void }
 }
@@ -41,7 +42,7 @@ export function DataTable<Row>(props: Props<Row>) {
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
   })
   const lastSeen = virtual.getVirtualItems().at(-1)?.index ?? 0
   const isAtEnd = rows.length > 0 && lastSeen >= rows.length - 1
@@ -131,20 +132,20 @@ interface LineProps {
 
 /** One row. While a table is scrolled those that were seen before are not rendered again. */
 const Line = memo(function Line({ row, index, start, height, tracks, columns, isCurrent, isChosen, onOpen, onCurrent }: LineProps) {
-  const classes = ['tr', onOpen ? 'opens' : '', isCurrent ? 'current' : '', isChosen ? 'chosen' : '']
+  const classes = ['tr line', onOpen ? 'opens' : '', isCurrent ? 'current' : '', isChosen ? 'chosen' : '']
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
       className={classes.join(' ')}
-      style={{ gridTemplateColumns: tracks, height, transform: `translateY(${start}px)`, position: 'absolute', left: 0, right: 0, top: 0 }}
+      style={{ gridTemplateColumns: tracks, height, top: start }}
       onClick={(event) => {
         onCurrent(index)
         if (!(event.target as Element).closest('a,button,label,input')) onOpen?.(row)
       }}
     >
       {columns.map((column) => (
-        <div key={column.key} role="cell" className="td">
+        <div key={column.key} role="cell" className={column.look ? `td ${column.look}` : 'td'}>
           {column.render(row)}
         </div>
       ))}

@@ -1,19 +1,26 @@
 /** The canvas: tasks are put, moved and connected; every change is one of the text. */
 import {
   Background, BackgroundVariant, Controls, Handle, MiniMap, Position, ReactFlow, ReactFlowProvider, SelectionMode,
-  useReactFlow, type Connection, type Edge, type EdgeChange, type Node, type NodeChange, type NodeProps,
+  useReactFlow, useStore, useStoreApi, type Connection, type Edge, type EdgeChange, type FinalConnectionState, type Node, type NodeChange, type NodeProps,
 } from '@xyflow/react'
 import '@xyflow/react/dist/base.css'
 import '@/graph/graph.css'
-import { memo, useCallback, useEffect, useMemo, useRef, useState, type DragEvent, type KeyboardEvent } from 'react'
-import { freePlace } from '@/graph/places'
+import { memo, useCallback, useEffect, useMemo, useRef, useState, type DragEvent, type KeyboardEvent, type MouseEvent } from 'react'
 import type { TaskModel } from '@/definition/parse'
 import { closesCircle, connect, copied, disconnect, paste, removeTasks } from '@/definition/tasks'
-import { shortened } from '@/graph/Graph'
+import { FoldedBox, FrameBox, framed, frameNodes, type FoldedNode, type FrameNode } from '@/graph/GroupBoxes'
+import { groupNamed } from '@/graph/groups'
 import { SIZES } from '@/graph/layered'
+import { ManyTasks } from '@/graph/ManyTasks'
+import { shortened } from '@/graph/names'
+import { boxAt, fitting, MOST_MOUNTED, seen, within, type Box } from '@/graph/paint'
+import { frameAt, framesOf, freePlace, placesOfItems, type Place } from '@/graph/places'
 import { useT } from '@/shared/i18n'
+import '@/shared/i18n/graph'
 import type { Trouble } from '../problems'
 import type { Session, SessionState } from '../session'
+import type { Grouping } from './grouping'
+import { chosenItems, edgesOf, itemsOf, movedBy, tasksIn, type Move } from './items'
 
 export const DRAGGED = 'application/x-shoal-task-type'
 
@@ -22,6 +29,7 @@ interface Props {
   state: SessionState
   selected: readonly string[]
   onSelect: (names: readonly string[]) => void
+  grouping: Grouping
   troubles: readonly Trouble[]
   onAdd: (type: string, at?: { x: number; y: number }) => void
   onConnect: () => void
@@ -31,7 +39,13 @@ interface Props {
   fit: object
 }
 
-type TaskNode = Node<{ task: TaskModel; problems: number; isOff: boolean }, 'task'>
+type TaskNode = Node<{ task: TaskModel; problems: number; isOff: boolean; isFar: boolean }, 'task'>
+type AnyNode = TaskNode | FoldedNode | FrameNode
+
+const LEAST_ZOOM = 0.03
+const FAR_NAME = 14
+const ORIGIN: Place = { x: 0, y: 0 }
+const MOST_CHOSEN = 40 // chosen tasks that are elements while most are painted
 
 export function Canvas(props: Props) {
   return (
@@ -41,15 +55,18 @@ export function Canvas(props: Props) {
   )
 }
 
-const edgeId = (source: string, target: string): string => `${source}→${target}`
-
-function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnect, onPalette, onTell, fit }: Props) {
+function Picture({ session, state, selected, onSelect, grouping, troubles, onAdd, onConnect, onPalette, onTell, fit }: Props) {
   const t = useT()
   const flow = useReactFlow()
+  const store = useStoreApi()
   const box = useRef<HTMLDivElement>(null)
-  const [moving, setMoving] = useState<Readonly<Record<string, { x: number; y: number }>>>({})
+  const [moving, setMoving] = useState<Move | null>(null)
   const [chosenEdges, setChosenEdges] = useState<ReadonlySet<string>>(new Set())
+  const [hovered, setHovered] = useState<string | null>(null)
+  const [isJoining, setJoining] = useState(false)
+  const drawn = useRef<Place | null>(null) // where a rectangle of choice began
   const { tasks } = state.good
+  const { groups, fold } = grouping
   const isFrozen = state.refusal !== null || state.parsed.mistakes.length > 0
   const attempt = useCallback(
     (act: () => void) => {
@@ -66,57 +83,90 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
     for (const { task } of troubles) if (task !== null) found.set(task, (found.get(task) ?? 0) + 1)
     return found
   }, [troubles])
-  const nodes = useMemo(
-    () =>
-      tasks.map((task): TaskNode => ({
-        id: task.name,
-        type: 'task',
-        position: moving[task.name] ?? state.places[task.name] ?? { x: 0, y: 0 },
-        width: SIZES.width,
-        height: SIZES.height,
-        selected: selected.includes(task.name),
-        data: { task, problems: counts.get(task.name) ?? 0, isOff: task.value.enabled === false },
-        ariaLabel: t('canvas.task', { name: task.name, type: task.type, after: task.dependsOn.join(', ') || '–' }),
-      })),
-    [tasks, state.places, moving, selected, counts, t],
-  )
-  const edges = useMemo(() => {
-    const known = new Set(tasks.map((task) => task.name))
-    return tasks.flatMap((task) =>
-      [...new Set(task.dependsOn)].filter((name) => known.has(name)).map((name): Edge => {
-        const id = edgeId(name, task.name)
-        const isNear = selected.includes(task.name) || selected.includes(name)
-        return { id, source: name, target: task.name, selected: chosenEdges.has(id), className: isNear ? 'near' : '', ariaLabel: t('canvas.edge', { source: name, target: task.name }) }
-      }),
-    )
-  }, [tasks, selected, chosenEdges, t])
+  const items = useMemo(() => itemsOf(tasks, groups), [tasks, groups])
+  const standing = useMemo(() => placesOfItems(items, groups, state.places), [items, groups, state.places])
+  const places = useMemo(() => (moving ? movedBy(standing, moving.items, moving.by) : standing), [standing, moving])
+  const frames = useMemo(() => framesOf(tasks, groups, moving ? movedBy(state.places, moving.tasks, moving.by) : state.places), [tasks, groups, state.places, moving])
+  const chosen = useMemo(() => chosenItems(items, selected), [items, selected])
+  const lines = useMemo(() => edgesOf(items), [items])
 
-  const changeNodes = (changes: NodeChange<TaskNode>[]): void => {
+  // So many tasks that one picture shows them; what is pointed at or chosen is an element all the same.
+  const isLarge = items.length > MOST_MOUNTED
+  const spots = useMemo(() => items.map((item) => places[item.name] ?? ORIGIN), [items, places])
+  const isMany = useStore(({ transform: [x, y, zoom], width, height }) => isLarge && seen(spots, SIZES, { x, y, zoom }, { width, height }) > MOST_MOUNTED)
+  const isMeasured = useStore(({ width, height }) => width > 0 && height > 0)
+  const boxes = useMemo(
+    () => items.map((item, at): Box => ({ name: item.name, label: shortened(groupNamed(item.name) ?? item.name), place: spots[at] ?? ORIGIN, tone: item.tasks.some((task) => counts.has(task)) ? 'failed' : 'plain', glyph: '', isCritical: false, isGroup: item.task === null })),
+    [items, spots, counts],
+  )
+  const near = useMemo(() => lines.map(({ source, target }) => ({ source, target, isCritical: false, isNear: chosen.has(source) || chosen.has(target) })), [lines, chosen])
+  const element = useMemo(() => {
+    if (!isMany) return null
+    const shown = new Set(chosen.size <= MOST_CHOSEN ? chosen : [])
+    if (hovered !== null) shown.add(hovered)
+    return shown
+  }, [isMany, chosen, hovered])
+
+  const nodes = useMemo((): AnyNode[] => {
+    const all = items.flatMap((item): (TaskNode | FoldedNode)[] => {
+      if (element && !element.has(item.name)) return []
+      const { task } = item
+      const own = { id: item.name, position: places[item.name] ?? ORIGIN, width: SIZES.width, height: SIZES.height, selected: chosen.has(item.name) }
+      if (task) return [{ ...own, type: 'task', data: { task, problems: counts.get(task.name) ?? 0, isOff: task.value.enabled === false, isFar: element !== null }, ariaLabel: t('canvas.task', { name: task.name, type: task.type, after: task.dependsOn.join(', ') || '–' }) }]
+      const group = groupNamed(item.name) ?? ''
+      const count = t('group.count', { count: item.tasks.length })
+      return [{ ...own, type: 'folded', connectable: false, data: { group, type: count, state: null, onFold: fold, isBad: item.tasks.some((name) => counts.has(name)) }, ariaLabel: t('canvas.group', { name: group, tasks: count }) }]
+    })
+    return [...(element ? [] : frameNodes(frames, fold, { draggable: !isFrozen })), ...all]
+    // Folding does the same whenever it was made.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [items, places, frames, element, chosen, counts, isFrozen, t])
+  const edges = useMemo(
+    () =>
+      lines
+        .filter(({ source, target }) => !element || (element.has(source) && element.has(target)))
+        .map(({ id, source, target, isOwn }): Edge => ({ id, source, target, selectable: isOwn, selected: chosenEdges.has(id), className: chosen.has(source) || chosen.has(target) ? 'near' : '', ariaLabel: t('canvas.edge', { source: groupNamed(source) ?? source, target: groupNamed(target) ?? target }) })),
+    [lines, element, chosen, chosenEdges, t],
+  )
+
+  /** Chooses an item, or with a key held changes whether it is chosen. */
+  const choose = (names: readonly string[], event: MouseEvent | globalThis.MouseEvent): void => {
+    if (!event.shiftKey && !event.ctrlKey && !event.metaKey) onSelect(names)
+    else onSelect(names.every((name) => selected.includes(name)) ? selected.filter((name) => !names.includes(name)) : [...new Set([...selected, ...names])])
+  }
+  const changeNodes = (changes: NodeChange<AnyNode>[]): void => {
     const now = new Set(selected)
     let isChosen = false
-    const places: Record<string, { x: number; y: number }> = {}
+    const dragged = new Set<string>()
+    let by: Place | null = null
     let hasEnded = false
     for (const change of changes) {
-      if (change.type === 'select') {
+      if (change.type === 'select' && !isMany) {
         isChosen = true
-        if (change.selected) now.add(change.id)
-        else now.delete(change.id)
-      } else if (change.type === 'position' && change.position) {
-        places[change.id] = { x: Math.round(change.position.x), y: Math.round(change.position.y) }
+        for (const task of tasksIn(items, new Set([change.id]))) {
+          if (change.selected) now.add(task)
+          else now.delete(task)
+        }
+      } else if (change.type === 'position') {
         hasEnded ||= change.dragging === false
-      } else if (change.type === 'position' && change.dragging === false) {
-        hasEnded = true
+        const frame = frames.find((one) => one.name === framed(change.id))
+        if (frame) for (const task of frame.tasks) dragged.add(task)
+        else dragged.add(change.id)
+        // All that is dragged together goes the same way.
+        const from = frame ? { x: frame.x - (moving?.by.x ?? 0), y: frame.y - (moving?.by.y ?? 0) } : standing[change.id]
+        if (change.position && from) by = { x: Math.round(change.position.x - from.x), y: Math.round(change.position.y - from.y) }
       }
     }
     if (isChosen) onSelect([...now])
-    if (hasEnded) {
-      const all = { ...moving, ...places }
-      setMoving({})
-      const hasMoved = Object.entries(all).some(([name, at]) => state.places[name]?.x !== at.x || state.places[name]?.y !== at.y)
-      if (hasMoved) session.place('edit.move', (shown) => ({ ...shown, ...all }))
-    } else if (Object.keys(places).length) {
-      setMoving((old) => ({ ...old, ...places }))
+    if (!dragged.size) return
+    if (isMany && [...dragged].some((name) => chosen.has(name))) for (const name of chosen) dragged.add(name)
+    const move: Move = { items: dragged, tasks: new Set(tasksIn(items, dragged)), by: by ?? moving?.by ?? ORIGIN }
+    if (!hasEnded) {
+      setMoving(move)
+      return
     }
+    setMoving(null)
+    if (move.by.x || move.by.y) session.place('edit.move', (shown) => movedBy(shown, move.tasks, move.by))
   }
   const changeEdges = (changes: EdgeChange[]): void => {
     const now = new Set(chosenEdges)
@@ -127,24 +177,59 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
     }
     setChosenEdges(now)
   }
-  const isValid = (one: Connection | Edge): boolean => !closesCircle(tasks, one.source, one.target) && !(tasks.find((task) => task.name === one.target)?.dependsOn.includes(one.source) ?? false)
-  const join = (one: Connection): void => attempt(() => session.change('edit.connect', (parsed) => connect(parsed, one.source, one.target)))
+  const canJoin = (source: string, target: string): boolean => groupNamed(source) === null && groupNamed(target) === null && !closesCircle(tasks, source, target) && !(tasks.find((task) => task.name === target)?.dependsOn.includes(source) ?? false)
+  const isValid = (one: Connection | Edge): boolean => canJoin(one.source, one.target)
+  const join = ({ source, target }: { source: string; target: string }): void => attempt(() => session.change('edit.connect', (parsed) => connect(parsed, source, target)))
+  const pointOf = ({ clientX, clientY }: { clientX: number; clientY: number }): Place => flow.screenToFlowPosition({ x: clientX, y: clientY })
+  /** A line that ends on a task joins it, whether or not its handle was met. */
+  const endJoining = (event: globalThis.MouseEvent | TouchEvent, { isValid: isDone, fromHandle }: FinalConnectionState): void => {
+    setJoining(false)
+    const at = 'changedTouches' in event ? event.changedTouches[0] : event
+    if (isDone || !fromHandle || !at) return
+    const other = boxAt(boxes, SIZES, pointOf(at))
+    if (!other) return
+    const [source, target] = fromHandle.type === 'source' ? [fromHandle.nodeId, other.name] : [other.name, fromHandle.nodeId]
+    if (canJoin(source, target)) join({ source, target })
+  }
+  const point = (event: MouseEvent): void => {
+    if (!isMany || moving || (event.buttons && !isJoining)) return
+    const name = boxAt(boxes, SIZES, pointOf(event))?.name ?? null
+    if (name !== hovered) setHovered(name)
+  }
+  const clickPane = (event: MouseEvent): void => {
+    if (!isMany) return
+    const at = pointOf(event)
+    const one = boxAt(boxes, SIZES, at)
+    choose(one ? tasksIn(items, new Set([one.name])) : (frameAt(frames, at)?.tasks ?? []), event)
+  }
+  const endDrawing = (event: MouseEvent): void => {
+    const from = drawn.current
+    drawn.current = null
+    if (from && isMany) onSelect(tasksIn(items, new Set(within(boxes, SIZES, from, pointOf(event)).map((one) => one.name))))
+  }
+  const fitAll = (duration?: number): void => {
+    const { width, height } = store.getState()
+    const timed = duration === undefined ? {} : { duration }
+    if (isLarge) void flow.setViewport(fitting(spots, SIZES, { width, height }, LEAST_ZOOM), timed)
+    else void flow.fitView({ padding: 0.15, maxZoom: 1, ...timed })
+  }
   const remove = (): void =>
     attempt(() => {
       if (selected.length) {
         session.change('edit.remove', (parsed) => removeTasks(parsed, selected))
         onSelect([])
       } else if (chosenEdges.size) {
-        session.change('edit.disconnect', (parsed) => edges.filter((edge) => chosenEdges.has(edge.id)).reduce((now, edge) => disconnect(now, edge.source, edge.target), parsed))
+        session.change('edit.disconnect', (parsed) => lines.filter((edge) => edge.isOwn && chosenEdges.has(edge.id)).reduce((now, edge) => disconnect(now, edge.source, edge.target), parsed))
         setChosenEdges(new Set())
       }
       box.current?.focus()
     })
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey) {
-      if (event.key.toLowerCase() !== 'a') return
+      const key = event.key.toLowerCase()
+      if (key === 'a') onSelect(tasks.map((task) => task.name))
+      else if (key !== 'g' || !(event.shiftKey ? grouping.ungroup() : grouping.group())) return
       event.preventDefault()
-      onSelect(tasks.map((task) => task.name))
       return
     }
     if (event.altKey) return
@@ -153,7 +238,9 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
       Backspace: remove,
       a: onPalette,
       c: onConnect,
-      f: () => void flow.fitView({ padding: 0.15, maxZoom: 1, duration: 120 }),
+      f: () => fitAll(120),
+      '-': () => void grouping.foldChosen(true),
+      '+': () => void grouping.foldChosen(false),
       Escape: () => onSelect([]),
     }
     const act = acts[event.key]
@@ -212,14 +299,16 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
     const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY })
     onAdd(type, freePlace(state.places, { x: at.x - SIZES.width / 2, y: at.y - SIZES.height / 2 }))
   }
-  const show = useRef(flow.fitView)
+  const show = useRef(fitAll)
+  show.current = fitAll
   const isEmpty = tasks.length === 0
   const wasEmpty = useRef(isEmpty)
   useEffect(() => {
     if (wasEmpty.current) return // the first task stays where it was put
-    const timer = setTimeout(() => void show.current({ padding: 0.15, maxZoom: 1 }), 30)
+    if (!isMeasured) return
+    const timer = setTimeout(() => show.current(), 30)
     return () => clearTimeout(timer)
-  }, [fit])
+  }, [fit, isMeasured])
   useEffect(() => {
     wasEmpty.current = isEmpty
   }, [isEmpty])
@@ -231,6 +320,7 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
       tabIndex={-1}
       aria-label={t('graph.label', { count: tasks.length })}
       onKeyDown={press}
+      onMouseMove={point}
       onDragOver={(event) => {
         if (!event.dataTransfer.types.includes(DRAGGED) || isFrozen) return
         event.preventDefault()
@@ -238,14 +328,23 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
       }}
       onDrop={drop}
     >
-      <ReactFlow<TaskNode>
+      <ReactFlow<AnyNode>
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
         onNodesChange={changeNodes}
         onEdgesChange={changeEdges}
         onConnect={join}
+        onConnectStart={() => setJoining(true)}
+        onConnectEnd={endJoining}
         isValidConnection={isValid}
+        onNodeClick={(event, node) => {
+          const frame = frames.find((one) => one.name === framed(node.id))
+          if (frame || isMany) choose(frame?.tasks ?? tasksIn(items, new Set([node.id])), event)
+        }}
+        onPaneClick={clickPane}
+        onSelectionStart={(event) => (drawn.current = pointOf(event))}
+        onSelectionEnd={endDrawing}
         nodesDraggable={!isFrozen}
         nodesConnectable={!isFrozen}
         deleteKeyCode={null}
@@ -253,13 +352,14 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
         multiSelectionKeyCode={['Shift', 'Control', 'Meta']}
         connectionRadius={28}
         onlyRenderVisibleElements
-        minZoom={0.05}
+        minZoom={LEAST_ZOOM}
         maxZoom={1.75}
         proOptions={{ hideAttribution: true }}
       >
         <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
-        <Controls showInteractive={false} position="bottom-left" />
-        {tasks.length > 24 ? <MiniMap pannable zoomable /> : null}
+        <Controls showInteractive={false} position="bottom-left" onFitView={() => fitAll()} />
+        {isMany ? <ManyTasks boxes={boxes} edges={near} places={places} frames={frames} chosen={chosen} label={t('graph.many', { count: items.length })} /> : null}
+        {items.length > 24 && !isMany ? <MiniMap pannable zoomable /> : null}
       </ReactFlow>
       {tasks.length ? null : (
         <div className="canvas-empty">
@@ -272,15 +372,15 @@ function Picture({ session, state, selected, onSelect, troubles, onAdd, onConnec
 }
 
 const TaskBox = memo(function TaskBox({ data, selected, isConnectable }: NodeProps<TaskNode>) {
-  const { task, problems, isOff } = data
+  const { task, problems, isOff, isFar } = data
   const { retries, run_when: when } = task.value
   const notes = [task.type || '?', typeof retries === 'number' && retries > 0 ? `↻${retries}` : '', typeof when === 'string' && when !== 'all_success' ? when : '']
   return (
-    <div className={['task-node plain', selected ? 'chosen' : '', isOff ? 'off' : '', problems ? 'bad' : ''].join(' ')} title={task.name} data-task={task.name}>
+    <div className={['task-node plain', selected ? 'chosen' : '', isOff ? 'off' : '', problems ? 'bad' : '', isFar ? 'far' : ''].join(' ')} title={task.name} data-task={task.name}>
       <Handle type="target" position={Position.Left} isConnectable={isConnectable} />
       <span className="task-text">
-        <span className="task-name">{shortened(task.name)}</span>
-        <span className="task-type">{notes.filter(Boolean).join(' · ')}</span>
+        <span className="task-name">{shortened(task.name, isFar ? FAR_NAME : undefined)}</span>
+        {isFar ? null : <span className="task-type">{notes.filter(Boolean).join(' · ')}</span>}
       </span>
       {problems ? <span className="task-problems" aria-hidden>{problems}</span> : null}
       <Handle type="source" position={Position.Right} isConnectable={isConnectable} />
@@ -288,4 +388,4 @@ const TaskBox = memo(function TaskBox({ data, selected, isConnectable }: NodePro
   )
 })
 
-const NODE_TYPES = { task: TaskBox }
+const NODE_TYPES = { task: TaskBox, folded: FoldedBox, frame: FrameBox }

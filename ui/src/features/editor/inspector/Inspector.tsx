@@ -1,22 +1,25 @@
 /** What is chosen, as a form: a task, several tasks, or the workflow itself. */
-import { ApiOutlined, DeleteOutlined } from '@ant-design/icons'
+import { ApiOutlined, DeleteOutlined, GroupOutlined } from '@ant-design/icons'
 import { Button, Segmented, Select } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { parse as readYaml, stringify } from 'yaml'
 import { TASK_FIELDS, WORKFLOW_FIELDS, type OwnField } from '@/definition/fields'
 import { isPlain, type TaskModel } from '@/definition/parse'
 import { set, unset } from '@/definition/patch'
+import { secretsOf, withSecrets } from '@/definition/secrets'
 import { closesCircle, connect, disconnect, NAME, removeTasks, rename, setField, taskNamed, WORKFLOW_ORDER } from '@/definition/tasks'
+import { withRenamed } from '@/graph/groups'
 import { CodeEditor } from '@/shared/code/CodeEditor'
 import { useT } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
-import { propertiesOf, type Property, type Schema } from '@/shared/schema-form/schema'
+import { propertiesOf, translated, type Property, type Schema } from '@/shared/schema-form/schema'
 import { SchemaForm, type FormContext, type FormPath } from '@/shared/schema-form/SchemaForm'
 import { Empty } from '@/shared/ui/parts'
 import { values } from '../completion'
 import { problemAt, type Trouble } from '../problems'
 import type { Session, SessionState } from '../session'
 import { scriptLanguage, starterOf } from '../types'
+import { useFieldTexts } from '../useFieldTexts'
 import type { ProjectNames } from '../useNames'
 import { Rendered } from './Rendered'
 
@@ -26,6 +29,7 @@ interface Props {
   selected: readonly string[]
   onSelect: (names: readonly string[]) => void
   onConnect: () => void
+  onGroup: () => void
   troubles: readonly Trouble[]
   types: ReadonlyMap<string, Schema>
   names: ProjectNames
@@ -72,6 +76,7 @@ function propertiesFrom(fields: readonly OwnField[], t: ReturnType<typeof useT>)
   return fields.map(({ name, field, standard, help }) => ({ name, field, standard, isRequired: false, description: t(help) }))
 }
 
+const MOST_NAMED = 30 // of the tasks that are chosen
 const USUAL_OF_WORKFLOWS = ['description', 'timezone', 'parameters', 'overlap', 'timeout']
 const USUAL = ['description', 'run_when', 'retries', 'timeout']
 
@@ -92,12 +97,16 @@ function OneTask(props: Props & { task: TaskModel }) {
   const put = (path: FormPath, value: unknown): void => void session.change('edit.field', (parsed) => setField(parsed, task.name, path, value), { group: `${task.name}.${path.join('.')}` })
   const form = useForm(props, [...base, 'params'], (path, value) => put(['params', ...path], value), task.type)
   const settings = useForm(props, base, put, task.type)
-  const properties = useMemo(() => (schema ? propertiesOf(schema) : []), [schema])
+  const texts = useFieldTexts()
+  const properties = useMemo(() => (schema ? propertiesOf(translated(schema, texts)) : []), [schema, texts])
   const own = useMemo(() => propertiesFrom(TASK_FIELDS, t), [t])
   const isFrozen = form.isDisabled
   const renameTo = (next: string): void =>
     attempt(() => {
-      session.change('edit.rename', (parsed) => rename(parsed, task.name, next), { places: ({ [task.name]: at, ...others }) => (at ? { ...others, [next]: at } : others) })
+      session.change('edit.rename', (parsed) => rename(parsed, task.name, next), {
+        places: ({ [task.name]: at, ...others }) => (at ? { ...others, [next]: at } : others),
+        groups: (groups) => withRenamed(groups, new Map([[task.name, next]])),
+      })
       onSelect([next])
     })
   const nameMistake = (next: string): string | null => (!NAME.test(next) ? t('task.badName') : next !== task.name && taskNamed(state.good, next) ? t('task.taken') : null)
@@ -145,6 +154,11 @@ function OneTask(props: Props & { task: TaskModel }) {
           {properties.length ? <h3 className="editor-section">{t('inspector.params', { type: task.type })}</h3> : null}
           <SchemaForm key={task.type} {...form} properties={properties} value={params} first={properties.filter((one) => one.field.kind === 'script').map((one) => one.name).slice(0, 1)} />
           <h3 className="editor-section">{t('inspector.settings')}</h3>
+          <div className="form-field" data-field="secrets">
+            <span className="form-label">{t('task.secrets')}</span>
+            <Select size="small" mode="multiple" className="full" aria-label={t('task.secrets')} disabled={isFrozen} value={Object.values(secretsOf(task.value.parameters))} placeholder={t('task.secrets.none')} options={props.names.secrets.map((value) => ({ value, label: value }))} onChange={(next: string[]) => put(['parameters'], withSecrets(task.value.parameters, next))} />
+            <p className="form-help">{t('task.secrets.help')}</p>
+          </div>
           <SchemaForm {...settings} properties={own} value={without(task.value, ['name', 'type', 'depends_on', 'params'])} first={USUAL} />
         </>
       )}
@@ -156,7 +170,7 @@ function without(value: Readonly<Record<string, unknown>>, names: readonly strin
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name) && !name.startsWith('x-')))
 }
 
-function Several({ session, state, tasks, onSelect, onConnect, onTell }: Props & { tasks: readonly TaskModel[] }) {
+function Several({ session, state, tasks, onSelect, onConnect, onGroup, onTell }: Props & { tasks: readonly TaskModel[] }) {
   const t = useT()
   const isFrozen = state.refusal !== null || state.parsed.mistakes.length > 0
   const names = tasks.map((task) => task.name)
@@ -171,9 +185,10 @@ function Several({ session, state, tasks, onSelect, onConnect, onTell }: Props &
   return (
     <>
       <h2>{t('inspector.several', { count: tasks.length })}</h2>
-      <p className="dim wrap-any">{names.join(', ')}</p>
+      <p className="dim wrap-any">{names.slice(0, MOST_NAMED).join(', ')}{names.length > MOST_NAMED ? ' …' : ''}</p>
       <div className="stack">
         <Button disabled={isFrozen} icon={<ApiOutlined />} onClick={onConnect}>{t('connect.open')}</Button>
+        <Button disabled={state.refusal !== null} icon={<GroupOutlined />} onClick={onGroup}>{t('group.new')}</Button>
         <Button disabled={isFrozen} onClick={enable(false)}>{t('task.disable')}</Button>
         <Button disabled={isFrozen} onClick={enable(undefined)}>{t('task.enable')}</Button>
         <Button danger disabled={isFrozen} icon={<DeleteOutlined />} onClick={() => attempt(() => (session.change('edit.remove', (parsed) => removeTasks(parsed, names)), onSelect([])))}>{t('task.removeAll', { count: tasks.length })}</Button>

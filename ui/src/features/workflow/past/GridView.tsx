@@ -1,6 +1,7 @@
 /**
  * When did it start failing? Tasks by runs, the newest run at the right, with what each attempt
- * became. Rows and columns that are not seen are not mounted. Arrows move, Enter opens.
+ * became. Columns that are not seen are not mounted; the rows of many tasks are painted, all but
+ * the chosen one. Arrows move, Enter opens.
  */
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query'
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
@@ -18,11 +19,13 @@ import { durationText, timeText } from '@/shared/time/format'
 import { useNow, useZone } from '@/shared/time/Time'
 import { useWidth } from '@/shared/ui/DataTable'
 import { Empty, Loading } from '@/shared/ui/parts'
-import { lastingMs, pictureOf, withState, type Column, type Picture } from './grid'
+import { lastingMs, pictureOf, withState, type Cell, type Column, type Picture } from './grid'
+import { ManyRows } from './ManyRows'
 import './past.css'
 
 const CELL = 24 // CSS pixels, both ways
 const HEAD = 72
+const MOST_ROWS = 60 // as elements of the page; more are painted
 const HEADER = -1 // as a row: the runs themselves
 
 interface Props {
@@ -91,7 +94,8 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
   const [active, setActive] = useState({ row: HEADER, column: columns.length - 1 })
   const now = useNow(columns.some((column) => !hasEnded(column.run.state)))
   const longest = Math.max(1, ...columns.map((column) => lastingMs(column.run, now) ?? 0))
-  const rows = useVirtualizer({ count: tasks.length, getScrollElement: () => box.current, estimateSize: () => CELL, overscan: 8, paddingStart: HEAD, scrollPaddingStart: HEAD })
+  const isMany = tasks.length > MOST_ROWS
+  const rows = useVirtualizer({ count: tasks.length, getScrollElement: () => box.current, estimateSize: () => CELL, overscan: 8, paddingStart: HEAD, scrollPaddingStart: HEAD, enabled: !isMany })
   const across = useVirtualizer({ horizontal: true, count: columns.length, getScrollElement: () => box.current, estimateSize: () => CELL, overscan: 8, paddingStart: wide, scrollPaddingStart: wide })
   // The newest runs are at the right. Earlier ones that come move what is seen by as much.
   const before = useRef(0)
@@ -108,7 +112,11 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
       const row = Math.min(tasks.length - 1, Math.max(HEADER, active.row + (step[0] ?? 0)))
       const column = Math.min(columns.length - 1, Math.max(0, active.column + (step[1] ?? 0)))
       setActive({ row, column })
-      if (row >= 0) rows.scrollToIndex(row)
+      if (row >= 0 && !isMany) rows.scrollToIndex(row)
+      if (row >= 0 && isMany && box.current) {
+        const { scrollTop, clientHeight } = box.current
+        box.current.scrollTop = Math.min(row * CELL, Math.max(scrollTop, (row + 1) * CELL - clientHeight + HEAD))
+      }
       across.scrollToIndex(column)
     }
     if (event.key === 'Enter') open(active.row, active.column)
@@ -126,6 +134,14 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
   const [opening] = useState(() => (row: number, column: number) => newest.current(row, column))
   const items = across.getVirtualItems()
   const cellId = (row: number, column: number): string => `${id}-${row}-${column}`
+  const sheet = useMemo(() => ({ cell: CELL, head: HEAD, wide }), [wide])
+  const lines = isMany ? [Math.max(0, active.row)] : rows.getVirtualItems().map((line) => line.index)
+  const textOf = ({ row, column }: Cell): string => {
+    const [task, one] = [tasks[row], columns[column]]
+    if (!task || !one) return task ? (task.isCurrent ? task.name : `${task.name}: ${t('grid.gone')}`) : ''
+    const state = one.states.get(task.name)
+    return `${task.name} · #${one.run.id} · ${state ? named('state', state) : t('grid.none')}`
+  }
   const mark = (row: number, column: number): string => (row === active.row && column === active.column ? ' active' : '')
   const told = (one: Column): string => {
     const ms = lastingMs(one.run, now)
@@ -169,10 +185,11 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
             )
           })}
         </div>
-        {rows.getVirtualItems().map((line) => {
-          const task = tasks[line.index]
+        {isMany ? <ManyRows box={box} tasks={tasks} columns={columns} sheet={sheet} onOpen={opening} textOf={textOf} /> : null}
+        {lines.map((index) => {
+          const task = tasks[index]
           if (!task) return null
-          return <Line key={task.name} id={id} task={task} index={line.index} top={line.start} wide={wide} columns={columns} items={items} active={line.index === active.row ? active.column : -1} onOpen={opening} />
+          return <Line key={task.name} id={id} task={task} index={index} top={HEAD + index * CELL} wide={wide} columns={columns} items={items} active={index === active.row ? active.column : -1} onOpen={opening} />
         })}
       </div>
     </div>

@@ -51,3 +51,24 @@ export function withState(page: Grid, change: { instance: number | null; task: s
   const put = (cells: string): string => cells.slice(0, column) + cell + cells.slice(column + 1)
   return { ...page, runs: page.runs.map((run) => (run.id === change.instance ? { ...run, cells: put(run.cells) } : run)) }
 }
+
+/** How a grid is laid out, in CSS pixels: its cells, the heads of its columns, and the names of its rows. */
+export interface Sheet {
+  cell: number
+  head: number
+  wide: number
+}
+
+export interface Cell {
+  row: number
+  column: number // -1: the name of the row
+}
+
+/** Returns the cell at a point of what is seen below the heads; null: there is none. */
+export function cellAt(point: { x: number; y: number }, scrolled: { x: number; y: number }, { cell, wide }: Sheet, size: { rows: number; columns: number }): Cell | null {
+  const row = Math.floor((point.y + scrolled.y) / cell)
+  if (row < 0 || row >= size.rows) return null
+  if (point.x < wide) return { row, column: -1 }
+  const column = Math.floor((point.x - wide + scrolled.x) / cell)
+  return column < size.columns ? { row, column } : null
+}

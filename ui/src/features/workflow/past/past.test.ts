@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Day, Grid, GridRun } from '@/api/types'
 import { dayAfter, kindOf, neighbour, yearOf } from './calendar'
-import { lastingMs, pictureOf, withState } from './grid'
+import { cellAt, lastingMs, pictureOf, withState } from './grid'
 
 const run = (id: number, cells: string, version = 1): GridRun => ({
   id, cells, version, run_number: 1, backfill_id: null, state: 'SUCCEEDED',
@@ -14,6 +14,15 @@ const page = (names: string[], runs: GridRun[]): Grid => ({
 })
 
 describe('the grid', () => {
+  it('knows the cell at a point, however far it is scrolled', () => {
+    const sheet = { cell: 24, head: 72, wide: 220 }
+    const size = { rows: 100, columns: 3 }
+    expect(cellAt({ x: 221, y: 1 }, { x: 0, y: 0 }, sheet, size)).toEqual({ row: 0, column: 0 })
+    expect(cellAt({ x: 221, y: 1 }, { x: 24, y: 47 }, sheet, size)).toEqual({ row: 2, column: 1 })
+    expect(cellAt({ x: 10, y: 50 }, { x: 48, y: 0 }, sheet, size)).toEqual({ row: 2, column: -1 })
+    expect([cellAt({ x: 221 + 72, y: 1 }, { x: 0, y: 0 }, sheet, size), cellAt({ x: 221, y: 0 }, { x: 0, y: 2400 }, sheet, size)]).toEqual([null, null])
+  })
+
   it('puts pages with different tasks together, the oldest run first', () => {
     const { tasks, columns } = pictureOf([page(['a', 'b'], [run(4, 'SF', 2), run(3, 'S.', 2)]), page(['a', 'b', 'old'], [run(2, 'S.F', 1)])])
     expect(tasks).toEqual([{ name: 'a', isCurrent: true }, { name: 'b', isCurrent: true }, { name: 'old', isCurrent: false }])

@@ -1,0 +1,39 @@
+"""What the fields of task types mean is said in Chinese, too: the UI looks it up by the English."""
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+TEXTS = Path(__file__).parents[3] / "ui" / "src" / "shared" / "i18n" / "editor" / "fields.zh.ts"
+_LINE = re.compile(r"^  '((?:[^'\\]|\\.)*)': '((?:[^'\\]|\\.)*)',$", re.MULTILINE)
+
+
+def _descriptions(schema: dict[str, Any]) -> Iterator[str]:
+    for one in schema.get("properties", {}).values():
+        if "description" in one:
+            yield one["description"]
+    for part in schema.get("$defs", {}).values():
+        yield from _descriptions(part)
+
+
+def _told() -> set[str]:
+    """What the built-in task types say of their fields."""
+    types = [
+        one for one in entry_points(group="shoal.task_types") if one.value.startswith("shoal.")
+    ]
+    assert types
+    return {text for one in types for text in _descriptions(one.load().Params.model_json_schema())}
+
+
+def test_each_description_of_a_field_is_translated_and_no_other() -> None:
+    found = {
+        json.loads('"' + english.replace("\\'", "'").replace('"', '\\"') + '"'): chinese
+        for english, chinese in _LINE.findall(TEXTS.read_text(encoding="utf-8"))
+    }
+    told = _told()
+    assert sorted(told - set(found)) == []
+    assert sorted(set(found) - told) == []
+    assert all(re.search(r"[\u4e00-\u9fff]", text) for text in found.values())

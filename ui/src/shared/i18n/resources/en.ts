@@ -1,0 +1,31 @@
+/** Texts of the files of a project. */
+export const resourcesEn = {
+  'resources.title': 'Resources',
+  'resources.none': 'No file yet',
+  'resources.none.text': 'A resource is a file that tasks use: a script, a jar, a table. Each change makes a version; runs go on with the versions that were there when they began.',
+  'resources.upload': 'Upload files',
+  'resources.drop': 'Drop files here, or choose them',
+  'resources.into': 'Into the folder',
+  'resources.root': 'All files',
+  'resources.new': 'New text file',
+  'resources.path': 'Path',
+  'resources.path.wrong': 'is no path: up to 20 parts, none of them empty, . or ..',
+  'resources.size': 'Size',
+  'resources.version': 'Version',
+  'resources.versions': 'Versions',
+  'resources.content': 'Content',
+  'resources.diff': 'Changes',
+  'resources.download': 'Download',
+  'resources.notText': 'This is no text, or too large to show ({{size}}). Download it.',
+  'resources.same': 'Both versions are the same.',
+  'resources.stale': 'Somebody has stored version {{version}} meanwhile. Your text is kept here; look at the changes before you store it again.',
+  'resources.delete.text': 'Runs that begin from now on do not find it. Its versions can still be used by number for a while.',
+  'resources.uploaded_one': '{{count}} file was stored.',
+  'resources.uploaded_other': '{{count}} files were stored.',
+  'resources.asText': 'Edit text',
+  'resources.saveAs': 'Save as version {{version}}',
+  'resources.files_one': '{{count}} file',
+  'resources.files_other': '{{count}} files',
+} as const
+
+export type ResourceKey = keyof typeof resourcesEn
