@@ -12,6 +12,7 @@ NOW = datetime(2026, 3, 2, tzinfo=UTC)
 OTHERS = Attempt(
     "b", 2, TaskState.FAILED, 7, 1, 2, 3, NOW, NOW, "w", "why", 3, NOW, NOW, NOW,
     SkipCause.BRANCH, True, Termination.KILL, NOW, {"a": "1"}, {"b": 2}, "ml@3",
+    1.5, 2_048, "no such file", "0123456789abcdef",
 )  # fmt: skip
 
 
