@@ -30,33 +30,40 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--slots", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=1, help="the quickest of so many counts")
     parser.add_argument("--enough", action="store_true", help="search a number of slots as well")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     model = model_of(given.workflows, given.slots, given.seed)
     question = Question(START, START + timedelta(days=given.days), given.seed)
+    rounds = [_measure(model, question, search=given.enough) for _ in range(given.rounds)]
+    measured = min(rounds, key=lambda one: one["processor_s"])
+    sys.stdout.write((json.dumps(measured) if given.json else _table(measured)) + "\n")
+
+
+def _measure(model: Model, question: Question, *, search: bool) -> dict[str, float]:
+    """Simulate once; return what it took."""
     began, worked = time.perf_counter(), time.process_time()
-    if given.enough:
+    if search:
         result = simulate(model, question)
-        runs, attempts = result.runs, result.attempts
-        busy = result.groups[0].utilisation
+        runs, attempts, busy = result.runs, result.attempts, result.groups[0].utilisation
     else:
         cluster = play(model, question)
         runs = sum(notes.runs for notes in cluster.ledger.of.values())
-        attempts = cluster.attempts
-        length_s = (question.end - question.start).total_seconds()
-        busy = cluster.groups["default"].busy_s / (given.slots * length_s)
-    measured = {
-        "workflows": given.workflows,
-        "days": given.days,
+        attempts, pool = cluster.attempts, cluster.groups["default"]
+        busy = pool.busy_s / (pool.slots * (question.end - question.start).total_seconds())
+    processor_s = time.process_time() - worked
+    return {
+        "workflows": len(model.workflows),
+        "days": (question.end - question.start).days,
         "runs": runs,
         "attempts": attempts,
         "utilisation": round(busy, 3),
         "wall_s": round(time.perf_counter() - began, 1),
-        "processor_s": round(time.process_time() - worked, 1),
+        "processor_s": round(processor_s, 1),
+        "attempt_us": round(processor_s / attempts * 1e6),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    sys.stdout.write((json.dumps(measured) if given.json else _table(measured)) + "\n")
 
 
 def model_of(workflows: int, slots: int, seed: int) -> Model:
@@ -105,10 +112,11 @@ def _history(chance: random.Random) -> TaskHistory:
 
 def _table(measured: dict[str, float]) -> str:
     return (
-        "| workflows | days | runs | attempts | slots busy | wall s | processor s | peak MiB |\n"
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| workflows | days | runs | attempts | slots busy | wall s | processor s "
+        "| µs per attempt | peak MiB |\n"
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         "| {workflows:,} | {days} | {runs:,} | {attempts:,} | {utilisation:.0%} | {wall_s} | "
-        "{processor_s} | {peak_mib} |".format(**measured)
+        "{processor_s} | {attempt_us} | {peak_mib} |".format(**measured)
         + f"\n\n{machine()}"
     )
 

@@ -22,7 +22,9 @@ class Agenda:
     def add(self, at: datetime, do: Do, subject: Any) -> None:
         """Call ``do(subject)`` at ``at``; at once, that is in this moment, if it has passed."""
         self._added += 1
-        heappush(self._heap, (max(at, self.now), self._added, do, subject))
+        if at < self.now:
+            at = self.now
+        heappush(self._heap, (at, self._added, do, subject))
 
     def run(self, end: datetime, settle: Callable[[], None]) -> None:
         """Do everything that is due before ``end``; ``now`` is ``end`` afterwards.

@@ -230,7 +230,7 @@ class Cluster:
             created_at=now,
             logical_time=logical_time,
             timezone=timezone,
-            priority=plan.spec.priority if priority is None else priority,
+            priority=int(plan.spec.priority if priority is None else priority),
         )
 
     def _move(self, moves: Moves, newcomer: int = 0) -> None:
@@ -392,16 +392,18 @@ class Cluster:
         group = run.plan.tasks[attempt.task].worker_group
         if group not in self.groups:  # nobody works there: a group without slots
             self.groups[group] = self._pool(group, 0)
-        name = self._about[run.id].workflow.name
-        self.groups[group].put(_place(run, attempt), name, run, attempt.task, self.now)
+        workflow = self._about[run.id].workflow
+        place = _place(run, workflow, attempt)
+        self.groups[group].put(place, workflow.name, run, attempt.task, self.now)
         self._touched[group] = None
 
     def _ask_slot(self, run: Run, attempt: Attempt) -> None:
         group = group_of(run, attempt.task) or ""
         if group not in self.concurrency:
             self.concurrency[group] = self._pool(group, 0)
-        name = self._about[run.id].workflow.name
-        self.concurrency[group].put(_place(run, attempt), name, run, attempt.task, self.now)
+        workflow = self._about[run.id].workflow
+        place = _place(run, workflow, attempt)
+        self.concurrency[group].put(place, workflow.name, run, attempt.task, self.now)
         self._touched_slots[group] = None
 
     def _give_slots(self) -> None:
@@ -584,7 +586,6 @@ def _current(run: Run, key: AttemptKey, state: TaskState) -> Attempt | None:
     return attempt if is_current else None
 
 
-def _place(run: Run, attempt: Attempt) -> Place:
+def _place(run: Run, workflow: Workflow, attempt: Attempt) -> Place:
     """Return where an attempt stands in the queue."""
-    priority = run.plan.tasks[attempt.task].priority
-    return int(run.priority), run.id, int(priority), attempt.id or 0
+    return run.priority, run.id, workflow.priorities[attempt.task], attempt.id or 0

@@ -1,8 +1,7 @@
 """How attempts end and how long they take: drawn from history, or as recorded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.runs.run import Attempt
@@ -16,13 +15,12 @@ _LOOK_AGAIN_S = 60.0  # if nothing is known; what the task types that wait take 
 _NOTHING: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of one attempt. ``seconds``: from the start of its program to the end of it."""
 
     seconds: float
     signal: TaskSignal  # SUCCEED, FAIL or RESCHEDULE
-    outputs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    outputs: Mapping[str, str] = _NOTHING
     again_s: float = 0.0  # with RESCHEDULE
 
 

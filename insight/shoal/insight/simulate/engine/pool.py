@@ -6,10 +6,11 @@ docs/dispatch.md: priority of the workflow, instance, priority of the task, task
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from shoal.core.runs.run import Run
 
@@ -17,8 +18,7 @@ Place = tuple[int, int, int, int]  # as ``coordination/queue/entry.py`` has it: 
 HOUR_S = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """An attempt that has got a slot. ``wait_s``: since it was put into the queue."""
 
     run: Run
@@ -51,8 +51,7 @@ class Hour:
     attempts: int = 0  # that got a slot
 
 
-@dataclass(slots=True)
-class _Holder:
+class _Holder(NamedTuple):
     workflow: str
     since: datetime
 
@@ -109,7 +108,8 @@ class Pool:
                 continue  # withdrawn
             self.free -= 1
             taken = self.slots - self.free
-            self.most_taken = max(self.most_taken, taken)
+            if taken > self.most_taken:
+                self.most_taken = taken
             self._holders[task_instance_id] = _Holder(workflow, now)
             wait_s = (now - since).total_seconds()
             self._note_wait(wait_s, since, now)
@@ -170,32 +170,38 @@ class Pool:
 
     def _note_work(self, holder: _Holder, until: datetime) -> None:
         """Count the time of a slot, hour by hour, and for the congestion that there is."""
-        self._note_share(holder, until)
+        if self._congestion is not None:
+            self._note_share(self._congestion, holder, until)
         for index, seconds in self._by_hour(holder.since, until):
             self.hours[index].busy_s += seconds
 
-    def _by_hour(self, since: datetime, until: datetime) -> Iterator[tuple[int, float]]:
+    def _by_hour(self, since: datetime, until: datetime) -> Iterable[tuple[int, float]]:
         begin = (since - self._start).total_seconds()
         end = (until - self._start).total_seconds()
+        last = len(self.hours) - 1
+        first = min(int(begin // HOUR_S), last)
+        if first == last or end <= (first + 1) * HOUR_S:
+            return ((first, end - begin),)  # mostly
+        return self._over_hours(begin, end)
+
+    def _over_hours(self, begin: float, end: float) -> Iterator[tuple[int, float]]:
+        last = len(self.hours) - 1
         while begin < end:
-            index = min(int(begin // HOUR_S), len(self.hours) - 1)
-            is_last = index == len(self.hours) - 1
-            edge = end if is_last else min(end, (index + 1) * HOUR_S)
+            index = min(int(begin // HOUR_S), last)
+            edge = end if index == last else min(end, (index + 1) * HOUR_S)
             yield index, edge - begin
             begin = edge
 
-    def _note_share(self, holder: _Holder, until: datetime) -> None:
-        congestion = self._congestion
-        if congestion is not None and until > congestion.since:
+    @staticmethod
+    def _note_share(congestion: Congestion, holder: _Holder, until: datetime) -> None:
+        if until > congestion.since:
             taken = until - max(holder.since, congestion.since)
-            congestion.slot_s[holder.workflow] += taken / timedelta(seconds=1)
+            congestion.slot_s[holder.workflow] += taken.total_seconds()
             congestion.attempts[holder.workflow] += 1
 
     def _close(self, congestion: Congestion, until: datetime) -> None:
         if congestion.longest_s <= self._limit_s:
             return
-        self._congestion = congestion
         for holder in self._holders.values():
-            self._note_share(holder, until)
-        self._congestion = None
+            self._note_share(congestion, holder, until)
         self.congestions.append(congestion)

@@ -55,6 +55,7 @@ class Workflow:
         self.spec: WorkflowSpec = spec
         self.key = key_of(self.name)
         self.plan = Plan.of(spec)
+        self.priorities = {task.name: int(task.priority) for task in spec.tasks}
         self.policy = Policy.of(spec)
         self.outcomes = outcomes
         self.schedules = schedules
