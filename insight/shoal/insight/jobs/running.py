@@ -19,7 +19,7 @@ from shoal.insight.jobs.columns import end_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import DamagedHistory, SparkEnded
 from shoal.insight.jobs.session import partitions_of, started
-from shoal.insight.jobs.source import HistoryFile, current, files_of, manifested, read
+from shoal.insight.jobs.source import HistoryFile, current, files_of, first_begun, manifested, read
 from shoal.insight.jobs.staging import Format, Staging, scratch_folder
 
 _UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
@@ -64,7 +64,7 @@ def run(request: Request) -> Iterator[Done]:
     files = manifested(request.history)
     jobs, days = request.jobs, request.days
     windows = {
-        ATTEMPTS: needed([job.attempts for job in jobs], days),
+        ATTEMPTS: needed([job.attempts for job in jobs], days, first_begun(files, days)),
         INSTANCES: needed([job.instances for job in jobs], days),
     }
     rows = {

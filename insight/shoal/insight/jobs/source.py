@@ -8,15 +8,17 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date
 from typing import Any
 
 import fsspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from shoal.insight.history.tables import HistoryTable, Kind
+from shoal.insight.history.tables import INSTANCES, HistoryTable, Kind
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import DamagedHistory, NoHistory
 
@@ -100,6 +102,25 @@ def manifested(root: str) -> list[HistoryFile]:
             for one in manifest["files"]
         ]
     return found
+
+
+def first_begun(files: Iterable[HistoryFile], days: Days) -> date | None:
+    """Return the day on which the first of the runs was created that ended on some days.
+
+    None: there is none. Reads one column. Raises DamagedHistory.
+    """
+    earliest: list[date] = []
+    for one in files_of(files, INSTANCES.name, days):
+        try:
+            with fsspec.open(one.url, "rb") as file:
+                created = pc.min(pq.read_table(file, columns=["created_at"])["created_at"]).as_py()
+        except FileNotFoundError as error:
+            path = one.url.removeprefix("file://")
+            why = "a manifest names it, but it is not there"
+            raise DamagedHistory(path, why) from error
+        if created is not None:
+            earliest.append(created.astimezone(UTC).date())
+    return min(earliest, default=None)
 
 
 def _manifest(place: str, text: bytes) -> dict[str, Any]:
