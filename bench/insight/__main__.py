@@ -21,6 +21,7 @@ from bench.support.processes import below, proportional_bytes
 from shoal.insight.jobs.source import files_of, manifested
 
 _MIB = 1 << 20
+_OF_DAY = "task_days,critical_paths,workflow_days,worker_days,concurrency_hours,costs"
 _SAMPLE_S = 2.0  # to look at the pages of a gigabyte takes some milliseconds
 
 
@@ -62,7 +63,9 @@ def main() -> None:
         costs = []
         if not given.no_day:
             last = files[-1].day
-            costs.append(_cost(f"the day {last}", root, Path(folder), 1, len(files), given.only))
+            # What is of the day alone, and all: what looks back does so over the 60 days before.
+            for name, only in ((f"{last}", _OF_DAY), (f"{last}, all jobs", given.only)):
+                costs.append(_cost(name, root, Path(folder), 1, len(files), only))
         for size in sizes:
             days = max(1, round(size / ATTEMPTS_OF_DAY))
             costs.append(_cost("", root, Path(folder), days, days, given.only))
@@ -118,7 +121,10 @@ def _markdown(costs: list[Cost]) -> str:
     lines += ["| step |" + "".join(f" {one.name} |" for one in costs)]
     lines += ["| --- |" + " ---: |" * len(costs)]
     for job in costs[-1].jobs:
-        lines.append(f"| {job} |" + "".join(f" {one.jobs[job]:.1f} |" for one in costs))
+        lines.append(
+            f"| {job} |"
+            + "".join(f" {one.jobs[job]:.1f} |" if job in one.jobs else " |" for one in costs)
+        )
     return "\n".join(lines) + "\n"
 
 

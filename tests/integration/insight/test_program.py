@@ -46,14 +46,19 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[Row], str]:
     return process.returncode, [json.loads(line) for line in out.splitlines()], err
 
 
+def step_of(process: subprocess.Popen[str]) -> str:
+    """Wait for the next step that is done; return its name."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, process.communicate()
+    name: str = json.loads(line)["job"]
+    return name
+
+
 def java_of(process: subprocess.Popen[str]) -> int:
-    """Return the process id of Spark's Java, once it is there."""
-    while process.poll() is None:
-        for one in below(process.pid):
-            if one.name == "java":
-                return one.pid
-        time.sleep(0.1)
-    raise AssertionError(process.communicate())
+    """Return the process id of Spark's Java, of a program that has done a step."""
+    [java] = [one.pid for one in below(process.pid) if one.name == "java"]
+    return java
 
 
 @pytest.mark.parametrize(
@@ -95,11 +100,8 @@ def test_killed_java_leaves_whole_results_and_the_next_run_all_of_them(
 ) -> None:
     out, jobs = tmp_path / "out", ["task_days", "critical_paths", "workflow_days"]
     process = started(history, out, "--only", ",".join(jobs))
-    java = java_of(process)
-    assert process.stdout is not None
-    process.stdout.readline()  # prepared
-    process.stdout.readline()  # task_days
-    os.kill(java, signal.SIGKILL)
+    assert [step_of(process), step_of(process)] == ["prepare", "task_days"]
+    os.kill(java_of(process), signal.SIGKILL)
     code, _, err = ended(process)
     assert code == 1
     assert "Spark failed at critical_paths" in err.splitlines()[-1]
@@ -117,9 +119,8 @@ def test_killed_program_ends_java_and_what_it_left_goes_with_the_next_run(
 ) -> None:
     out = tmp_path / "out"
     process = started(history, out, "--only", "task_days,costs")
+    assert step_of(process) == "prepare"
     java = java_of(process)
-    assert process.stdout is not None
-    process.stdout.readline()
     process.kill()
     process.communicate()
     deadline = time.monotonic() + 60

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
@@ -89,16 +90,17 @@ class Job:
 _DAYS = Reach()
 _LAST_60 = Reach(before=baselines.WINDOW_DAYS - 1, of_last=True)
 _LAST_28 = Reach(before=schedules.WINDOW_DAYS - 1, of_last=True)
-_BEFORE = Reach(before=LONGEST_DAYS)
+#: Attempts of the runs that ended on the days; ``needed`` knows since when there are any.
+_OF_RUNS = Reach(before=LONGEST_DAYS)
 _AFTER = Reach(after=LONGEST_DAYS)
 
 _ALL = (
     Job("task_days", lambda on: task_days(on.attempts, on.days), attempts=_DAYS),
-    Job("critical_paths", lambda on: on.critical_paths, attempts=_BEFORE, instances=_DAYS),
+    Job("critical_paths", lambda on: on.critical_paths, attempts=_OF_RUNS, instances=_DAYS),
     Job(
         "workflow_days",
         lambda on: workflow_days(on.instances, on.critical_paths, on.days),
-        attempts=_BEFORE,
+        attempts=_OF_RUNS,
         instances=_DAYS,
     ),
     Job(
@@ -176,9 +178,19 @@ def chosen(names: Iterable[str] | None) -> list[Job]:
     return [job for job in _ALL if job.name in wanted]
 
 
-def needed(reaches: Sequence[Reach | None], days: Days) -> Days | None:
-    """Return the days that hold all that is reached for; None: nothing is."""
-    reached = [reach.days(days) for reach in reaches if reach is not None]
+def needed(reaches: Sequence[Reach | None], days: Days, begun: date | None = None) -> Days | None:
+    """Return the days that hold all that is reached for; None: nothing is.
+
+    ``begun``: when the first of the runs that ended on the days had begun, if that is known.
+    """
+    since = days.first if begun is None else min(begun, days.first)
+    of_runs = _OF_RUNS if begun is None else Reach(before=(days.first - since).days)
+    of_runs = Reach(before=min(of_runs.before, LONGEST_DAYS))
+    reached = [
+        (of_runs if reach is _OF_RUNS else reach).days(days)
+        for reach in reaches
+        if reach is not None
+    ]
     if not reached:
         return None
     return Days(min(one.first for one in reached), max(one.last for one in reached))

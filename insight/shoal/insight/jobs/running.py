@@ -11,13 +11,15 @@ from fsspec.implementations.local import LocalFileSystem
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
 from shoal.insight.jobs.catalogue import Inputs, Job, needed
+from shoal.insight.jobs.columns import end_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import MissingFile, SparkEnded
 from shoal.insight.jobs.session import partitions_of, started
-from shoal.insight.jobs.source import HistoryFile, current, files_of, manifested, read
+from shoal.insight.jobs.source import HistoryFile, current, files_of, first_begun, manifested, read
 from shoal.insight.jobs.staging import Format, Staging, scratch_folder
 
 _UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
@@ -62,7 +64,7 @@ def run(request: Request) -> Iterator[Done]:
     files = manifested(request.history)
     jobs, days = request.jobs, request.days
     windows = {
-        ATTEMPTS: needed([job.attempts for job in jobs], days),
+        ATTEMPTS: needed([job.attempts for job in jobs], days, first_begun(files, days)),
         INSTANCES: needed([job.instances for job in jobs], days),
     }
     rows = {
@@ -78,7 +80,9 @@ def run(request: Request) -> Iterator[Done]:
     ):
         history = _History(spark, files, scratch, partitions_of(most))
         with _told(PREPARED):
-            tables = {table: history.prepared(table, window) for table, window in windows.items()}
+            tables = {
+                table: history.prepared(table, window, days) for table, window in windows.items()
+            }
             plans = history.table(PLANS, None)
         yield Done(PREPARED, sum(rows.values()), time.monotonic() - began)
         inputs = Inputs(
@@ -117,8 +121,10 @@ class _History:
     scratch: Path
     partitions: int
 
-    def prepared(self, table: HistoryTable, days: Days | None) -> DataFrame:
+    def prepared(self, table: HistoryTable, days: Days | None, asked: Days) -> DataFrame:
         """Return the current rows of some days, on disk and in an order that all jobs use.
+
+        Attempts that ended after the days that are ``asked`` for are there if they began before.
 
         They are divided by project and workflow and sorted by run (an integer: a sort by texts
         takes many times as long). ``days`` None: no rows.
@@ -126,6 +132,10 @@ class _History:
         if days is None:
             return read(self.spark, table, [])
         rows = self.table(table, days)
+        if table is ATTEMPTS and days.last > asked.last:
+            over = F.lit(end_of(asked.last))
+            began = F.coalesce("queued_at", "started_at", "finished_at")
+            rows = rows.where((F.col("finished_at") < over) | (began < over))
         name = f"current_{table.name}"
         (
             rows.drop(*_UNUSED)

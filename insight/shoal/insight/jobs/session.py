@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,7 @@ def started(
     it. On ``local`` ones nothing listens beyond loopback. Raises NoSpark.
     """
     _require_spark()
+    from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -93,7 +94,9 @@ def started(
     try:
         yield spark
     finally:
-        spark.stop()
+        # Where Java has gone there is nothing to stop, and the error that says so is on its way.
+        with suppress(Py4JError, ConnectionError):
+            spark.stop()
 
 
 def _require_spark() -> None:

@@ -6,16 +6,19 @@ The only place that knows how manifests are read; the jobs get DataFrames with t
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date
 
 import fsspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from shoal.insight.history.store import HistoryStore, NoHistory
-from shoal.insight.history.tables import HistoryTable, Kind
+from shoal.insight.history.tables import INSTANCES, HistoryTable, Kind
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.errors import MissingFile
 
 _TASK = T.StructType(
     [
@@ -83,6 +86,23 @@ def manifested(root: str) -> list[HistoryFile]:
         )
         for one in contents.files.values()
     ]
+
+
+def first_begun(files: Iterable[HistoryFile], days: Days) -> date | None:
+    """Return the day on which the first of the runs was created that ended on some days.
+
+    None: there is none. Reads one column. Raises MissingFile.
+    """
+    earliest: list[date] = []
+    for one in files_of(files, INSTANCES.name, days):
+        try:
+            with fsspec.open(one.url, "rb") as file:
+                created = pc.min(pq.read_table(file, columns=["created_at"])["created_at"]).as_py()
+        except FileNotFoundError as error:
+            raise MissingFile(one.url.removeprefix("file://")) from error
+        if created is not None:
+            earliest.append(created.astimezone(UTC).date())
+    return min(earliest, default=None)
 
 
 def schema(table: HistoryTable) -> T.StructType:
