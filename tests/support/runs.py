@@ -17,6 +17,7 @@ _WITHOUT_SHARED_CLUSTER = ("test_chaos.py", "test_demo.py", "test_faults.py", "t
 # Those that take longest, longest first, so that none of them is under way alone at the end.
 _LONG = (
     "integration/worker, types",
+    "integration/insight",
     "acceptance, own clusters",
     "acceptance, shared cluster",
     "integration/master",

@@ -33,11 +33,11 @@ _ESCAPES = re.compile(
 )
 _TRACEBACK = "Traceback (most recent call last):"
 _IGNORED = "Exception ignored in"  # of a finaliser: the program goes on
-_IN_GROUP = re.compile(r"\s*\|\s?")  # before the lines of an exception group
+_IN_GROUP = re.compile(r"^\s*\|\s?")  # before the lines of an exception group
 _WRAPPED = "py4j.protocol.Py4JJavaError"  # says only that Java has failed
 _FRAME = re.compile(r"\s+at \S")  # of Java, and of JavaScript
 _BETWEEN_FRAMES = re.compile(r"\s*(?:\.\.\. \d+ |Suppressed:|$)")
-_CAUSE = re.compile(r"\s*Caused by: ")
+_CAUSE = re.compile(r"^\s*Caused by: ")
 _THREAD = re.compile(r'Exception in thread "[^"]*" ')
 _ERROR = re.compile(r"(?<!\w)(?:ERROR|FATAL)(?!\w)|Exception|[Ee]rror:")
 
