@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, micros, seconds, within
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.kernels.batches import codes, numbers, whole
 from shoal.insight.jobs.kernels.expectations import Baselines, chosen, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
-from shoal.insight.jobs.partitions import whole
 
 WINDOW_DAYS = 60
 TEST_DAYS = 7
@@ -91,7 +91,8 @@ def _grouped(rows: DataFrame, kernel: _Kernel, schema: str) -> DataFrame:
     """Apply a kernel to all rows of some workflows at a time."""
 
     def of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if (table := whole(batches)) is not None:
+        table = whole(batches)
+        if table is not None:
             yield from kernel(table)
 
     placed = rows.where(F.col("at").isNotNull()).repartition("project", "workflow")
@@ -109,11 +110,7 @@ class _Subjects:
 
     @classmethod
     def of(cls, table: pa.Table) -> "_Subjects":
-        code = np.zeros(table.num_rows, dtype=np.int64)
-        for name in _SUBJECT:
-            column = table[name].combine_chunks().dictionary_encode()
-            code = code * len(column.dictionary) + column.indices.to_numpy()
-        _, first, code = np.unique(code, return_index=True, return_inverse=True)
+        first, code = codes(table, _SUBJECT)
         at = table["at"].to_numpy()
         return cls(
             code=code,
@@ -126,9 +123,9 @@ class _Subjects:
 def _expected(table: pa.Table) -> Iterator[pa.RecordBatch]:
     subjects = _Subjects.of(table)
     found = baselines_of(
-        subjects.code, subjects.weekday, subjects.hour, _numbers(table, "duration_s")
+        subjects.code, subjects.weekday, subjects.hour, numbers(table, "duration_s")
     )
-    waits = baselines_of(subjects.code, subjects.weekday, subjects.hour, _numbers(table, "wait_s"))
+    waits = baselines_of(subjects.code, subjects.weekday, subjects.hour, numbers(table, "wait_s"))
     # The wait of the same time, or else what counts for it; most have both.
     at = chosen(waits, found.subject, found.weekday, found.hour)
     has = at >= 0
@@ -159,7 +156,7 @@ class _Backtest:
 
     def __call__(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         subjects = _Subjects.of(table)
-        durations, day = _numbers(table, "duration_s"), table["number"].to_numpy()
+        durations, day = numbers(table, "duration_s"), table["number"].to_numpy()
         tested: list[tuple[Ints, Numbers, Numbers, Numbers, Numbers]] = []
         for number in range(self.last - TEST_DAYS + 1, self.last + 1):
             past, now = day < number, day == number
@@ -202,12 +199,6 @@ def _compared(
     share = np.divide(error, real, out=np.full_like(error, np.nan), where=real > 0)
     is_late = real > late_after(p50, p95, mad)
     return code, error, share, (real <= p95).astype(np.float64), is_late.astype(np.float64)
-
-
-def _numbers(table: pa.Table, name: str) -> Numbers:
-    """Return a column with NaN for NULL."""
-    found: Numbers = table[name].to_numpy()
-    return found
 
 
 def _names(schema: str) -> list[str]:

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import DAY_US, end_of, micros, start_of, within
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
+from shoal.insight.jobs.kernels.batches import codes
 from shoal.insight.jobs.kernels.paths import Plan
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
-from shoal.insight.jobs.rollups.summary import codes
 
 _RUN = ("project", "workflow", "version", "instance_id")
 _SCHEMA = (

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 from shoal.core.runs.states import TaskState
 from shoal.insight.jobs.columns import micros, within
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.partitions import whole
-from shoal.insight.jobs.rollups.summary import codes
+from shoal.insight.jobs.kernels.batches import codes, whole
 
 WINDOW_DAYS = 60
 RUNS = 20
@@ -45,7 +44,8 @@ def flapping(attempts: DataFrame, days: Days) -> DataFrame:
 
 def _judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Judge the tasks of a partition, which has all rows of each of them."""
-    if (table := whole(batches)) is None:
+    table = whole(batches)
+    if table is None:
         return
     first, task = codes(table, _TASK)
     names = [table[name].combine_chunks().take(pa.array(first)) for name in _TASK]

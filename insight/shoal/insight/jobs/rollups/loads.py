@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, end_of, micros, start_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
+from shoal.insight.jobs.kernels.batches import whole
 from shoal.insight.jobs.kernels.sweeps import Ints, highest, totals
-from shoal.insight.jobs.partitions import whole
 
 WORKER, RUNNING, WAITING, NEEDED = "worker", "running", "waiting", "needed"
 _SCHEMA = "kind string, name string, hour bigint, highest bigint, total_us bigint"
@@ -76,7 +76,8 @@ def _hour(at: Column) -> Column:
 
 def _swept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sweep the hours of a partition, which has all rows of each of its hours."""
-    if (table := whole(batches)) is None:
+    table = whole(batches)
+    if table is None:
         return
     hours, hour = np.unique(table["hour"].to_numpy(), return_inverse=True)
     start = hours[hour] * HOUR_US

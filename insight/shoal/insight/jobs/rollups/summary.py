@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from shoal.insight.jobs.kernels.batches import codes, numbers, whole
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
-from shoal.insight.jobs.partitions import whole
 
 _PLACE = ("project", "workflow")
 
@@ -59,7 +59,8 @@ class Summary:
         return [*spreads, *self.sums]
 
     def _summed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if (table := whole(batches)) is None:
+        table = whole(batches)
+        if table is None:
             return
         first, code = codes(table, self.keys)
         count = len(first)
@@ -68,7 +69,7 @@ class Summary:
             flags = pc.fill_null(table[name], False).to_numpy()
             columns.append(pa.array(np.bincount(code[flags], minlength=count)))
         for name, levels in self.spreads.items():
-            values = _numbers(table, f"{name}_s")
+            values = numbers(table, f"{name}_s")
             at = [level / 100 for level in levels]
             sizes, found = quantiles(code, values, count, [*at, 1.0])
             total = _sums(code, values, count)
@@ -76,29 +77,14 @@ class Summary:
             ordered = (*found[:-1], mean, found[-1])
             columns += [pa.array(one, mask=np.isnan(one)) for one in ordered]
         for name in self.sums:
-            values = _numbers(table, name)
+            values = numbers(table, name)
             none = np.bincount(code[~np.isnan(values)], minlength=count) == 0
             columns.append(pa.array(_sums(code, values, count), mask=none))
         for name in self.highest:
-            _, (most,) = quantiles(code, _numbers(table, name), count, (1.0,))
+            _, (most,) = quantiles(code, numbers(table, name), count, (1.0,))
             columns.append(pa.array(most, mask=np.isnan(most)).cast(pa.int64()))
         names = [*self.keys, *self.counts, *self._numbers(), *self.highest]
         yield pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def codes(table: pa.Table, keys: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the first row of each group, and the group of each row."""
-    code = np.zeros(table.num_rows, dtype=np.int64)
-    for name in keys:
-        coded = table[name].combine_chunks().dictionary_encode()
-        code = code * len(coded.dictionary) + coded.indices.to_numpy()
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    return first, group
-
-
-def _numbers(table: pa.Table, name: str) -> Numbers:
-    """Return a column with NaN for NULL."""
-    return np.asarray(table[name].to_numpy(), dtype=np.float64)
 
 
 def _sums(code: Ints, values: Numbers, count: int) -> Numbers:
