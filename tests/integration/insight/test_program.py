@@ -80,6 +80,14 @@ def test_bad_request_says_what_to_do(
     assert len(err.splitlines()) == 1
 
 
+def test_the_folder_above_will_do_where_there_is_one_history(history: Path, tmp_path: Path) -> None:
+    code, steps, err = ended(started(history.parent, tmp_path / "out", "--only", "task_days"))
+    assert (code, [step["job"] for step in steps]) == (0, ["prepare", "task_days"]), err
+    (history.parent / ("1" * 32)).mkdir()
+    code, _, err = ended(started(history.parent, tmp_path / "out", "--only", "task_days"))
+    assert (code, "name the folder or URL that `shoal insight status` shows" in err) == (1, True)
+
+
 def test_manifest_that_does_not_follow_and_missing_file_are_named(tmp_path: Path) -> None:
     root = tmp_path / CLUSTER
     Generator(History(root), 1, runs=5).write()

@@ -54,10 +54,19 @@ class HistoryStore:
 
     @classmethod
     def at(cls, root: str) -> Self:
-        """Return the history whose ``root`` this is. Raises NoHistory for a wrong name."""
+        """Return the history whose ``root`` this is, or the only one that lies there.
+
+        Raises NoHistory, StorageError.
+        """
         url, _, name = root.rstrip("/").rpartition("/")
         if not url or not re.fullmatch(_CLUSTER, name):
-            raise NoHistory(root)
+            url = root
+            names = [
+                one for one in Storage(url, HISTORY).names_in("") if re.fullmatch(_CLUSTER, one)
+            ]
+            if len(names) != 1:
+                raise NoHistory(root)
+            [name] = names
         found = cls(url, "")
         found._cluster = name
         return found

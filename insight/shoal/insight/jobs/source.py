@@ -71,10 +71,11 @@ def files_of(
 
 def manifested(root: str) -> list[HistoryFile]:
     """Return all files that manifests name. Raises NoHistory, DamagedHistory, StorageError."""
-    contents = HistoryStore.at(root).contents()
+    store = HistoryStore.at(root)
+    contents = store.contents()
     if not contents.sequence:
         raise NoHistory(root)
-    fs, path = fsspec.core.url_to_fs(root)
+    fs, path = fsspec.core.url_to_fs(store.root)
     return [
         HistoryFile(
             url=fs.unstrip_protocol(f"{path}/{one.path}"),
