@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,39 @@ async def test_days_that_are_over_become_one_file_and_old_ones_go(
     await exporter(database, store, keep_days=300).run()
     assert [file.rows for file in store.contents().of("attempts")] == [10]
     assert len(store.contents().of("plans")) >= 1
+
+
+async def test_files_that_were_replaced_stay_for_a_day_and_then_go(
+    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_ago, ns = datetime.now(UTC) - 5 * DAY, time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: ns() - 3 * 86_400 * 10**9)  # files are old by now
+    for _ in range(6):
+        [run] = await begun(database)
+        for task in ("a", "b"):
+            await end(database, run, task, at=long_ago)
+        await exporter(database, store).run()
+    folder = Path(store.root, "attempts", f"day={long_ago.date()}")
+    named = {file.path.rpartition("/")[2] for file in store.contents().of("attempts")}
+    lost = folder / f"{9:012}-{1:016}-{'0' * 8}.parquet"  # by an exporter that was killed long ago
+    lost.write_bytes(b"")
+    monkeypatch.setattr(time, "time_ns", ns)
+    monkeypatch.setattr(Exporter, "_now", _at_midnight)
+    await exporter(database, store).run()
+    assert set(os.listdir(folder)) > named, "readers may have them open"
+    assert not lost.exists()
+    monkeypatch.setattr(Exporter, "_now", _in_two_days)
+    await exporter(database, store).run()
+    assert set(os.listdir(folder)) == named
+    await assert_complete(database, store)
+
+
+async def _at_midnight(_: Exporter) -> datetime:
+    return datetime.combine(datetime.now(UTC).date() + DAY, datetime.min.time(), UTC)
+
+
+async def _in_two_days(_: Exporter) -> datetime:
+    return datetime.now(UTC) + 2 * DAY
 
 
 async def test_joined_files_keep_the_newest_row(database: Database, store: HistoryStore) -> None:

@@ -54,6 +54,13 @@ MUTATIONS = (
         (f"{_TESTS}::test_joined_files_keep_the_newest_row[sqlite]",),
     ),
     mutation(
+        "files that were replaced go while somebody may read them",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        ("keep = {*contents.files, *retired}", "keep = {*contents.files}"),
+        (f"{_TESTS}::test_files_that_were_replaced_stay_for_a_day_and_then_go[sqlite]",),
+    ),
+    mutation(
         "a manifest that is missing is not noticed",
         Promise.NOTHING_LOST,
         _STORE,

@@ -166,9 +166,9 @@ class Exporter:
         return Exported(sequence, found.position, stored), after
 
     async def _compact(self, last: Exported, contents: Contents, now: datetime) -> int:
-        """Join the small files of days that are over, and drop days that are too old."""
+        """Join the small files of days that are over, drop days that are too old, and clean up."""
         assert last.position is not None
-        joins = 0
+        position, joins = last.position, 0
         for work in Compaction.due(contents, now.date(), self._keep_days):
             files = []
             if not work.drops:
@@ -179,14 +179,26 @@ class Exporter:
                 )
                 files.append(file)
             replaced = [file.path for file in work.files]
-            nothing = Gathered(last.position)
-            last, contents = await self._store_step(last, contents, nothing, files, None, replaced)
+            retired = {**position.retired, **dict.fromkeys(replaced, now.timestamp())}
+            position = replace(position, retired=retired)
+            found = Gathered(position)
+            last, contents = await self._store_step(last, contents, found, files, None, replaced)
             joins += len(replaced)
-        for table, day in sorted({(file.table, file.day) for file in contents.files.values()}):
-            if (now.date() - day).days <= 3:  # older days get no files, but by a step that sweeps
-                keep = {file.path for file in contents.of(table, (day, day))}
-                await asyncio.to_thread(self._store.sweep, table, day, keep, KEEP_UNNAMED_S)
+        if position.swept != now.date().isoformat():
+            await self._sweep(last, contents, position, now)
         return joins
+
+    async def _sweep(
+        self, last: Exported, contents: Contents, position: Position, now: datetime
+    ) -> None:
+        """Remove, once a day, the files that nobody reads any more, of all days there are."""
+        since = now.timestamp() - KEEP_UNNAMED_S
+        retired = {path: at for path, at in position.retired.items() if at > since}
+        keep = {*contents.files, *retired}
+        for table, day in await asyncio.to_thread(self._store.folders):
+            await asyncio.to_thread(self._store.sweep, table, day, keep, KEEP_UNNAMED_S)
+        position = replace(position, retired=retired, swept=now.date().isoformat())
+        await self._store_step(last, contents, Gathered(position), [], None)
 
     async def _now(self) -> datetime:
         return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()

@@ -15,6 +15,7 @@ from typing import Self
 
 from shoal.core.errors import ShoalError
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
+from shoal.insight.history.tables import TABLES
 from shoal.runtime.storage import ObjectMissing, Purpose, Storage
 
 _CLUSTER = r"[0-9a-f]{32}"
@@ -28,6 +29,7 @@ HISTORY = Purpose(
     ),
 )
 _MANIFEST = re.compile(r"([0-9]{20})(\.full)?\.json")
+_FOLDER = re.compile(r"day=([0-9]{4}-[0-9]{2}-[0-9]{2})")
 _TRIES = 5  # to read manifests while an exporter removes those before a full one
 
 
@@ -132,11 +134,20 @@ class HistoryStore:
             self._storage.remove(self._manifest(number, full))
         return len(found)
 
+    def folders(self) -> list[tuple[str, date]]:
+        """Return the tables and days that have a folder. Raises StorageError."""
+        return [
+            (table.name, date.fromisoformat(match[1]))
+            for table in TABLES
+            for name in self._storage.names_in(f"{self._cluster}/{table.name}")
+            if (match := _FOLDER.fullmatch(name))
+        ]
+
     def sweep(self, table: str, day: date, keep: Collection[str], older_s: float) -> int:
         """Remove the files of a day that are not to be kept and were written so long ago.
 
-        ``keep``: paths. Exporters that were killed leave such files, and those that were replaced
-        may still be read. Returns how many. Raises StorageError.
+        ``keep``: paths. Exporters that were killed leave such files, and what was replaced is one.
+        Returns how many. Raises StorageError.
         """
         folder = f"{table}/day={day.isoformat()}"
         before = time.time_ns() // 1000 - int(older_s * 1_000_000)

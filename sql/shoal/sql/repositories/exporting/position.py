@@ -25,6 +25,9 @@ class Position:
     began: what had ended by then is found by its id, all else by ``event``. ``commands`` are those
     up to that id but for ``open_commands``, which were not handled yet. ``plans``: up to which
     version each workflow's plans were exported, by workflow id.
+
+    ``retired``: files that were replaced, by their paths, and when, in seconds since 1970; readers
+    may still have them open. ``swept``: the day on which files that nobody needs were last removed.
     """
 
     event: int
@@ -34,6 +37,8 @@ class Position:
     open_commands: Sequence[int] = ()
     takeover: int = 0
     plans: Mapping[int, int] = field(default_factory=dict)
+    retired: Mapping[str, float] = field(default_factory=dict)
+    swept: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""
