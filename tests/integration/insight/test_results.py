@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.rollups.failures import naming
 from shoal.insight.jobs.running import Done, Request, run
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
@@ -48,7 +48,7 @@ def test_result_is_that_of_a_second_computation(case: Computed, job: str) -> Non
 
 
 def test_failures_are_those_of_a_second_computation(case: Computed) -> None:
-    assert_same(stored(case.out, "failures"), case.expected.failures(naming()))
+    assert_same(stored(case.out, "failures"), case.expected.failures(fingerprint))
 
 
 def test_moves_of_schedules_do_to_the_fullest_minute_what_they_say(case: Computed) -> None:

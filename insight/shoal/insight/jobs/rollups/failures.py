@@ -1,21 +1,19 @@
 """Which failures are the same one, since when there is each, and how often."""
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from shoal.core.runs.states import TaskState
+from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.insight.jobs.columns import day_of, within
 from shoal.insight.jobs.days import Days
 
 WINDOW_DAYS = 60
 _KEY = ("fingerprint", "project", "workflow", "task")
 _SAMPLE_CHARS = 500
-_FINGERPRINTS = "shoal.core.runs.fingerprints"
 
 
 def failures(attempts: DataFrame, days: Days) -> DataFrame:
@@ -73,19 +71,10 @@ def fingerprinted(failed: DataFrame) -> DataFrame:
     )
 
 
-def naming() -> Callable[[str], str]:
-    """Return what gives a reason its fingerprint: that of error lines, else the text as it is."""
-    if find_spec(_FINGERPRINTS) is None:
-        return str
-    found: Callable[[str], str] = import_module(_FINGERPRINTS).fingerprint
-    return found
-
-
 def _named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    name = naming()
     for batch in batches:
         reasons = batch.column(0)
-        texts = [name(reason) for reason in reasons.to_pylist()]
+        texts = [fingerprint(reason) for reason in reasons.to_pylist()]
         yield pa.RecordBatch.from_arrays(
             [reasons, pa.array(texts, pa.string())], ["reason", "_named"]
         )
