@@ -13,7 +13,7 @@ MUTATIONS = (
         Promise.SENT_ONCE,
         "sql/shoal/sql/repositories/exporting/position.py",
         (".where(_E.number == _NUMBER, _E.sequence == before.sequence)", ""),
-        (f"{_TESTS}::test_of_two_exporters_one_comes_too_late[sqlite]",),
+        (f"{_TESTS}::test_of_two_exporters_one_comes_too_late[sqlite-False]",),
     ),
     mutation(
         "a manifest that a killed exporter has not stored is missing for good",
