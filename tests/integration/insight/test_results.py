@@ -114,8 +114,8 @@ def test_late_row_changes_its_own_day_alone(tmp_path: Path) -> None:
 
 
 def test_days_without_rows_have_empty_results(tmp_path: Path) -> None:
-    Generator(History(tmp_path / "history"), 4, runs=5).write()
+    Generator(History(tmp_path / CLUSTER), 4, runs=5).write()
     before = FIRST - timedelta(days=90)
-    done = computed(tmp_path / "history", tmp_path / "out", Days(before, before))
+    done = computed(tmp_path / CLUSTER, tmp_path / "out", Days(before, before))
     assert {one.job: one.rows for one in done} == {"prepare": 0, **dict.fromkeys(JOBS, 0)}
     assert len(list((tmp_path / "out").glob("*/day=*/rows.parquet"))) == len(JOBS)
