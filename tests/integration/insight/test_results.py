@@ -83,7 +83,7 @@ def test_every_day_has_a_file_even_without_rows(case: Computed) -> None:
 
 
 def test_running_again_or_for_other_days_changes_nothing_else(case: Computed) -> None:
-    names = ("task_days", "worker_days", "critical_paths", "workflow_days", "failures", "baselines")
+    names = ("task_days", "critical_paths", "baselines")
     before = {name: stored(case.out, name) for name in names}
     day = FIRST + timedelta(days=2)
     computed(case.history, case.out, Days(day, day + timedelta(days=2)), *names)
