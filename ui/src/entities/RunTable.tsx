@@ -42,7 +42,7 @@ export function RunTable({ rows, onOpen, footer, bare = false, choice, onEnd }: 
     ...(bare
       ? []
       : [{ key: 'workflow', title: t('common.workflow'), width: 'minmax(140px, 1.3fr)', render: (run: Instance) => <span className="path"><span className="dim">{run.project}/</span>{run.workflow}</span> }]),
-    { key: 'logical', title: t('time.logical'), width: 'minmax(190px, 1fr)', hide: 'medium', render: (run) => <Time at={run.logical_time} zone={run.timezone} /> },
+    { key: 'logical', title: t('time.logical'), width: 'minmax(206px, 1fr)', hide: 'medium', render: (run) => <Time at={run.logical_time} zone={run.timezone} /> },
     { key: 'started', title: t('common.started'), width: 'minmax(190px, 1fr)', hide: 'narrow', render: (run) => <Time at={run.started_at} zone={run.timezone} /> },
     { key: 'duration', title: t('common.duration'), width: '104px', render: (run) => <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /> },
     { key: 'reason', title: t('common.reason'), width: 'minmax(120px, 1.6fr)', hide: 'medium', render: (run) => <span className="cut dim" title={run.reason ?? ''}>{said(run.reason_said, run.reason)}</span> },
