@@ -9,6 +9,7 @@ import pytest
 from shoal.api.browser.pages import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.client import ShoalClient
+from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
 
@@ -19,7 +20,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
         pytest.skip(NEEDED)
     program = node()
-    _add_reader(cluster, rest)
+    add_reader(cluster, rest, _READER)
     with ShoalClient(cluster.url, cluster.token) as client:
         link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
     there = {"reader": _READER, "token": cluster.token}
@@ -67,25 +68,3 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     assert reader["tasks"]
     assert reader["publish"] == "true"
     assert "writer or owner in default" in reader["says"]
-
-
-def _add_reader(cluster: LocalCluster, rest: Rest) -> None:
-    """Add a user who may read the project, and who has chosen a password."""
-    first = "to be changed at once"
-    user = {"name": _READER["name"], "password": first}
-    assert rest.http.post("/users", json=user).status_code == 201
-    member = f"/projects/default/members/user/{_READER['name']}"
-    role = rest.http.put(member, json={"role": "reader"})
-    assert role.status_code in (200, 201), role.text
-    own = Rest(cluster.url, "")
-    try:
-        del own.http.headers["Authorization"]
-        signed = own.http.post("/login", json=user)
-        assert signed.status_code == 204, signed.text
-        change = {"current": first, "new": _READER["password"]}
-        # Browsers keep a secure cookie for the loopback; this client does not.
-        session = {"Cookie": signed.headers["set-cookie"].partition(";")[0], "Origin": cluster.url}
-        changed = own.http.put("/me/password", json=change, headers=session)
-        assert changed.status_code in (200, 204), changed.text
-    finally:
-        own.close()

@@ -11,11 +11,12 @@ import yaml
 from shoal.api.browser.pages import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.client import ShoalClient
+from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
-from tests.acceptance.test_ui_authoring import _READER, _add_reader
 
 _MANY = 300
+_READER = {"name": "greta", "password": "reads all groups, changes none of them"}
 
 
 def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
@@ -24,7 +25,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
         pytest.skip(NEEDED)
     program = node()
-    _add_reader(cluster, rest)
+    add_reader(cluster, rest, _READER)
     tasks: dict[str, dict[str, Any]] = {
         "fetch": {"script": "true"},
         "load_a": {"script": "true", "depends_on": ["fetch"]},

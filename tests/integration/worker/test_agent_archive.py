@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,17 @@ async def test_error_of_our_own_costs_nothing_either(
     assert failed
 
 
+def _plant(marks: Path, plant: Callable[[Path], None]) -> None:
+    """Put something else in the place of marks, which a copy may write at this very moment."""
+    for _ in range(1_000):
+        with suppress(FileNotFoundError):
+            marks.rmdir() if marks.is_dir() else marks.unlink()
+        with suppress(FileExistsError):
+            plant(marks)
+            return
+    raise AssertionError(f"{marks} is always there")
+
+
 async def test_links_among_the_logs_lead_nowhere(
     master: FakeMaster, archived: ClusterSettings, tmp_path: Path
 ) -> None:
@@ -210,9 +222,7 @@ async def test_links_among_the_logs_lead_nowhere(
         (folder / "900.log").symlink_to(secret)
         os.mkfifo(folder / "901.log")
         for plant in (lambda path: path.symlink_to(secret), os.mkfifo, os.mkdir):
-            marks = folder / ".archived"
-            marks.rmdir() if marks.is_dir() else marks.unlink()
-            plant(marks)
+            _plant(folder / ".archived", plant)
             after = await master.submit("SHELL", {"script": "echo two"})
             await master.table.ended(after)
             await there(archived, after, "two\n")
