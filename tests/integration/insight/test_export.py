@@ -112,6 +112,19 @@ async def test_what_there_was_and_what_comes_later(database: Database, store: Hi
     }
 
 
+async def test_readers_learn_up_to_when_all_is_there_also_if_nothing_ends(
+    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = (await exporter(database, store).run()).settled_until
+    assert (await exporter(database, store).run()).settled_until == first
+    monkeypatch.setattr(Exporter, "_now", _in_two_days)
+    later = (await exporter(database, store).run()).settled_until
+    assert first is not None
+    assert later is not None
+    assert later - first > DAY
+    assert store.contents().settled_until == later
+
+
 async def test_columns_say_what_happened(database: Database, store: HistoryStore) -> None:
     [run] = await begun(database, labels={"team": "x"}, tasks={"a": [], "b": ["a"]})
     await end(database, run, "a")

@@ -10,7 +10,7 @@ import asyncio
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +29,7 @@ from shoal.sql.repositories.exporting.position import Exported, Position
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
+TELL_AGAIN_S = 3_600.0  # after so long an export says that nothing has ended
 KEEP_UNNAMED_S = 86_400.0  # files that no manifest names, or that were replaced
 
 
@@ -80,9 +81,10 @@ class Exporter:
         position = _begin_at(last.position, ends)
         while True:
             found = await self._gatherer.gather(position, ends, self._most_rows)
-            if found.position == position and last.position is not None:
-                break
             until = now if _is_at(found.position, ends) else None
+            is_known = until is None or _is_recent(contents.settled_until, now)
+            if found.position == position and is_known:
+                break
             files = await asyncio.to_thread(self._write, last.sequence + 1, found)
             last, contents = await self._store_step(last, contents, found, files, until)
             _count(summary, files, found.left_out)
@@ -202,6 +204,11 @@ class Exporter:
 
     async def _now(self) -> datetime:
         return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()
+
+
+def _is_recent(until: datetime | None, now: datetime) -> bool:
+    """Whether readers know well enough up to when all is there, also while nothing ends."""
+    return until is not None and now - until < timedelta(seconds=TELL_AGAIN_S)
 
 
 def _begin_at(position: Position | None, ends: Ends) -> Position:
