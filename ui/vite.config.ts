@@ -39,5 +39,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 1500,
   },
   worker: { format: 'es' },
-  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+  // A machine that is busy with other tests takes several times as long.
+  test: { environment: 'node', include: ['src/**/*.test.ts'], testTimeout: 60_000 },
 })

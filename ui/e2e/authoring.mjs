@@ -182,6 +182,7 @@ try {
   await page.waitForFunction(() => document.querySelectorAll('.canvas [data-task]').length === 4)
   facts.pasted = await edges(page)
   await saved(page)
+  await page.emulateMedia({ reducedMotion: 'reduce' }) // what follows is done without motion
   await page.goto(`${workflow('by_mouse')}/edit`)
   await page.waitForSelector('[data-task=first]')
   await canvas.focus()
@@ -259,6 +260,7 @@ try {
   await other.locator('.editor-side [data-field=description] input').fill('theirs')
   await keeps(other, 'by_mouse', 'description: theirs')
   await view(page, 'Canvas')
+  await page.getByRole('button', { name: 'Show all' }).click()
   await page.locator('[data-task=first]').click()
   await page.locator('.editor-side [data-field=description] input').fill('mine')
   await page.locator('.ant-modal .conflict').first().waitFor()

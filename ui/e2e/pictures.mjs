@@ -21,6 +21,12 @@ const PAGES = {
   grid: [`${at}/workflows/${workflow}?tab=grid`, '.grid-cell .glyph'],
   calendar: [`${at}/workflows/${workflow}?tab=calendar`, '[data-kind=good], [data-kind=bad]', dayChosen],
   settings: [`${at}/workflows/${workflow}?tab=settings`, '.settings-list'],
+  definition: [`${at}/workflows/${workflow}?tab=definition`, '.code'],
+  versions: [`${at}/workflows/${workflow}?tab=versions`, '.comparing-graph .task-node'],
+  edit: [`${at}/workflows/${workflow}/edit?sel=load_us`, '.editor-side [data-field]'],
+  'edit-table': [`${at}/workflows/${workflow}/edit?view=table`, '.task-row [role=gridcell]'],
+  'edit-code': [`${at}/workflows/${workflow}/edit?view=code`, '.code-frame .cm-line'],
+  'edit-schedules': [`${at}/workflows/${workflow}/edit?view=schedules`, '.fires li'],
   'edit-settings': [`${at}/workflows/${workflow}/edit?view=settings`, '.editor-settings .form-field'],
   dependencies: [`${at}/workflows/${workflow}?tab=dependencies`, '.task-node'],
   map: [`${at}/map`, '.task-node'],
@@ -38,6 +44,9 @@ const PAGES = {
   live: [`/runs/${live}`, '[data-state=RUNNING]'],
   log: [`/runs/${live}?task=train`, '.log-line'],
   script: [`/runs/${run}?task=load_us&panel=script`, '.code'],
+  why: [`/runs/${run}?task=load_us&panel=why`, '.ant-drawer .findings li'],
+  details: [`/runs/${run}?task=load_us&panel=details`, '.ant-drawer .facts'],
+  'run-parameters': [`/runs/${run}?tab=parameters`, '.facts'],
   compare: [`/compare?a=${good}&b=${run}&task=load_us`, '.diff'],
   'compare-graph': [`/compare?a=${good}&b=${run}&tab=graph`, '.task-node'],
   alerts: [`/alerts?project=${project}`, '[role=cell]'],
@@ -66,6 +75,7 @@ const PAGES = {
   environments: ['/admin?tab=environments', '[role=cell]'],
   audit: ['/admin?tab=audit', '[role=cell]', verified],
   account: ['/account', '.facts'],
+  publish: [`${at}/workflows/${workflow}/edit?view=schedules`, '[data-fires] li', changed],
   cluster: ['/cluster', '.partition'],
   queue: ['/cluster?tab=queue', '[role=cell]'],
   takeovers: ['/cluster?tab=takeovers', '[role=cell]'],
@@ -173,6 +183,13 @@ async function previewed(page) {
   await page.locator('[role=columnheader] input[type=checkbox]').check()
   await page.getByRole('toolbar').getByRole('button', { name: /^Recover/ }).click()
   await page.waitForSelector('[data-bulk=preview]')
+}
+
+async function changed(page) {
+  const time = page.locator('input[type=time]')
+  await time.fill((await time.inputValue()) === '02:30' ? '03:30' : '02:30')
+  await page.getByRole('button', { name: 'Publish…' }).click()
+  await page.locator('.fire-change .fires .added').first().waitFor()
 }
 
 async function replayed(page) {

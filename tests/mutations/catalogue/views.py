@@ -36,6 +36,13 @@ MUTATIONS = (
         (f"{_LISTS}[/today]",),
     ),
     mutation(
+        "any newer success hides a day that has failed",
+        Promise.NOTHING_LOST,
+        "api/shoal/api/operations/views/today.py",
+        ("if run.logical_time in good or (is_by_hand and is_good):", "if good:"),
+        (f"{_VIEWS}test_today.py::test_a_day_that_has_failed_stays_until_a_success_for_it",),
+    ),
+    mutation(
         "the history overtakes what was not looked through yet",
         Promise.NOTHING_LOST,
         _HISTORY,

@@ -49,6 +49,8 @@ export function themeOf(isDark: boolean): ThemeConfig {
       colorBgLayout: isDark ? '#0f1419' : '#f5f7f8',
       colorBorder: isDark ? '#3a444f' : '#cfd6dc',
       colorBorderSecondary: isDark ? '#262f38' : '#e4e9ed',
+      // Without it nothing waits for the end of a motion that the style sheet has taken away.
+      motion: !matchMedia('(prefers-reduced-motion: reduce)').matches,
       motionDurationFast: '0.08s',
       motionDurationMid: '0.1s',
       motionDurationSlow: '0.12s',

@@ -15,6 +15,7 @@ import { collapsed, countsText, foldedName, groupNamed, groupsWith, NO_GROUPS, s
 import { SIZES } from './layered'
 import { ManyTasks } from './ManyTasks'
 import { shortened } from './names'
+import { useLabels } from './labels'
 import { boxAt, fitting, MOST_MOUNTED, seen, type Box } from './paint'
 import { frameAt, framesOf, placed, placesOfItems, type Places } from './places'
 
@@ -129,16 +130,7 @@ function Picture({ tasks: all, places: given = NO_PLACES, groups = NO_GROUPS, on
     // Only other tasks move the view.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [all.length, isMeasured])
-  const labels = {
-    'node.a11yDescription.default': t('graph.open'),
-    'node.a11yDescription.keyboardDisabled': t('graph.open'),
-    'edge.a11yDescription.default': '',
-    'controls.ariaLabel': t('graph.controls'),
-    'controls.zoomIn.ariaLabel': t('graph.zoomIn'),
-    'controls.zoomOut.ariaLabel': t('graph.zoomOut'),
-    'controls.fitView.ariaLabel': t('graph.fit'),
-    'minimap.ariaLabel': t('graph.map'),
-  }
+  const labels = useLabels()
   const fly = (name: string): void => {
     onChoose?.(name)
     const place = places[stands.get(name) ?? name]

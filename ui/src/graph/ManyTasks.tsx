@@ -1,9 +1,13 @@
-/** The layer of a graph that shows many tasks as one picture. Choosing and panning are the graph's. */
+/**
+ * The layer of a graph that shows many tasks as one picture. Choosing and panning are the graph's.
+ *
+ * More is painted than is seen, so that panning moves what is there and paints now and then.
+ */
 import { useStore } from '@xyflow/react'
 import { useLayoutEffect, useMemo, useRef } from 'react'
 import { SIZES } from './layered'
-import { paint, pictureOf, type Box, type Colours, type Line } from './paint'
-import type { Frame, Places } from './places'
+import { paint, pictureOf, type Box, type Colours, type Line, type Picture, type View } from './paint'
+import type { Frame, Place, Places } from './places'
 
 interface Props {
   boxes: readonly Box[]
@@ -14,8 +18,20 @@ interface Props {
   label: string
 }
 
+const MARGIN = 256 // pixels around what is seen that are painted as well
+
+/** What is on a canvas: it is moved while nothing but the place of the view differs. */
+interface Painted extends View {
+  picture: Picture
+  chosen: ReadonlySet<string>
+  colours: Colours
+  width: number
+  height: number
+}
+
 export function ManyTasks({ boxes, edges, places, frames, chosen, label }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null)
+  const painted = useRef<Painted | null>(null)
   const [x, y, zoom] = useStore(({ transform }) => transform)
   const width = useStore((state) => state.width)
   const height = useStore((state) => state.height)
@@ -25,13 +41,34 @@ export function ManyTasks({ boxes, edges, places, frames, chosen, label }: Props
     const context = one?.getContext('2d')
     if (!one || !context || !width || !height) return
     const ratio = Math.min(2, devicePixelRatio || 1)
-    if (one.width !== Math.round(width * ratio) || one.height !== Math.round(height * ratio)) {
-      one.width = Math.round(width * ratio)
-      one.height = Math.round(height * ratio)
+    const wanted: Painted = { picture, chosen, colours: coloursOf(one), x, y, zoom, width, height }
+    const moved = movedBy(painted.current, wanted)
+    if (moved) {
+      // Whole pixels, so that names stay sharp.
+      one.style.transform = `translate(${Math.round(moved.x * ratio) / ratio}px, ${Math.round(moved.y * ratio) / ratio}px)`
+      return
     }
-    paint(context, picture, SIZES, { x, y, zoom }, { width, height }, ratio, coloursOf(one), chosen)
+    const page = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
+    const [across, down] = [Math.round(page.width * ratio), Math.round(page.height * ratio)]
+    if (one.width !== across || one.height !== down) {
+      one.width = across
+      one.height = down
+    }
+    one.style.transform = ''
+    paint(context, picture, SIZES, { x: x + MARGIN, y: y + MARGIN, zoom }, page, ratio, wanted.colours, chosen)
+    painted.current = wanted
   }, [picture, x, y, zoom, width, height, chosen])
-  return <canvas ref={canvas} className="graph-many" role="img" aria-label={label} data-boxes={boxes.length} style={{ width, height }} />
+  const style = { left: -MARGIN, top: -MARGIN, width: width + 2 * MARGIN, height: height + 2 * MARGIN }
+  return <canvas ref={canvas} className="graph-many" role="img" aria-label={label} data-boxes={boxes.length} style={style} />
+}
+
+/** Returns how far what is painted has to be moved; null: it has to be painted anew. */
+function movedBy(before: Painted | null, wanted: Painted): Place | null {
+  if (!before) return null
+  const { x, y, ...rest } = wanted
+  if (Object.entries(rest).some(([name, value]) => before[name as keyof Painted] !== value)) return null
+  const [right, down] = [x - before.x, y - before.y]
+  return Math.abs(right) > MARGIN || Math.abs(down) > MARGIN ? null : { x: right, y: down }
 }
 
 let known: { theme: string; colours: Colours } | null = null

@@ -61,6 +61,23 @@ async def _planned(api: Api, at: datetime) -> None:
         await uow.commit()
 
 
+async def test_a_day_that_has_failed_stays_until_a_success_for_it(api: Api) -> None:
+    await api.publish()
+    failed = await happened(api, "daily", at=NOW - DAY, state=_W.FAILED, schedule_id=7)
+    by_hand = await happened(api, "daily", at=NOW - 2 * DAY, state=_W.FAILED)
+    await happened(api, "daily", at=NOW - 3 * DAY, backfill_id=3)
+    [lane] = (await today(api))["items"]
+    assert [one["is_resolved"] for one in lane["runs"]] == [False] * 3
+    await happened(api, "daily", at=NOW, schedule_id=7)
+    [lane] = (await today(api))["items"]
+    resolved = {one["id"]: one["is_resolved"] for one in lane["runs"]}
+    assert (lane["rank"], resolved[failed.id], resolved[by_hand.id]) == ("failed", False, True)
+    await happened(api, "daily", at=NOW - DAY, backfill_id=3)
+    [lane] = (await today(api))["items"]
+    resolved = {one["id"]: one["is_resolved"] for one in lane["runs"]}
+    assert (lane["rank"], resolved[failed.id], sum(resolved.values())) == ("done", True, 2)
+
+
 async def test_why_a_run_as_a_whole_does_not_go_on(api: Api) -> None:
     await api.publish(overlap="queue")
     for state, tasks, code in (

@@ -26,6 +26,8 @@ export function spansOf(tasks: readonly InstanceTask[]): Span[] {
   }))
 }
 
+const SECONDS_BELOW_MS = 600_000 // a shorter run has its start and end to the second
+
 export function Gantt({ tasks, zone, onChoose }: Props) {
   const t = useT()
   const { language } = useSettings()
@@ -39,6 +41,7 @@ export function Gantt({ tasks, zone, onChoose }: Props) {
   if (!started.length) return <Empty title={t('run.notStarted')} />
   const first = Math.min(...started.map((span) => span.start ?? Infinity))
   const last = Math.max(...started.map((span) => span.end ?? now))
+  const isShort = last - first < SECONDS_BELOW_MS
   const percent = (value: number): string => `${((100 * value) / axis.length).toFixed(3)}%`
   const states = new Map(tasks.map((task) => [task.task, task.state]))
   const ordered = [...spans].sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity))
@@ -56,9 +59,9 @@ export function Gantt({ tasks, zone, onChoose }: Props) {
       </div>
       <div className="gantt-rows">
         <div className="gantt-axis">
-          <span className="num">{clockText(new Date(first).toISOString(), shownZone, language)}</span>
+          <span className="num">{clockText(new Date(first).toISOString(), shownZone, language, isShort)}</span>
           <span className="dim">{shownZone}</span>
-          <span className="num">{clockText(new Date(last).toISOString(), shownZone, language)}</span>
+          <span className="num">{clockText(new Date(last).toISOString(), shownZone, language, isShort)}</span>
         </div>
         {ordered.map((span) => {
           const state = states.get(span.name) ?? 'WAITING'

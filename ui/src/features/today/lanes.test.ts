@@ -6,7 +6,7 @@ const HOUR = 3_600_000
 const T0 = Date.parse('2026-11-21T00:00:00Z')
 const time = (hour: number): string => new Date(T0 + hour * HOUR).toISOString()
 const run = (id: number, state: TodayRun['state'], start: number, end: number | null, more: Partial<TodayRun> = {}): TodayRun => ({
-  id, state, version: 1, reason: null, reason_said: null, waits_for: null, logical_time: time(start),
+  id, state, version: 1, reason: null, reason_said: null, waits_for: null, is_resolved: false, logical_time: time(start),
   created_at: time(start), started_at: time(start), finished_at: end === null ? null : time(end), ...more,
 })
 const lane = (workflow: string, more: Partial<TodayLane>): TodayLane => ({ project: 'p', workflow, rank: 'done', is_more: false, runs: [], late: [], next_fires: [], ...more })
@@ -33,7 +33,7 @@ describe('mattersOf', () => {
     const waits = { code: 'tasks.queued' as const, arguments: {}, text: 'no worker' }
     const found = mattersOf([
       lane('a', { runs: [run(1, 'RUNNING', 1, null), run(2, 'SUCCEEDED', 0, 1)] }),
-      lane('b', { runs: [run(3, 'RUNNING', 1, null, { waits_for: waits }), run(4, 'FAILED', 0, 1, { reason: 'load failed' })] }),
+      lane('b', { runs: [run(3, 'RUNNING', 1, null, { waits_for: waits }), run(4, 'FAILED', 0, 1, { reason: 'load failed' }), run(5, 'FAILED', -1, 0, { is_resolved: true })] }),
       lane('c', { late: [{ since: time(5), schedule_id: 7, instance_id: null, said: said('should have fired') }] }),
     ])
     expect(found.map((one) => [one.workflow, one.run?.id, one.text])).toEqual([

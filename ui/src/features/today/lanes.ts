@@ -56,7 +56,7 @@ export function mattersOf(lanes: readonly TodayLane[]): Matter[] {
       groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, said, text: said.text })
     }
     for (const run of runs) {
-      const group = run.state === 'FAILED' ? 1 : hasEnded(run.state) ? undefined : run.waits_for ? 2 : 3
+      const group = run.state === 'FAILED' && !run.is_resolved ? 1 : hasEnded(run.state) ? undefined : run.waits_for ? 2 : 3
       if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, said: run.reason ? run.reason_said : run.waits_for, text: run.reason ?? run.waits_for?.text ?? null })
     }
   }

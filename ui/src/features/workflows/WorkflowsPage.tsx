@@ -50,11 +50,11 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNe
   const columns: Column<Workflow>[] = [
     { key: 'name', title: t('common.name'), width: 'minmax(110px, 1.6fr)', render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
     { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('failing'), render: (one) => <LastState run={one.last_runs?.[0]} /> },
-    { key: 'runs', title: t('workflows.lastRuns'), width: '180px', hide: 'narrow', sort: sortBy('-last_run'), render: (one) => <RunBars runs={one.last_runs ?? []} /> },
+    { key: 'runs', title: t('workflows.lastRuns'), width: '150px', hide: 'narrow', sort: sortBy('-last_run'), render: (one) => <RunBars runs={one.last_runs ?? []} /> },
     { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next_fire'), render: (one) => <Time at={one.next_fire_at ?? null} /> },
-    { key: 'owner', title: t('workflows.owner'), width: 'minmax(90px, 150px)', hide: 'medium', render: (one) => <span className="dim cut">{one.owner}</span> },
-    { key: 'tasks', title: t('common.tasks'), width: '84px', hide: 'medium', render: (one) => <span className="num">{one.tasks}</span> },
-    { key: 'version', title: t('common.version'), width: '76px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
+    { key: 'owner', title: t('workflows.owner'), width: 'minmax(70px, 150px)', hide: 'medium', render: (one) => <span className="dim cut">{one.owner}</span> },
+    { key: 'tasks', title: t('common.tasks'), width: '60px', hide: 'medium', render: (one) => <span className="num">{one.tasks}</span> },
+    { key: 'version', title: t('common.version'), width: '64px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
     { key: 'start', title: '', width: isNarrow ? '32px' : '92px', render: (one) => <StartButton isBare={isNarrow} who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },
   ]
   return (

@@ -12,6 +12,7 @@ describe('timeText', () => {
   })
   it('writes midnight as 00', () => {
     expect(clockText('2026-11-21T00:00:00Z', 'UTC', 'en')).toBe('00:00')
+    expect(clockText('2026-11-21T00:00:07Z', 'UTC', 'en', true)).toBe('00:00:07')
   })
 })
 

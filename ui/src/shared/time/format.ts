@@ -15,12 +15,12 @@ export function timeText(iso: string, zone: string, language: string): string {
 }
 
 /** Returns the hours and minutes alone, for axes and tables that name their zone elsewhere. */
-export function clockText(iso: string, zone: string, language: string): string {
-  return format(iso, zone, language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+export function clockText(iso: string, zone: string, language: string, withSeconds = false): string {
+  return format(iso, zone, language, { hour: '2-digit', minute: '2-digit', ...(withSeconds ? { second: '2-digit' } : {}), hourCycle: 'h23' })
 }
 
 function format(iso: string, zone: string, language: string, options: Intl.DateTimeFormatOptions): string {
-  const key = `${language} ${zone} ${options.year ?? ''}`
+  const key = `${language} ${zone} ${options.year ?? ''}${options.second ?? ''}`
   let made = formats.get(key)
   if (!made) {
     const locale = language === 'zh' ? 'zh-CN' : 'en-GB'

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
+from functools import cached_property
 
 from shoal.api.operations.authoring.timetables import Days, days_of, timetable_of
 from shoal.core.access.judging import Visible
@@ -26,7 +27,7 @@ class Rank(IntEnum):
     """What a workflow stands for in the list: the first of these that is true of it."""
 
     LATE = 0
-    FAILED = 1  # its newest run
+    FAILED = 1  # a run of it, and nothing newer has made that good
     WAITING = 2
     RUNNING = 3
     DONE = 4
@@ -61,12 +62,33 @@ class Lane:
     late: list[Late] = field(default_factory=list)
     waits: dict[int, Said] = field(default_factory=dict)
 
+    @cached_property
+    def resolved(self) -> frozenset[int]:
+        """Runs that have failed, and that newer ones have made good.
+
+        A success makes good what failed before for the same logical time. What somebody had started
+        by hand any later success does, but one of a backfill, which is about other days. The day of
+        a schedule or a backfill is missing until it has a success.
+        """
+        good: set[datetime] = set()
+        found = set()
+        is_good = False
+        for run in self.runs:
+            if run.state is _W.SUCCEEDED:
+                good.add(run.logical_time)
+                is_good = is_good or run.backfill_id is None
+            elif run.state is _W.FAILED:
+                is_by_hand = run.schedule_id is None and run.backfill_id is None
+                if run.logical_time in good or (is_by_hand and is_good):
+                    found.add(run.id)
+        return frozenset(found)
+
     @property
     def rank(self) -> Rank:
         """What it stands for."""
         if self.late:
             return Rank.LATE
-        if self.runs and self.runs[0].state is _W.FAILED:
+        if any(one.state is _W.FAILED and one.id not in self.resolved for one in self.runs):
             return Rank.FAILED
         if self.waits:
             return Rank.WAITING

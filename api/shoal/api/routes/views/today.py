@@ -42,8 +42,8 @@ async def get_today(
 ) -> TodayOut:
     """Runs that began in the window or are open, by workflow, with what fires until its end.
 
-    Workflows with something late come first, then those whose newest run has failed, then those
-    that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
+    Workflows with something late come first, then those with a run that has failed and that
+    no newer one has made good, then those that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
     timeout or its deadline. Between two pages a workflow may move to another place.
     """
     now = shoal.clock()
@@ -75,7 +75,11 @@ def _shown(lane: Lane, fires: list[Fire]) -> LaneOut:
             "workflow instance",
             lane.runs[:RUNS_EACH],
             lambda run: TodayRun.model_validate(
-                {**vars(run), "waits_for": SaidOut.of(lane.waits.get(run.id))}
+                {
+                    **vars(run),
+                    "is_resolved": run.id in lane.resolved,
+                    "waits_for": SaidOut.of(lane.waits.get(run.id)),
+                }
             ),
             by_id,
         ),

@@ -23,6 +23,7 @@ _RUN = {
     "created_at": TIME,
     "started_at": TIME,
     "finished_at": None,
+    "is_resolved": False,
     "waits_for": _WAITS,
     "reason_said": None,
 }
@@ -61,6 +62,10 @@ class TodayRun(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    is_resolved: bool = Field(
+        description="It has failed, and a newer success makes that good: one for the same logical "
+        "time; if somebody had started it by hand, any that is not of a backfill."
+    )
     waits_for: SaidOut | None = Field(
         description="What keeps all of it; null: something of it runs, or it has ended."
     )
@@ -100,8 +105,8 @@ class LaneOut(BaseModel):
     project: str
     workflow: str
     rank: str = Field(
-        description="What it stands for in the list, the first that is true: `late`, `failed` (its "
-        "newest run), `waiting`, `running`, `done`."
+        description="What it stands for in the list, the first that is true: `late`, `failed` (a "
+        "run that is not `is_resolved`), `waiting`, `running`, `done`."
     )
     runs: list[TodayRun] = Field(description="Newest first, 50 at most.")
     is_more: bool = Field(description="Whether it has more runs than these.")

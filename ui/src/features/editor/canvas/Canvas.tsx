@@ -13,6 +13,7 @@ import { groupNamed } from '@/graph/groups'
 import { SIZES } from '@/graph/layered'
 import { ManyTasks } from '@/graph/ManyTasks'
 import { shortened } from '@/graph/names'
+import { useLabels } from '@/graph/labels'
 import { boxAt, fitting, MOST_MOUNTED, seen, within, type Box } from '@/graph/paint'
 import { frameAt, framesOf, freePlace, placesOfItems, type Place } from '@/graph/places'
 import { useT } from '@/shared/i18n'
@@ -54,6 +55,9 @@ export function Canvas(props: Props) {
     </ReactFlowProvider>
   )
 }
+
+const READ_ZOOM = 0.75 // tasks are read with ease, and handles met
+const LEAST_READ_ZOOM = 0.5 // below it they are not
 
 function Picture({ session, state, selected, onSelect, grouping, troubles, onAdd, onConnect, onPalette, onTell, fit }: Props) {
   const t = useT()
@@ -299,8 +303,18 @@ function Picture({ session, state, selected, onSelect, grouping, troubles, onAdd
     const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY })
     onAdd(type, freePlace(state.places, { x: at.x - SIZES.width / 2, y: at.y - SIZES.height / 2 }))
   }
-  const show = useRef(fitAll)
-  show.current = fitAll
+  const labels = useLabels()
+  const isFirst = useRef(true)
+  /** All of it; at first what is chosen, where all of it would be too small to read. */
+  const showFirst = (): void => {
+    const { width, height } = store.getState()
+    const place = selected.length === 1 && isFirst.current ? places[selected[0] ?? ''] : undefined
+    isFirst.current = false
+    if (!place || fitting(spots, SIZES, { width, height }, LEAST_ZOOM).zoom >= LEAST_READ_ZOOM) fitAll()
+    else void flow.setCenter(place.x + SIZES.width / 2, place.y + SIZES.height / 2, { zoom: READ_ZOOM })
+  }
+  const show = useRef(showFirst)
+  show.current = showFirst
   const isEmpty = tasks.length === 0
   const wasEmpty = useRef(isEmpty)
   useEffect(() => {
@@ -353,6 +367,7 @@ function Picture({ session, state, selected, onSelect, grouping, troubles, onAdd
         connectionRadius={28}
         onlyRenderVisibleElements
         minZoom={LEAST_ZOOM}
+        ariaLabelConfig={labels}
         maxZoom={1.75}
         proOptions={{ hideAttribution: true }}
       >

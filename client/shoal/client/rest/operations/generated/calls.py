@@ -1278,8 +1278,8 @@ def get_today(
 
     Runs that began in the window or are open, by workflow, with what fires until its end.
 
-    Workflows with something late come first, then those whose newest run has failed, then those
-    that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
+    Workflows with something late come first, then those with a run that has failed and that
+    no newer one has made good, then those that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
     timeout or its deadline. Between two pages a workflow may move to another place.
     """
     return Call(

@@ -3169,6 +3169,7 @@ class TodayRun(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    is_resolved: bool
     waits_for: SaidOut | None
     reason_said: SaidOut | None
 
