@@ -10,7 +10,7 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, or_, select, tuple_
 
 from shoal.core.access.judging import Visible
 from shoal.sql.driver.connection import Connection, batched
@@ -111,6 +111,43 @@ class Rollups:
         for some in batched(sorted(set(names)), _PAIRS_PER_QUERY):
             found += await self._blocks(query, {"names": some}, leave_out)
         return found
+
+    async def names(
+        self,
+        job: str,
+        day: date,
+        visible: Visible,
+        limit: int,
+        *,
+        with_cluster: bool,
+        project: str | None = None,
+        after: tuple[str, str] | None = None,
+    ) -> list[tuple[str, str]]:
+        """Return the project and workflow of so many blocks of a result, in their order.
+
+        ``with_cluster``: also of what is of no project, whose names are empty; ``after``: of those
+        behind.
+        """
+        query = (
+            select(_R.project, _R.workflow)
+            .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
+            .where(_D.job == job, _D.day == day.isoformat(), _R.place == 0)
+            .order_by(_R.project, _R.workflow)
+            .limit(limit)
+        )
+        values: dict[str, Any] = {}
+        if visible is not None:
+            seen = select(projects.c.name).where(Among(projects.c.id, numbers("visible")))
+            query = query.where(or_(_R.project == "", _R.project.in_(seen)))
+            values["visible"] = sorted(visible)
+        if not with_cluster:
+            query = query.where(_R.project != "")
+        if project is not None:
+            query = query.where(_R.project == project)
+        if after is not None:
+            query = query.where(tuple_(_R.project, _R.workflow) > tuple_(*after))
+        rows = await self._connection.rows(query, values)
+        return [(row.project, row.workflow) for row in rows]
 
     async def of_cluster(self, job: str, first: date, last: date) -> list[RollupBlock]:
         """Return what is of no project, by day; both days are included."""

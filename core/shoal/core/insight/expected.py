@@ -1,0 +1,113 @@
+"""When an open run will end, as far as its past tells.
+
+Of the whole run: its start and the median of runs that started at such a time. Of its tasks: the
+longest of all ways through what is open, each task with its median wait and its median duration.
+The tasks know more, since they know how far the run has come, so they count where all open ones
+have a baseline. Nothing is expected in the past: what should have ended is expected now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from shoal.core.definition.dag import topological_order
+from shoal.core.insight.baselines import RUN, Baseline, Baselines
+from shoal.core.runs.records import Instance, TaskInstance
+from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
+
+_T = TaskState
+
+
+class Basis(StrEnum):
+    """What an expected end is made of."""
+
+    RUN = "run"  # the runs before it
+    TASKS = "tasks"  # its open tasks
+
+
+@dataclass(frozen=True)
+class Expected:
+    """When a run will end, and from when on it takes longer than runs before it.
+
+    None: it has not begun or is held, or nothing is known.
+    """
+
+    end_at: datetime | None = None
+    late_after_at: datetime | None = None
+    basis: Basis | None = None
+    baseline: Baseline | None = None  # of the whole run
+
+
+NOTHING = Expected()
+
+
+def of_run(run: Instance, baselines: Baselines, now: datetime) -> Expected:
+    """Return what is expected by the runs before it."""
+    started = run.started_at
+    if started is None or run.finished_at is not None:
+        return NOTHING
+    usual = baselines.of(RUN, started)
+    if usual is None:
+        return NOTHING
+    late_after_at = _after(started, usual.late_after_s)
+    if run.state is not WorkflowState.RUNNING:
+        return Expected(None, late_after_at, None, usual)
+    end_at = max(now, _after(started, usual.p50_s))
+    return Expected(end_at, late_after_at, Basis.RUN, usual)
+
+
+def of_tasks(
+    run: Instance,
+    upstream: Mapping[str, Sequence[str]],
+    newest: Mapping[str, TaskInstance],
+    baselines: Baselines,
+    now: datetime,
+) -> Expected:
+    """Return what is expected by the open tasks, else by the runs before it.
+
+    ``newest``: the newest attempt of each task.
+    """
+    by_run = of_run(run, baselines, now)
+    if run.started_at is None or run.state is not WorkflowState.RUNNING:
+        return by_run
+    ends: dict[str, datetime] = {}
+    for task in topological_order(upstream):
+        ready = max((ends[one] for one in upstream.get(task, ()) if one in ends), default=now)
+        end = _end(newest.get(task), max(ready, now), baselines, now)
+        if end is None:
+            return by_run
+        ends[task] = end
+    end_at = max([now, *ends.values()])
+    return Expected(end_at, by_run.late_after_at, Basis.TASKS, by_run.baseline)
+
+
+def _end(
+    attempt: TaskInstance | None, ready: datetime, baselines: Baselines, now: datetime
+) -> datetime | None:
+    """Return when a task has ended or will end; None: nothing is known.
+
+    ``ready``: when all before it will have ended, no less than now.
+    """
+    if attempt is None:
+        return ready  # no task of this run
+    if attempt.state in FINISHED_TASK:
+        return min(attempt.finished_at or now, now)
+    if attempt.state is _T.RUNNING and attempt.started_at is not None:
+        usual = baselines.of(attempt.task, attempt.started_at)
+        return None if usual is None else max(now, _after(attempt.started_at, usual.p50_s))
+    begin = max(ready, attempt.due_at) if attempt.due_at is not None else ready
+    usual = baselines.of(attempt.task, begin)
+    if usual is None:
+        return None
+    wait_s = usual.wait_p50_s or 0.0
+    queued = attempt.queued_at if attempt.state in (_T.QUEUED, _T.CLAIMED) else None
+    start = max(now, _after(queued or begin, wait_s))
+    return _after(start, usual.p50_s)
+
+
+def _after(at: datetime, seconds: float) -> datetime:
+    try:
+        return at + timedelta(seconds=seconds)
+    except OverflowError:
+        return at  # a baseline of centuries tells nothing
