@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 RUN = ""  # the task of a baseline of the whole run
@@ -32,9 +33,7 @@ class Baselines:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
         self._found = {
-            (row["task"], row["weekday"], row["hour"]): Baseline(
-                *(row[name] for name in Baseline._fields)
-            )
+            (row["task"], row["weekday"], row["hour"]): _baseline(row)
             for row in rows
             if row["n"] and row["p50_s"] is not None
         }
@@ -52,6 +51,15 @@ class Baselines:
             ),
             None,
         )
+
+
+_VALUES = itemgetter(*Baseline._fields)
+
+
+def _baseline(row: Mapping[str, Any]) -> Baseline:
+    found = Baseline._make(_VALUES(row))
+    sum(value for value in found if value is not None)  # a TypeError now, and none later
+    return found
 
 
 def lookups(at: datetime) -> Iterator[tuple[int, int]]:

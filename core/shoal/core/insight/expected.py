@@ -6,7 +6,7 @@ The tasks know more, since they know how far the run has come, so they count whe
 have a baseline. Nothing is expected in the past: what should have ended is expected now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,6 +15,9 @@ from shoal.core.definition.dag import topological_order
 from shoal.core.insight.baselines import RUN, Baseline, Baselines
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.findings import Finding, Layer
+from shoal.core.timing.durations import format_duration
 
 _T = TaskState
 
@@ -80,6 +83,34 @@ def of_tasks(
         ends[task] = end
     end_at = max([now, *ends.values()])
     return Expected(end_at, by_run.late_after_at, Basis.TASKS, by_run.baseline)
+
+
+def findings(expected: Expected, now: datetime) -> Iterator[Finding]:
+    """Say what is expected of a run, for people who ask why it has not ended."""
+    if expected.end_at is not None:
+        usual = expected.baseline
+        takes = "" if usual is None else f"usually takes {format_duration(usual.p50_s)}; "
+        yield Finding(
+            Layer.INSTANCE,
+            f"{takes}expected to end at {expected.end_at.isoformat(timespec='seconds')}",
+            waits=False,
+            code=Code.RUN_EXPECTED,
+            arguments={
+                "usual_s": None if usual is None else usual.p50_s,
+                "at": expected.end_at.isoformat(),
+            },
+        )
+    if expected.late_after_at is not None and now > expected.late_after_at:
+        by_s = (now - expected.late_after_at).total_seconds()
+        since = expected.late_after_at
+        yield Finding(
+            Layer.INSTANCE,
+            f"later than usual by {format_duration(by_s)}: since "
+            f"{since.isoformat(timespec='seconds')} it takes longer than runs before it",
+            waits=False,
+            code=Code.RUN_SLOWER,
+            arguments={"since": since.isoformat(), "by_s": by_s},
+        )
 
 
 def _end(

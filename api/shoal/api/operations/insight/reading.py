@@ -22,6 +22,7 @@ from shoal.sql.repositories.insight.rollups import RollupBlock
 from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
+D = TypeVar("D", RunDay, TaskDay)
 Name = tuple[str, str]  # project and workflow
 Rows = Sequence[Mapping[str, Any]]
 
@@ -64,12 +65,12 @@ class CostBlock:
 def run_day(rows: Rows) -> RunDay:
     """Return what is kept of ``workflow_days``."""
     [row] = rows
-    return RunDay.of(row)
+    return _checked(RunDay.of(row))
 
 
 def task_day(rows: Rows) -> TaskDay:
     """Return what is kept of ``task_days``: all tasks as one."""
-    return tasks_of(TaskDay.of(row) for row in rows)
+    return _checked(tasks_of(TaskDay.of(row) for row in rows))
 
 
 def cost_block(rows: Rows) -> CostBlock:
@@ -79,6 +80,12 @@ def cost_block(rows: Rows) -> CostBlock:
         labels.setdefault((row["label"], row["value"]), []).append(Cost.of(row))
     total = costs_of(labels.pop(("", ""), ()))
     return CostBlock(total, {label: costs_of(some) for label, some in labels.items()})
+
+
+def _checked(day: D) -> D:
+    """Return what is kept, if it has numbers alone. Raises TypeError."""
+    sum(value for value in day if value is not None and not isinstance(value, tuple))
+    return day
 
 
 class DayCache:

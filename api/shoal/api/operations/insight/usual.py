@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from shoal.api.operations.runs.timeline import critical_path
+from shoal.api.web.legible import shown
 from shoal.core.insight import comparing, expected
 from shoal.core.insight.baselines import Baselines
 from shoal.core.insight.comparing import Comparison
@@ -13,6 +14,7 @@ from shoal.core.insight.expected import Expected
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql import UnitOfWork
+from shoal.sql.repositories.insight.rollups import RollupBlock
 
 Name = tuple[str, str]  # project and workflow
 
@@ -48,10 +50,8 @@ class BaselineCache:
         for name in found:
             self._kept.move_to_end(name)
         if missing := wanted - found.keys():
-            read = {
-                (block.project, block.workflow): Baselines(block.rows)
-                for block in await uow.rollups.of_workflows("baselines", newest.day, missing)
-            }
+            blocks = await uow.rollups.of_workflows("baselines", newest.day, missing)
+            read = dict(shown("roll-up", blocks, _read, lambda block: block.workflow))
             for name in missing:
                 found[name] = read.get(name, _NONE)
                 self._keep(version, name, found[name])
@@ -65,6 +65,10 @@ class BaselineCache:
         while self._count > self._most and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self._count -= len(oldest) + 1
+
+
+def _read(block: RollupBlock) -> tuple[Name, Baselines]:
+    return (block.project, block.workflow), Baselines(block.rows)
 
 
 _NONE = Baselines()
