@@ -54,11 +54,13 @@ class Baselines:
 
 
 _VALUES = itemgetter(*Baseline._fields)
+_NEEDED = Baseline._fields.index("wait_n")
 
 
 def _baseline(row: Mapping[str, Any]) -> Baseline:
     found = Baseline._make(_VALUES(row))
-    sum(value for value in found if value is not None)  # a TypeError now, and none later
+    sum(found[:_NEEDED])  # a TypeError now, and none later
+    sum(value for value in found[_NEEDED:] if value is not None)
     return found
 
 
