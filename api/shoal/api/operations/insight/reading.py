@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
 from shoal.core.access.judging import Visible
-from shoal.core.insight.days import Cost, RunDay, TaskDay, costs_of, tasks_of
+from shoal.core.insight.days import RunDay, TaskDay, tasks_of
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
@@ -55,14 +55,6 @@ async def seen(
     return Seen(names, project, workflow)
 
 
-@dataclass(frozen=True)
-class CostBlock:
-    """What a workflow has used on a day. ``labels``: of the runs that had them."""
-
-    total: Cost
-    labels: Mapping[tuple[str, str], Cost]
-
-
 def run_day(rows: Rows) -> RunDay:
     """Return what is kept of ``workflow_days``."""
     [row] = rows
@@ -72,15 +64,6 @@ def run_day(rows: Rows) -> RunDay:
 def task_day(rows: Rows) -> TaskDay:
     """Return what is kept of ``task_days``: all tasks as one."""
     return _checked(tasks_of(TaskDay.of(row) for row in rows))
-
-
-def cost_block(rows: Rows) -> CostBlock:
-    """Return what is kept of ``costs``."""
-    labels: dict[tuple[str, str], list[Cost]] = {}
-    for row in rows:
-        labels.setdefault((row["label"], row["value"]), []).append(Cost.of(row))
-    total = costs_of(labels.pop(("", ""), ()))
-    return CostBlock(total, {label: costs_of(some) for label, some in labels.items()})
 
 
 def _checked(day: D) -> D:
@@ -95,31 +78,34 @@ class DayCache:
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._count = 0
-        self._kept: OrderedDict[tuple[str, date], tuple[str, list[tuple[Name, Any]]]] = (
-            OrderedDict()
-        )
+        self._kept: OrderedDict[tuple[str, date], tuple[str, dict[Name, Any]]] = OrderedDict()
 
     async def days(
         self, uow: UnitOfWork, job: str, window: Window, keep: Callable[[Rows], T]
-    ) -> dict[date, list[tuple[Name, T]]]:
+    ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
-        found: dict[date, list[tuple[Name, T]]] = {}
+        found: dict[date, dict[Name, T]] = {}
         for result in await uow.rollups.days(job):
             if not window.has(result.day):
                 continue
             key = (job, result.day)
-            digest, values = self._kept.get(key, ("", []))
+            digest, values = self._kept.get(key, ("", {}))
             if digest != result.digest:
                 blocks = await uow.rollups.blocks(job, result.day, result.day, None)
-                values = await asyncio.to_thread(_kept_of, blocks, job, keep)
+                values = dict(await asyncio.to_thread(_kept_of, blocks, job, keep))
                 self._put(key, result.digest, values)
             else:
                 self._kept.move_to_end(key)
             found[result.day] = values
         return found
 
-    def _put(self, key: tuple[str, date], digest: str, values: list[tuple[Name, Any]]) -> None:
-        _, former = self._kept.pop(key, ("", []))
+    def forget(self) -> None:
+        """Keep nothing, as if the process had just begun."""
+        self._kept.clear()
+        self._count = 0
+
+    def _put(self, key: tuple[str, date], digest: str, values: dict[Name, Any]) -> None:
+        _, former = self._kept.pop(key, ("", {}))
         self._kept[key] = (digest, values)
         self._count += len(values) - len(former)
         while self._count > self._most and len(self._kept) > 1:
@@ -142,13 +128,17 @@ def _kept_of(
 
 
 def of_seen(
-    days: Mapping[date, Iterable[tuple[Name, T]]], which: Seen
-) -> Iterator[tuple[date, Name, T]]:
-    """Yield what the answer is about."""
+    days: Mapping[date, Mapping[Name, T]], which: Seen
+) -> Iterator[tuple[date, list[tuple[Name, T]]]]:
+    """Yield what the answer is about, day by day."""
     for day, values in days.items():
-        for name, value in values:
-            if which.has(name):
-                yield day, name, value
+        if which == _EVERYTHING:
+            yield day, [*values.items()]
+        else:
+            yield day, [one for one in values.items() if which.has(one[0])]
+
+
+_EVERYTHING = Seen(None)
 
 
 async def rows_of(

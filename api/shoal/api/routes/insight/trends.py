@@ -83,15 +83,15 @@ async def list_insight_workflows(
             with legible("roll-up", "workflow_days"):
                 found = await views.workflows(uow, shoal.results, days.window, which, sort)
         filters = (caller.visible and sorted(caller.visible), vars(wanted), sort, days.window)
-        some, next_ = place_page("insight workflows", filters, found.trends, limit, cursor)
-        predictions = await views.predictions(uow, [(one.project, one.workflow) for one in some])
+        some, next_ = place_page("insight workflows", filters, found.order, limit, cursor)
+        predictions = await views.predictions(uow, some)
     return WorkflowTrendsOut(
         **days.shown(found.there),
         items=shown(
             "roll-up",
             some,
-            lambda one: _workflow(one, predictions.get((one.project, one.workflow))),
-            lambda one: f"{one.project}/{one.workflow}",
+            lambda name: _workflow(found.trend(name), predictions.get(name)),
+            "/".join,
         ),
         next=next_,
     )
