@@ -219,8 +219,8 @@ class Results:
 
     @property
     def days(self) -> list[date]:
-        """The days that have runs or attempts."""
-        return sorted(self.runs.keys() | self.tasks.keys())
+        """The days that have a result about runs."""
+        return sorted(self.runs)
 
 
 @dataclass(frozen=True)
@@ -249,12 +249,11 @@ class WorkflowTrend:
 def workflow_order(
     window: Window, results: Results, has: Callable[[Name], bool], sort: WorkflowSort
 ) -> list[Name]:
-    """Return the workflows with runs or attempts in the window or the one before, sorted.
+    """Return the workflows with runs that ended in the window or the one before, sorted.
 
     ``has``: whether one is asked for. What is not known comes last.
     """
-    some = (*results.runs.values(), *results.tasks.values())
-    names = [name for name in set().union(*some) if has(name)]
+    names = [name for name in set().union(*results.runs.values()) if has(name)]
     values = _values(window, results, sort)
 
     def place(name: Name) -> tuple[bool, float, Name]:

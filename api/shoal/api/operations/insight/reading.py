@@ -7,10 +7,9 @@ a caller may not see is left out of each answer, by ``Seen``.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
 from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
@@ -92,11 +91,40 @@ class DayCache:
             digest, values = self._kept.get(key, ("", {}))
             if digest != result.digest:
                 blocks = await uow.rollups.blocks(job, result.day, result.day, None)
-                values = dict(await asyncio.to_thread(_kept_of, blocks, job, keep))
+                kept = await asyncio.to_thread(_kept_of, blocks, job, keep)
+                values = {name: value for _, name, value in kept}
                 self._put(key, result.digest, values)
             else:
                 self._kept.move_to_end(key)
             found[result.day] = values
+        return found
+
+    async def of(
+        self,
+        uow: UnitOfWork,
+        job: str,
+        window: Window,
+        names: Collection[Name],
+        keep: Callable[[Rows], T],
+    ) -> dict[date, dict[Name, T]]:
+        """Return what is kept of some workflows, for each day of a window that has a result.
+
+        Days that were not read yet are read for these workflows alone, in one statement.
+        """
+        found: dict[date, dict[Name, T]] = {}
+        missing = set()
+        for result in await uow.rollups.days(job):
+            if window.has(result.day):
+                digest, values = self._kept.get((job, result.day), ("", {}))
+                found[result.day] = {name: values[name] for name in names if name in values}
+                if digest != result.digest:
+                    missing.add(result.day)
+        if missing and names:
+            first, last = min(missing), max(missing)
+            blocks = await uow.rollups.of_workflows(job, first, names, last)
+            some = [block for block in blocks if block.day in missing]
+            for day, name, value in await asyncio.to_thread(_kept_of, some, job, keep):
+                found[day][name] = value
         return found
 
     def forget(self) -> None:
@@ -115,13 +143,13 @@ class DayCache:
 
 def _kept_of(
     blocks: Iterable[RollupBlock], job: str, keep: Callable[[Rows], T]
-) -> list[tuple[Name, T]]:
+) -> list[tuple[date, Name, T]]:
     found = []
     for block in blocks:
         name = (block.project, block.workflow)
         try:
             with legible("roll-up", f"{job} of {block.day}, {'/'.join(name)}"):
-                found.append((name, keep(block.rows)))
+                found.append((block.day, name, keep(block.rows)))
         except UnreadableRow as error:
             leave_out(error)
     return found
@@ -152,14 +180,12 @@ async def rows_of(
 ) -> list[tuple[date, Name, T]]:
     """Return what is kept of each row of a window, of projects that are visible."""
     blocks = await uow.rollups.blocks(job, window.first, window.last, visible, project, workflow)
-    by_day = {day: [*some] for day, some in groupby(blocks, key=lambda one: one.day)}
 
     def of_block(rows: Rows) -> list[T]:
         return [keep(row) for row in rows]
 
     return [
         (day, name, value)
-        for day, some in by_day.items()
-        for name, values in _kept_of(some, job, of_block)
+        for day, name, values in _kept_of(blocks, job, of_block)
         for value in values
     ]

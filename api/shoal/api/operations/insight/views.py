@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -51,18 +51,9 @@ class Summary:
 class Workflows:
     """Workflows, by their names in the order that was asked for."""
 
-    window: Window
+    there: Sequence[date]
     results: Results
     order: Sequence[Name]
-
-    @property
-    def there(self) -> Sequence[date]:
-        """The days that have results."""
-        return self.results.days
-
-    def trend(self, name: Name) -> WorkflowTrend:
-        """Return one of them."""
-        return workflow_trend(self.window, self.results, name)
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,7 @@ class Costs:
 _NO_TOTALS = Totals.of((), ())
 #: What there is without results.
 NO_SUMMARY = Summary((), _NO_TOTALS, _NO_TOTALS, {})
-NO_WORKFLOWS = Workflows(Window(date.min, date.min), Results({}, {}, {}), ())
+NO_WORKFLOWS = Workflows((), Results({}, {}, {}), ())
 NO_TASKS = Tasks((), (), {}, {})
 NO_COSTS = Costs((), Cost(), Cost(), ())
 NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
@@ -132,13 +123,26 @@ async def workflows(
 ) -> Workflows:
     """Return the workflows of a window."""
     whole = both(window)
-    results = Results(
-        await cache.days(uow, "workflow_days", whole, run_day),
-        await cache.days(uow, "task_days", whole, task_day),
-        await cache.days(uow, "costs", whole, CostBlock.of),
-    )
+    results = Results(await cache.days(uow, "workflow_days", whole, run_day), {}, {})
+    if sort is WorkflowSort.WAITS:
+        results = replace(results, tasks=await cache.days(uow, "task_days", whole, task_day))
+    if sort is WorkflowSort.COST:
+        results = replace(results, costs=await cache.days(uow, "costs", whole, CostBlock.of))
     order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
-    return Workflows(window, results, order)
+    return Workflows(results.days, results, order)
+
+
+async def trends(
+    uow: UnitOfWork, cache: DayCache, window: Window, found: Workflows, names: Sequence[Name]
+) -> list[WorkflowTrend]:
+    """Return some of the workflows, with their tasks and what they cost."""
+    whole = both(window)
+    results = replace(
+        found.results,
+        tasks=await cache.of(uow, "task_days", whole, names, task_day),
+        costs=await cache.of(uow, "costs", whole, names, CostBlock.of),
+    )
+    return [workflow_trend(window, results, name) for name in names]
 
 
 async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]:

@@ -105,10 +105,19 @@ class Rollups:
         return await self._blocks(query, values, leave_out)
 
     async def of_workflows(
-        self, job: str, day: date, names: Collection[tuple[str, str]]
+        self,
+        job: str,
+        first: date,
+        names: Collection[tuple[str, str]],
+        last: date | None = None,
     ) -> list[RollupBlock]:
-        """Return the result of workflows for a day; ``names`` are of project and workflow."""
-        query = _between(job, day, day).where(AmongPairs(_R.project, _R.workflow, pairs("names")))
+        """Return the results of workflows for a day, or up to another one, which is included.
+
+        ``names`` are of project and workflow.
+        """
+        query = _between(job, first, last or first).where(
+            AmongPairs(_R.project, _R.workflow, pairs("names"))
+        )
         found: list[RollupBlock] = []
         for some in batched(sorted(set(names)), _PAIRS_PER_QUERY):
             found += await self._blocks(query, {"names": some}, leave_out)
