@@ -61,6 +61,13 @@ RULES = {
     "putResourceGrant": "paths of files and folders",
     "listWorkflowDays": "names of time zones",
     "getToday": "at most 31 days",
+    **dict.fromkeys(
+        ("getInsightSummary", "listInsightWorkflows", "listInsightFailures", "getInsightLoad"),
+        "at most 92 days",
+    ),
+    "listInsightRollupRows": "a job",
+    "listInsightTasks": "the same, and project and workflow",
+    "listInsightCosts": "the same, and a project where it is by task",
     "putAlertRule": "receivers that there are; what triggers need",
     "previewAlert": "what triggers need; templates that can be read",
     "putAlertReceiver": "channels that there are",

@@ -43,6 +43,9 @@ from shoal.api.routes.access import (
     users,
 )
 from shoal.api.routes.alerts import alerts, channels, receivers, rules
+from shoal.api.routes.insight import baseline, rollups, trends
+from shoal.api.routes.insight import cluster as insight_cluster
+from shoal.api.routes.insight import groups as insight_groups
 from shoal.api.routes.runs import (
     bulk,
     counts,
@@ -97,6 +100,11 @@ _ROUTERS = (
     queue.router,
     dependencies.router,
     history.router,
+    trends.router,
+    insight_groups.router,
+    insight_cluster.router,
+    rollups.router,
+    baseline.router,
     schedules.router,
     calendars.router,
     concurrency.router,

@@ -17,6 +17,8 @@ from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.federation.opening import Federation
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.health.unowned import Unowned
+from shoal.api.operations.insight.reading import DayCache
+from shoal.api.operations.insight.usual import BaselineCache
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
@@ -64,6 +66,8 @@ class Services:
     one_time: OneTimeCodes = field(repr=False)
     stopping: asyncio.Event  # set at shutdown: open streams end
     clock: ClusterClock
+    results: DayCache = field(default_factory=DayCache)
+    usual: BaselineCache = field(default_factory=BaselineCache)
     version: str = version("shoal")
 
     def recording(self, recorder: Recorder) -> Self:

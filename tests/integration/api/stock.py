@@ -13,6 +13,7 @@ from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from tests.integration.api.conftest import PREFIX, Api
+from tests.support import rollups
 
 
 async def _alerts(api: Api, project: str, word: str) -> dict[str, int]:
@@ -111,6 +112,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
     assert purge.status_code == 202, purge.text
     schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
+    await rollups.stock(api.services.database, project)
     async with api.services.database.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(run.id)
         attempts = await uow.tasks.of_instance(run.id)

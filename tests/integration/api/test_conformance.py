@@ -62,6 +62,8 @@ QUERY: Mapping[str, Mapping[str, Any]] = {
     "searchLog": {"text": "hello"},
     "searchLogs": {"text": "hello"},
     "listAlertExplanations": {"event_id": 1},
+    "listInsightTasks": {"project": "p", "workflow": "daily"},
+    "listInsightRollupRows": {"job": "task_days", "day": "2026-01-31"},
 }
 ABOUT_A_STATE = ("putDraft", "deleteDraft", "putLayout")  # which have to say which
 #: Of one's own account, which needs a session.

@@ -148,6 +148,7 @@ OTHER += (
     "/grants/{",
     "/resource-grants",
     "/restrictions",
+    "/insight/",
 )
 OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
 NAMED = {

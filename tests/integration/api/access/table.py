@@ -198,6 +198,16 @@ project.read     GET    /instances/{instance_id}
 project.read     GET    /instance-counts
 project.read     GET    /today
 project.read     GET    /history
+project.read     GET    /insight/summary
+project.read     GET    /insight/workflows
+project.read     GET    /insight/tasks
+project.read     GET    /insight/failures
+project.read     GET    /insight/costs
+cluster.read     GET    /insight/load
+project.read     GET    /insight/schedule-minutes
+project.read     GET    /insight/rollups
+project.read     GET    /insight/rollup-rows
+project.read     GET    /instances/{instance_id}/baseline
 run.operate      PATCH  /instances/{instance_id}/labels
 project.read     POST   /start-previews
 project.read     GET    /task-instances/{task_instance_id}/rendered
@@ -243,8 +253,15 @@ LISTS: tuple[str, ...] = (
     "/backfills",
 )
 LISTS += ("/today", "/history", "/queue-entries")
+LISTS += ("/insight/workflows", "/insight/failures", "/insight/costs")
 # Of them alone are counted, or asked for something, by filters.
-FILTERED = ("/instance-counts", "/task-instance-counts", "/bulk-commands", "/bulk-schedules")
+FILTERED: tuple[str, ...] = (
+    "/instance-counts",
+    "/task-instance-counts",
+    "/bulk-commands",
+    "/bulk-schedules",
+)
+FILTERED += ("/insight/summary", "/insight/tasks", "/insight/rollup-rows")
 STREAMS = ("/events", "/task-instances/{task_instance_id}/log/follow")
 
 # -- how to ask for a thing of a project ------------------------------------------------------

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shoal.api.operations.insight.usual import expected_by_tasks
 from shoal.api.services import Services
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
+from shoal.core.insight import expected
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance
@@ -42,6 +44,11 @@ async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Fi
     async with shoal.database.unit_of_work(read_only=True) as uow:
         facts = await _facts(uow, instance_id)
         findings = [one async for one in _of_instance(uow, facts)]
+        now = shoal.clock()
+        coming = await expected_by_tasks(
+            uow, shoal.usual, facts.instance, facts.plan.upstream, facts.tasks, now
+        )
+        findings += expected.findings(coming, now)
     if facts.instance.state in FINISHED_WORKFLOW:
         return facts, findings
     findings += await _of_partition(shoal, facts.instance.partition)

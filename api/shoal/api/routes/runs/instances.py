@@ -8,6 +8,7 @@ from fastapi import Path, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.operations.insight.usual import expected_by_tasks, expected_of
 from shoal.api.routes.runs.filters import (
     Instances,
     InstanceSort,
@@ -25,6 +26,7 @@ from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.priority import Priority
+from shoal.core.insight.expected import NOTHING, Expected
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
 
@@ -56,12 +58,15 @@ async def list_instances(
         items, position = await uow.instances.search(wanted, order, after, limit, caller.visible)
         ids = [item.id for item in items]
         counts, labels = await uow.instance_counts.tasks(ids), await uow.labels.of(ids)
-    now = shoal.clock()
+        now = shoal.clock()
+        coming = await expected_of(uow, shoal.usual, items, now)
     return Page(
         items=shown(
             "workflow instance",
             items,
-            lambda item: InstanceOut(**instance_values(item, counts[item.id], labels, now)),
+            lambda item: InstanceOut(
+                **instance_values(item, counts[item.id], labels, now, coming.get(item.id, NOTHING))
+            ),
             by_id,
         ),
         next=to_cursor(wanted, order, position),
@@ -90,13 +95,15 @@ async def get_instance(
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instance_counts.tasks([instance_id])
         labels = await uow.labels.of([instance_id])
-    now = shoal.clock()
+        now = shoal.clock()
+        depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
+        newest = {task.task: task for task in tasks}  # the attempts of a task are in their order
+        coming = await expected_by_tasks(uow, shoal.usual, instance, depends_on, newest, now)
 
     def made() -> InstanceDetail:
-        depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
         with legible("workflow instance", instance_id):
             return InstanceDetail(
-                **instance_values(instance, counts[instance_id], labels, now),
+                **instance_values(instance, counts[instance_id], labels, now, coming),
                 tasks=shown(
                     "task instance",
                     tasks,
@@ -113,6 +120,7 @@ def instance_values(
     counts: Mapping[TaskState, int],
     labels: Mapping[int, Mapping[str, str]],
     now: datetime,
+    coming: Expected,
 ) -> dict[str, Any]:
     """Return what ``InstanceOut`` is made of; ``labels``: by instance."""
     return {
@@ -122,4 +130,6 @@ def instance_values(
         "task_counts": dict(counts),
         "labels": labels.get(instance.id, {}),
         "is_late": instance.is_late(now),
+        "expected_end_at": coming.end_at,
+        "late_after_at": coming.late_after_at,
     }

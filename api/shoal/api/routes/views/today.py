@@ -1,6 +1,7 @@
 """What happens around now, in all projects that the caller sees."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from fastapi import Query
 
 from shoal.api.access.callers import Calling
 from shoal.api.access.guard import needs
+from shoal.api.operations.insight.usual import expected_of
 from shoal.api.operations.views.today import RUNS_EACH, Fire, Lane, Rank, next_fires, today
 from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Instant, SaidOut
@@ -18,6 +20,8 @@ from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
+from shoal.core.insight.expected import NOTHING, Expected
+from shoal.core.runs.records import Instance
 
 router = strict_router("instances")
 
@@ -43,8 +47,9 @@ async def get_today(
     """Runs that began in the window or are open, by workflow, with what fires until its end.
 
     Workflows with something late come first, then those with a run that has failed and that
-    no newer one has made good, then those that wait. Late is a schedule that has not fired a minute after its time, and a run beyond its
-    timeout or its deadline. Between two pages a workflow may move to another place.
+    no newer one has made good, then those that wait. Late is a schedule that has not fired a
+    minute after its time, and a run beyond its timeout or its deadline. Between two pages a
+    workflow may move to another place.
     """
     now = shoal.clock()
     start, end = since or now - _BACK, until or now + _AHEAD
@@ -54,6 +59,8 @@ async def get_today(
         found = await today(uow, start, end, now, project, caller.visible)
         lanes, next_ = part_of("today", found.lanes, lambda one: one.key, limit, cursor)
         fires = await next_fires(uow, lanes, now, end)
+        runs = [run for lane in lanes for run in lane.runs[:RUNS_EACH]]
+        coming = await expected_of(uow, shoal.usual, runs, now)
     ranks = Counter(lane.rank for lane in found.lanes)
     return TodayOut(
         since=start,
@@ -61,12 +68,12 @@ async def get_today(
         now=now,
         ranks={rank.name.lower(): ranks[rank] for rank in Rank},
         is_more=found.is_more,
-        items=[_shown(lane, fires[lane.project, lane.workflow]) for lane in lanes],
+        items=[_shown(lane, fires[lane.project, lane.workflow], coming) for lane in lanes],
         next=next_,
     )
 
 
-def _shown(lane: Lane, fires: list[Fire]) -> LaneOut:
+def _shown(lane: Lane, fires: list[Fire], coming: Mapping[int, Expected]) -> LaneOut:
     return LaneOut(
         project=lane.project,
         workflow=lane.workflow,
@@ -74,16 +81,22 @@ def _shown(lane: Lane, fires: list[Fire]) -> LaneOut:
         runs=shown(
             "workflow instance",
             lane.runs[:RUNS_EACH],
-            lambda run: TodayRun.model_validate(
-                {
-                    **vars(run),
-                    "is_resolved": run.id in lane.resolved,
-                    "waits_for": SaidOut.of(lane.waits.get(run.id)),
-                }
-            ),
+            lambda run: _run(run, lane, coming.get(run.id, NOTHING)),
             by_id,
         ),
         is_more=len(lane.runs) > RUNS_EACH,
         late=[LateOut.model_validate(one) for one in lane.late],
         next_fires=[FireOut.model_validate(one) for one in fires],
+    )
+
+
+def _run(run: Instance, lane: Lane, coming: Expected) -> TodayRun:
+    return TodayRun.model_validate(
+        {
+            **vars(run),
+            "is_resolved": run.id in lane.resolved,
+            "waits_for": SaidOut.of(lane.waits.get(run.id)),
+            "expected_end_at": coming.end_at,
+            "late_after_at": coming.late_after_at,
+        }
     )

@@ -26,6 +26,8 @@ _INSTANCE = {
     "finished_at": None,
     "deadline_at": TIME,
     "is_late": False,
+    "expected_end_at": TIME,
+    "late_after_at": TIME,
     "rerun_of": None,
     "run_number": 1,
     "command_id": 12,
@@ -86,6 +88,16 @@ def _without_outputs(detail: Any) -> Any:
     return {**detail, "children": children}
 
 
+EXPECTED_END = (
+    "When it will end, as far as its past tells; never before now. In lists by the runs before it, "
+    "of one run by its open tasks, where each has a past. Null: it has ended, has not begun, is "
+    "held, or has no baseline."
+)
+LATE_AFTER = (
+    "From then on it takes longer than is usual for it; null: it has ended, has not begun, or has "
+    "no baseline."
+)
+
 _DETAIL = {"items": [None], "children": {"0": {"instance": 18, "state": "RUNNING"}}}
 Detail = Annotated[
     dict[str, Any],
@@ -120,6 +132,8 @@ class InstanceOut(BaseModel):
         "time."
     )
     is_late: bool = Field(description="Whether that has passed and it has not ended.")
+    expected_end_at: datetime | None = Field(description=EXPECTED_END)
+    late_after_at: datetime | None = Field(description=LATE_AFTER)
     rerun_of: int | None = Field(description="The instance that this one runs again.")
     run_number: int
     command_id: int

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, Field, computed_field
 
 from shoal.api.schemas.common import TIME, Page, SaidOut, example
+from shoal.api.schemas.runs.instances import EXPECTED_END, LATE_AFTER
 from shoal.core.runs.states import WorkflowState
 from shoal.core.runs.why import reasons
 
@@ -25,6 +26,8 @@ _RUN = {
     "finished_at": None,
     "is_resolved": False,
     "waits_for": _WAITS,
+    "expected_end_at": TIME,
+    "late_after_at": TIME,
     "reason_said": None,
 }
 _LATE: dict[str, Any] = {
@@ -69,6 +72,8 @@ class TodayRun(BaseModel):
     waits_for: SaidOut | None = Field(
         description="What keeps all of it; null: something of it runs, or it has ended."
     )
+    expected_end_at: datetime | None = Field(description=EXPECTED_END)
+    late_after_at: datetime | None = Field(description=LATE_AFTER)
 
     @computed_field(description="The reason for programs; null: there is none, or text alone.")  # type: ignore[prop-decorator]
     @property

@@ -2,14 +2,21 @@
 
 import typer
 
-from shoal.client.cli.insight import exporting, setup
+from shoal.client.cli.insight import exporting, reporting, setup, slowness
 
 group = typer.Typer(
     name="insight",
     no_args_is_help=True,
     help="The history of all runs, exported as Parquet files, and what it tells.",
 )
-for _command in (exporting.export, exporting.load, exporting.status, setup.setup):
+for _command in (
+    setup.setup,
+    reporting.report,
+    slowness.why_slow,
+    exporting.export,
+    exporting.load,
+    exporting.status,
+):
     group.command()(_command)
 
 

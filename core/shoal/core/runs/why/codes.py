@@ -54,6 +54,8 @@ class Code(StrEnum):
     RUN_STOPPING = "run.stopping"
     RUN_OVERDUE = "run.overdue"
     RUN_LATE = "run.late"
+    RUN_EXPECTED = "run.expected"
+    RUN_SLOWER = "run.slower"
     TASKS_BLOCKED = "tasks.blocked"
     TASKS_QUEUED = "tasks.queued"
     TASKS_DELAYED = "tasks.delayed"

@@ -10,7 +10,8 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from pydantic_core import from_json
+from sqlalchemy import Row, Select, Text, or_, select, tuple_, type_coerce
 
 from shoal.core.access.judging import Visible
 from shoal.sql.driver.connection import Connection, batched
@@ -29,7 +30,8 @@ _D, _R = rollup_day.c, rollup.c
 _PAIRS_PER_QUERY = 500
 _DAYS = select(_D.job, _D.day, _D.rows, _D.digest, _D.stored_at).order_by(_D.day.desc(), _D.job)
 _BLOCKS = (
-    select(_D.day, _R.project, _R.workflow, _R.place, _R.body)
+    # As its text: this reads JSON five times as fast as what columns of JSON are read with.
+    select(_D.day, _R.project, _R.workflow, _R.place, type_coerce(_R.body, Text).label("body"))
     .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
     .order_by(_D.day, _R.project, _R.workflow, _R.place)
 )
@@ -103,14 +105,60 @@ class Rollups:
         return await self._blocks(query, values, leave_out)
 
     async def of_workflows(
-        self, job: str, day: date, names: Collection[tuple[str, str]]
+        self,
+        job: str,
+        first: date,
+        names: Collection[tuple[str, str]],
+        last: date | None = None,
     ) -> list[RollupBlock]:
-        """Return the result of workflows for a day; ``names`` are of project and workflow."""
-        query = _between(job, day, day).where(AmongPairs(_R.project, _R.workflow, pairs("names")))
+        """Return the results of workflows for a day, or up to another one, which is included.
+
+        ``names`` are of project and workflow.
+        """
+        query = _between(job, first, last or first).where(
+            AmongPairs(_R.project, _R.workflow, pairs("names"))
+        )
         found: list[RollupBlock] = []
         for some in batched(sorted(set(names)), _PAIRS_PER_QUERY):
             found += await self._blocks(query, {"names": some}, leave_out)
         return found
+
+    async def names(
+        self,
+        job: str,
+        day: date,
+        visible: Visible,
+        limit: int,
+        *,
+        with_cluster: bool,
+        project: str | None = None,
+        after: tuple[str, str] | None = None,
+    ) -> list[tuple[str, str]]:
+        """Return the project and workflow of so many blocks of a result, in their order.
+
+        ``with_cluster``: also of what is of no project, whose names are empty; ``after``: of those
+        behind.
+        """
+        query = (
+            select(_R.project, _R.workflow)
+            .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
+            .where(_D.job == job, _D.day == day.isoformat(), _R.place == 0)
+            .order_by(_R.project, _R.workflow)
+            .limit(limit)
+        )
+        values: dict[str, Any] = {}
+        if visible is not None:
+            seen = select(projects.c.name).where(Among(projects.c.id, numbers("visible")))
+            query = query.where(or_(_R.project == "", _R.project.in_(seen)))
+            values["visible"] = sorted(visible)
+        if not with_cluster:
+            query = query.where(_R.project != "")
+        if project is not None:
+            query = query.where(_R.project == project)
+        if after is not None:
+            query = query.where(tuple_(_R.project, _R.workflow) > tuple_(*after))
+        rows = await self._connection.rows(query, values)
+        return [(row.project, row.workflow) for row in rows]
 
     async def of_cluster(self, job: str, first: date, last: date) -> list[RollupBlock]:
         """Return what is of no project, by day; both days are included."""
@@ -135,11 +183,14 @@ def _day(row: Row[Any]) -> RollupDay:
 
 
 def _part(row: Row[Any]) -> RollupBlock:
-    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, _rows(row.body))
+    rows = _rows(from_json(row.body))
+    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, rows)
 
 
-def _rows(body: list[Any]) -> list[dict[str, Any]]:
+def _rows(body: Any) -> list[dict[str, Any]]:
     """Return the rows of a block: objects, or the names of columns, and then lists of values."""
+    if not isinstance(body, list):
+        raise ValueError("column body holds no rows")
     if body and isinstance(body[0], list):
         names, *rows = body
         return [dict(zip(names, values, strict=True)) for values in rows]

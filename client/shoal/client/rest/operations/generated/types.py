@@ -194,6 +194,9 @@ class BacklogOut(TypedDict):
     running: int
 
 
+Basis: TypeAlias = Literal["run", "tasks"]
+
+
 class BulkSchedulesIn(TypedDict):
     """
     What is asked, and of which schedules: the ids, or, without them, those of the query.
@@ -304,6 +307,8 @@ Code: TypeAlias = Literal[
     "run.stopping",
     "run.overdue",
     "run.late",
+    "run.expected",
+    "run.slower",
     "tasks.blocked",
     "tasks.queued",
     "tasks.delayed",
@@ -414,6 +419,29 @@ class CopyIn(TypedDict):
     version: NotRequired[int | None]
 
 
+CostBy: TypeAlias = Literal["project", "workflow", "task", "label"]
+
+
+class CostOut(TypedDict):
+    """
+    What attempts have used. What was not measured counts 0.
+    """
+
+    attempts: int
+    cpu_s: float
+    memory_gb_s: float
+    slot_s: float
+
+
+class CountOfDay(TypedDict):
+    """
+    How many there were on a day.
+    """
+
+    day: str
+    count: int
+
+
 class CountOut(TypedDict):
     """
     A number that is not counted for ever.
@@ -421,6 +449,20 @@ class CountOut(TypedDict):
 
     count: int
     is_more: bool
+
+
+class CriticalOut(TypedDict):
+    """
+    How a task was on critical paths: a run's end has waited for it.
+    """
+
+    runs: int
+    runs_of_days: int
+    share: float | None
+    own_p50_s: float | None
+    gain_mean_s: float | None
+    gain_max_s: float | None
+    gain_sum_s: float | None
 
 
 class DamagedZnodeOut(TypedDict):
@@ -452,6 +494,32 @@ class DayOut(TypedDict):
     states: dict[str, int]
     missing: int
     is_more: bool
+
+
+class DayTotalsOut(TypedDict):
+    """
+    The totals of one day.
+    """
+
+    runs: int
+    succeeded: int
+    failed: int
+    stopped: int
+    failure_rate: float | None
+    late: int
+    late_rate: float | None
+    by_trigger: dict[str, int]
+    duration_mean_s: float | None
+    admission_mean_s: float | None
+    attempts: int
+    failed_attempts: int
+    lost_attempts: int
+    retries: int
+    retry_rate: float | None
+    wait_mean_s: float | None
+    busy_s: float | None
+    cpu_s: float | None
+    day: str
 
 
 class DefinitionIn(TypedDict):
@@ -616,6 +684,17 @@ class ExportOut(TypedDict):
     environments: list[str]
 
 
+class FailurePlaceOut(TypedDict):
+    """
+    A task that failed so.
+    """
+
+    project: str
+    workflow: str
+    task: str
+    count: int
+
+
 class FireOut(TypedDict):
     """
     A fire time to come.
@@ -634,6 +713,33 @@ class FireTimeOut(TypedDict):
     utc: str
     fires: bool
     marks: list[Literal["after the gap", "1st pass", "2nd pass", "left out"]]
+
+
+class FlappingOut(TypedDict):
+    """
+    How its outcome has changed from run to run, as of the newest day: of the last 20 runs.
+    """
+
+    runs: int
+    changes: int
+    failed_rate: float | None
+    retried_rate: float | None
+    last_seen: str | None
+
+
+class ForecastOut(TypedDict):
+    """
+    How many slots an hour to come will need.
+    """
+
+    forecast_day: str
+    hour: int
+    worker_group: str
+    slots: int
+    expected: float
+    tested_hours: int | None
+    error_p50: float | None
+    within_p95: float | None
 
 
 Grant: TypeAlias = Literal["see", "run"]
@@ -857,6 +963,30 @@ class Live(TypedDict):
     status: NotRequired[Literal["ok"]]
 
 
+class LoadCellOut(TypedDict):
+    """
+    An hour of a weekday.
+    """
+
+    weekday: int
+    hour: int
+    days: int
+    running_mean: float
+    running_max: int
+    waiting_mean: float
+    waiting_max: int
+    needed_max: int
+
+
+class LoadGroupOut(TypedDict):
+    """
+    The heat map of a worker group.
+    """
+
+    worker_group: str
+    cells: list[LoadCellOut]
+
+
 class LogHits(TypedDict):
     """
     What was found in one log.
@@ -1072,6 +1202,18 @@ class PlannedOut(TypedDict):
     workflow: str
     logical_time: str
     skipped: str | None
+
+
+class PredictionOut(TypedDict):
+    """
+    How good baselines were: runs of the last 7 days, each predicted from the days before it.
+    """
+
+    runs: int
+    error_p50_s: float | None
+    error_share_p50: float | None
+    within_p95: float | None
+    late_share: float | None
 
 
 class PreviewIn(TypedDict):
@@ -1339,6 +1481,27 @@ class RoleOut(TypedDict):
     role: Role
 
 
+class RollupOut(TypedDict):
+    """
+    A result: what one job has found about one day.
+    """
+
+    job: str
+    day: str
+    rows: int | None
+    stored_at: str
+
+
+class RollupRowsOut(TypedDict):
+    """
+    The rows of one workflow in a result, or those that belong to no project.
+    """
+
+    project: str
+    workflow: str
+    rows: list[dict[str, Any]]
+
+
 class Rotation(TypedDict):
     """
     Who is on duty, week by week: of the members one after the other, again and again.
@@ -1374,6 +1537,46 @@ class RotationOut(TypedDict):
     retired: list[str]
 
 
+class RunDayOut(TypedDict):
+    """
+    A workflow on one day, for a sparkline.
+    """
+
+    day: str
+    runs: int
+    failed: int
+    late: int
+    duration_p50_s: float | None
+    duration_p95_s: float | None
+
+
+class RunValuesOut(TypedDict):
+    """
+    A workflow in a window.
+    """
+
+    runs: int
+    succeeded: int
+    failed: int
+    stopped: int
+    failure_rate: float | None
+    late: int
+    late_rate: float | None
+    duration_p50_s: float | None
+    duration_p95_s: float | None
+    duration_mean_s: float | None
+    duration_max_s: float | None
+    admission_p50_s: float | None
+    admission_p95_s: float | None
+    admission_mean_s: float | None
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    wait_mean_s: float | None
+    critical_p50_s: float | None
+    attempts: int
+    retries: int
+
+
 class SaidOut(TypedDict):
     """
     A sentence, and what a program needs to say it in another language.
@@ -1382,6 +1585,37 @@ class SaidOut(TypedDict):
     code: Code
     arguments: dict[str, str | int | float | None]
     text: str
+
+
+class ScheduleMinuteOut(TypedDict):
+    """
+    A minute in which schedules fire, of the last 28 days.
+    """
+
+    scope: str
+    minute: int
+    starts_mean: float
+    starts_max: int
+    skew_p50_s: float | None
+    skew_p95_s: float | None
+    skew_max_s: float | None
+    is_hot: bool
+
+
+class ScheduleMoveOut(TypedDict):
+    """
+    A schedule that would better fire some minutes earlier or later.
+    """
+
+    place: int
+    schedule_id: int
+    project: str
+    workflow: str
+    minute: int
+    move_min: int
+    starts_per_day: float
+    highest_before: float | None
+    highest_after: float | None
 
 
 class ScheduleOut(TypedDict):
@@ -1588,6 +1822,18 @@ class TaskCounts(TypedDict):
     states: dict[str, CountOut]
 
 
+class TaskDayOut(TypedDict):
+    """
+    A task on one day, for a sparkline.
+    """
+
+    day: str
+    attempts: int
+    failed: int
+    duration_p50_s: float | None
+    duration_p95_s: float | None
+
+
 class TaskHits(TypedDict):
     """
     What was found in the log of one attempt of an instance.
@@ -1627,6 +1873,32 @@ class TaskTypeOut(TypedDict):
     params_schema: dict[str, Any]
 
 
+class TaskValuesOut(TypedDict):
+    """
+    A task in a window.
+    """
+
+    attempts: int
+    succeeded: int
+    failed: int
+    lost: int
+    killed: int
+    skipped: int
+    failure_rate: float | None
+    retries: int
+    retry_rate: float | None
+    duration_p50_s: float | None
+    duration_p95_s: float | None
+    duration_mean_s: float | None
+    duration_max_s: float | None
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    wait_mean_s: float | None
+    busy_s: float | None
+    cpu_s: float | None
+    max_rss_kb: int | None
+
+
 class TokenIn(TypedDict):
     """
     A token for programs.
@@ -1651,6 +1923,31 @@ class TokenOut(TypedDict):
     created_at: str
     used_at: str | None
     expires_at: str | None
+
+
+class TotalsOut(TypedDict):
+    """
+    All runs that ended, and all attempts that ended, in some days.
+    """
+
+    runs: int
+    succeeded: int
+    failed: int
+    stopped: int
+    failure_rate: float | None
+    late: int
+    late_rate: float | None
+    by_trigger: dict[str, int]
+    duration_mean_s: float | None
+    admission_mean_s: float | None
+    attempts: int
+    failed_attempts: int
+    lost_attempts: int
+    retries: int
+    retry_rate: float | None
+    wait_mean_s: float | None
+    busy_s: float | None
+    cpu_s: float | None
 
 
 class TouchedTask(TypedDict):
@@ -1711,6 +2008,24 @@ class UserIn(TypedDict):
     password: NotRequired[str | None]
 
 
+class UsualOut(TypedDict):
+    """
+    How long something usually takes: of what succeeded in 60 days, started at such a time.
+    """
+
+    weekday: int
+    hour: int
+    n: int
+    p50_s: float
+    p95_s: float
+    mad_s: float
+    late_after_s: float
+    wait_n: int
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    wait_mad_s: float | None
+
+
 class ValidationOut(TypedDict):
     """
     Whether a definition could be published.
@@ -1728,6 +2043,9 @@ class ValueChange(TypedDict):
     name: str
     one: str | None
     other: str | None
+
+
+Verdict: TypeAlias = Literal["slower", "usual", "faster", "unknown"]
 
 
 class VersionDetail(TypedDict):
@@ -1783,6 +2101,22 @@ class WorkerGroupOut(TypedDict):
     running: int
 
 
+class WorkerLoadOut(TypedDict):
+    """
+    A worker in the window.
+    """
+
+    worker: str
+    days: int
+    attempts: int
+    failed: int
+    lost: int
+    busy_s: float
+    hours: int
+    slots: int
+    utilisation: float | None
+
+
 class WorkerOut(TypedDict):
     """
     A live worker.
@@ -1823,6 +2157,9 @@ class WorkflowDetail(TypedDict):
 WorkflowOrder: TypeAlias = Literal["name", "-updated_at", "-last_run", "next_fire", "failing"]
 
 
+WorkflowSort: TypeAlias = Literal["slower", "waits", "failures", "late", "cost"]
+
+
 WorkflowState: TypeAlias = Literal[
     "QUEUED",
     "RUNNING",
@@ -1833,6 +2170,39 @@ WorkflowState: TypeAlias = Literal[
     "FAILED",
     "SUCCEEDED",
 ]
+
+
+class WorkflowTrendOut(TypedDict):
+    """
+    A workflow in the window and in the one before.
+    """
+
+    project: str
+    workflow: str
+    now: RunValuesOut
+    before: RunValuesOut
+    duration_change_s: float | None
+    duration_ratio: float | None
+    cost: CostOut
+    cost_before: CostOut
+    prediction: PredictionOut | None
+    daily: list[RunDayOut]
+
+
+class WorkflowTrendsOut(TypedDict):
+    """
+    A page of workflows.
+    """
+
+    items: list[WorkflowTrendOut]
+    next: NotRequired[str | None]
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
 
 
 class ZooKeeperOut(TypedDict):
@@ -2164,6 +2534,11 @@ class ResourcePage(TypedDict):
 
 class RestrictionPage(TypedDict):
     items: list[RestrictionOut]
+    next: NotRequired[str | None]
+
+
+class RollupPage(TypedDict):
+    items: list[RollupOut]
     next: NotRequired[str | None]
 
 
@@ -2552,6 +2927,73 @@ class CommandOut(TypedDict):
     handled_at: str | None
 
 
+class ComparedOut(TypedDict):
+    """
+    What took some time, beside what is usual.
+    """
+
+    verdict: Verdict
+    took_s: float | None
+    waited_s: float | None
+    difference_s: float | None
+    wait_difference_s: float | None
+    usual: UsualOut | None
+
+
+class ComparedTaskOut(TypedDict):
+    """
+    The newest attempt of a task.
+    """
+
+    verdict: Verdict
+    took_s: float | None
+    waited_s: float | None
+    difference_s: float | None
+    wait_difference_s: float | None
+    usual: UsualOut | None
+    task: str
+    task_instance_id: int
+    attempt: int
+    state: TaskState
+    is_critical: bool
+    path_wait_s: float | None
+    effect_s: float | None
+
+
+class CostGroupOut(TypedDict):
+    """
+    What a project, workflow, task or label has used; what does not name it is null.
+    """
+
+    project: str | None
+    workflow: str | None
+    task: str | None
+    label: str | None
+    value: str | None
+    now: CostOut
+    before: CostOut
+    share: float | None
+
+
+class CostsOut(TypedDict):
+    """
+    A page of costs, the most seconds of slots first.
+    """
+
+    items: list[CostGroupOut]
+    next: NotRequired[str | None]
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
+    by: CostBy
+    total: CostOut
+    before: CostOut
+
+
 class DataSourceIn(TypedDict):
     """
     What can be set.
@@ -2668,6 +3110,39 @@ class EffectOut(TypedDict):
     more_tasks: int
 
 
+class FailureGroupOut(TypedDict):
+    """
+    Attempts that failed with the same fingerprint, in all workflows that the caller sees.
+    """
+
+    fingerprint: str
+    sample: str
+    count: int
+    first_seen: str | None
+    last_seen: str | None
+    workflows: int
+    by_day: list[CountOfDay]
+    where: list[FailurePlaceOut]
+    is_more: bool
+
+
+class FailureGroupsOut(TypedDict):
+    """
+    A page of groups, the most first.
+    """
+
+    items: list[FailureGroupOut]
+    next: NotRequired[str | None]
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
+    total: int
+
+
 class FindingOut(TypedDict):
     """
     What one layer says.
@@ -2776,6 +3251,8 @@ class InstanceOut(TypedDict):
     finished_at: str | None
     deadline_at: str | None
     is_late: bool
+    expected_end_at: str | None
+    late_after_at: str | None
     rerun_of: int | None
     run_number: int
     command_id: int
@@ -2864,6 +3341,24 @@ class LayoutOut(TypedDict):
     folded: list[str]
     updated_at: str | None
     updated_by: str | None
+
+
+class LoadOut(TypedDict):
+    """
+    How full the cluster was, by hour of the week and by worker, and what is to come.
+    """
+
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
+    groups: list[LoadGroupOut]
+    workers: list[WorkerLoadOut]
+    forecast_of: str | None
+    forecast: list[ForecastOut]
 
 
 class MeOut(TypedDict):
@@ -2992,6 +3487,17 @@ class QuietHours(TypedDict):
     timezone: NotRequired[str]
 
 
+class RollupPageOut(TypedDict):
+    """
+    A page of a result, by project and workflow.
+    """
+
+    items: list[RollupRowsOut]
+    next: NotRequired[str | None]
+    job: str
+    day: str | None
+
+
 class RuleSpec(TypedDict):
     """
     A rule as people define it, without its name.
@@ -3030,6 +3536,16 @@ class RunSide(TypedDict):
     seconds: float | None
 
 
+class ScheduleMinutesOut(TypedDict):
+    """
+    Hot minutes, and which schedules to move.
+    """
+
+    until: str | None
+    minutes: list[ScheduleMinuteOut] | None
+    moves: list[ScheduleMoveOut]
+
+
 class SlotUserOut(TypedDict):
     """
     An attempt that has a slot, or waits for one.
@@ -3058,6 +3574,23 @@ class StartPreview(TypedDict):
     parameters: dict[str, str]
     labels: dict[str, str]
     tasks: list[PlannedTask]
+
+
+class SummaryOut(TypedDict):
+    """
+    All that the caller sees, added up: by day, in the window, and in the window before.
+    """
+
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
+    total: TotalsOut
+    before: TotalsOut
+    daily: list[DayTotalsOut]
 
 
 class TaskChangeOut(TypedDict):
@@ -3144,6 +3677,40 @@ class TaskSide(TypedDict):
     worker: str | None
 
 
+class TaskTrendOut(TypedDict):
+    """
+    A task in the window and in the one before.
+    """
+
+    task: str
+    type: str
+    now: TaskValuesOut
+    before: TaskValuesOut
+    duration_change_s: float | None
+    duration_ratio: float | None
+    critical: CriticalOut | None
+    flapping: FlappingOut | None
+    daily: list[TaskDayOut]
+
+
+class TaskTrendsOut(TypedDict):
+    """
+    A page of the tasks of a workflow, what was busy for longest first.
+    """
+
+    items: list[TaskTrendOut]
+    next: NotRequired[str | None]
+    first: str | None
+    last: str | None
+    days: int
+    before_first: str | None
+    before_last: str | None
+    before_days: int
+    until: str | None
+    project: str
+    workflow: str
+
+
 class Timeline(TypedDict):
     """
     When the attempts of an instance waited and worked.
@@ -3171,6 +3738,8 @@ class TodayRun(TypedDict):
     finished_at: str | None
     is_resolved: bool
     waits_for: SaidOut | None
+    expected_end_at: str | None
+    late_after_at: str | None
     reason_said: SaidOut | None
 
 
@@ -3402,6 +3971,28 @@ class BackfillAccepted(TypedDict):
     command: CommandOut | None
 
 
+class BaselineOut(TypedDict):
+    """
+    A run against what is usual for it: the run, and its tasks, those first that made it slower.
+
+    Without results, `of` is null and all verdicts are `unknown`.
+    """
+
+    instance_id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    of: str | None
+    started_at: str | None
+    finished_at: str | None
+    late_after_at: str | None
+    expected_end_at: str | None
+    expected_by: Basis | None
+    run: ComparedOut
+    tasks: list[ComparedTaskOut]
+
+
 class BulkItem(TypedDict):
     """
     What became of one of many: a preview, a command, or a problem.
@@ -3543,6 +4134,8 @@ class InstanceDetail(TypedDict):
     finished_at: str | None
     deadline_at: str | None
     is_late: bool
+    expected_end_at: str | None
+    late_after_at: str | None
     rerun_of: int | None
     run_number: int
     command_id: int

@@ -1,0 +1,243 @@
+"""Views over the days of a window and of the one before it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from shoal.api.operations.insight.reading import (
+    DayCache,
+    Name,
+    Seen,
+    of_seen,
+    rows_of,
+    run_day,
+    task_day,
+)
+from shoal.core.access.judging import Visible
+from shoal.core.insight.costs import CostBy, CostGroup, CostName, cost_groups
+from shoal.core.insight.days import Cost, CostBlock, TaskDay, costs_of
+from shoal.core.insight.failures import FailureDay, FailureGroup, failure_groups
+from shoal.core.insight.trends import (
+    Critical,
+    Results,
+    TaskTrend,
+    Totals,
+    WorkflowSort,
+    WorkflowTrend,
+    critical_of,
+    task_trends,
+    workflow_order,
+    workflow_trend,
+)
+from shoal.core.insight.windows import Window
+from shoal.sql import UnitOfWork
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Totals of a window, of the one before, and of each day. ``there``: days with results."""
+
+    there: Sequence[date]
+    total: Totals
+    before: Totals
+    daily: Mapping[date, Totals]
+
+
+@dataclass(frozen=True)
+class Workflows:
+    """Workflows, by their names in the order that was asked for."""
+
+    there: Sequence[date]
+    results: Results
+    order: Sequence[Name]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of one workflow. ``critical``, ``flapping``: by task."""
+
+    there: Sequence[date]
+    trends: Sequence[TaskTrend]
+    critical: Mapping[str, Critical]
+    flapping: Mapping[str, Row]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was used, in all and by name."""
+
+    there: Sequence[date]
+    total: Cost
+    before: Cost
+    groups: Sequence[CostGroup]
+
+
+_NO_TOTALS = Totals.of((), ())
+#: What there is without results.
+NO_SUMMARY = Summary((), _NO_TOTALS, _NO_TOTALS, {})
+NO_WORKFLOWS = Workflows((), Results({}, {}, {}), ())
+NO_TASKS = Tasks((), (), {}, {})
+NO_COSTS = Costs((), Cost(), Cost(), ())
+NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
+
+
+def both(window: Window) -> Window:
+    """Return the window together with the one before it."""
+    return Window(window.before.first, window.last)
+
+
+async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
+    """Return the days of a window, and of the one before, that have a result of a job."""
+    results = await uow.rollups.days(job)
+    return [one.day for one in results if both(window).has(one.day)]
+
+
+async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
+    """Return the totals."""
+    runs = await cache.days(uow, "workflow_days", both(window), run_day)
+    tasks = await cache.days(uow, "task_days", both(window), task_day)
+
+    def made() -> Summary:
+        run_days = {day: [one for _, one in some] for day, some in of_seen(runs, which)}
+        task_days = {day: [one for _, one in some] for day, some in of_seen(tasks, which)}
+
+        def of(days: Window) -> Totals:
+            return Totals.of(
+                (one for day, some in run_days.items() if days.has(day) for one in some),
+                (one for day, some in task_days.items() if days.has(day) for one in some),
+            )
+
+        there = sorted(runs.keys() | tasks.keys())
+        daily = {day: of(Window(day, day)) for day in there if window.has(day)}
+        return Summary(there, of(window), of(window.before), daily)
+
+    return await asyncio.to_thread(made)
+
+
+async def workflows(
+    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, sort: WorkflowSort
+) -> Workflows:
+    """Return the workflows of a window."""
+    whole = both(window)
+    results = Results(await cache.days(uow, "workflow_days", whole, run_day), {}, {})
+    if sort is WorkflowSort.WAITS:
+        results = replace(results, tasks=await cache.days(uow, "task_days", whole, task_day))
+    if sort is WorkflowSort.COST:
+        results = replace(results, costs=await cache.days(uow, "costs", whole, CostBlock.of))
+    order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
+    return Workflows(results.days, results, order)
+
+
+async def trends(
+    uow: UnitOfWork, cache: DayCache, window: Window, found: Workflows, names: Sequence[Name]
+) -> list[WorkflowTrend]:
+    """Return some of the workflows, with their tasks and what they cost."""
+    whole = both(window)
+    results = replace(
+        found.results,
+        tasks=await cache.of(uow, "task_days", whole, names, task_day),
+        costs=await cache.of(uow, "costs", whole, names, CostBlock.of),
+    )
+    return [workflow_trend(window, results, name) for name in names]
+
+
+async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]:
+    """Return how good the baselines of some workflows were, from the newest result."""
+    newest = await uow.rollups.newest("baseline_errors") if names else None
+    if newest is None:
+        return {}
+    blocks = await uow.rollups.of_workflows("baseline_errors", newest.day, names)
+    return {(one.project, one.workflow): row for one in blocks for row in one.rows}
+
+
+async def tasks(
+    uow: UnitOfWork, window: Window, visible: Visible, project: str, workflow: str
+) -> Tasks:
+    """Return the tasks of a workflow; nothing of one that is not visible."""
+    whole = both(window)
+    where = (visible, project, workflow)
+    rows = await rows_of(uow, "task_days", whole, *where, _named_task)
+    paths = await rows_of(uow, "critical_days", window, *where, _critical)
+    there = await days_there(uow, "task_days", window)
+    flapping = []
+    if (newest := await uow.rollups.newest("flapping")) is not None:
+        days = Window(newest.day, newest.day)
+        flapping = await rows_of(uow, "flapping", days, *where, _of_task)
+    trends = task_trends(window, ((day, *named) for day, _, named in rows))
+    by_task: dict[str, list[Row]] = {}
+    for _, _, (task, row) in paths:
+        by_task.setdefault(task, []).append(row)
+    return Tasks(
+        there,
+        trends,
+        {task: critical_of(some) for task, some in by_task.items()},
+        {task: row for _, _, (task, row) in flapping},
+    )
+
+
+def _named_task(row: Row) -> tuple[tuple[str, str], TaskDay]:
+    return (row["task"], row["type"]), TaskDay.of(row)
+
+
+def _of_task(row: Row) -> tuple[str, Row]:
+    return row["task"], row
+
+
+def _critical(row: Row) -> tuple[str, Row]:
+    critical_of([row])  # what cannot be read shows now, and only its workflow lacks it
+    return _of_task(row)
+
+
+async def failures(
+    uow: UnitOfWork, window: Window, visible: Visible, project: str | None, workflow: str | None
+) -> tuple[Sequence[date], Sequence[FailureGroup]]:
+    """Return the days that have results, and the groups of failures."""
+    rows = await rows_of(uow, "failures", window, visible, project, workflow, FailureDay.of)
+    there = await days_there(uow, "failures", window)
+    return there, await asyncio.to_thread(failure_groups, rows)
+
+
+def _task_cost(row: Row) -> tuple[str, str, Cost]:
+    return row["task"], row["label"], Cost.of(row)
+
+
+async def costs(
+    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, by: CostBy, visible: Visible
+) -> Costs:
+    """Return what was used. By task it reads the rows of what ``which`` names."""
+    whole = both(window)
+    days = await cache.days(uow, "costs", whole, CostBlock.of)
+    by_task = []
+    if by is CostBy.TASK:
+        where = (visible, which.project, which.workflow)
+        by_task = await rows_of(uow, "costs", whole, *where, _task_cost)
+
+    def named() -> list[tuple[date, CostName, Cost]]:
+        if by is CostBy.TASK:
+            return [
+                (day, (*name, task), cost)
+                for day, name, (task, label, cost) in by_task
+                if label == "" and which.has(name)
+            ]
+        found: list[tuple[date, CostName, Cost]] = []
+        for day, some in of_seen(days, which):
+            match by:
+                case CostBy.PROJECT:
+                    found += [(day, name[:1], block.total) for name, block in some]
+                case CostBy.WORKFLOW:
+                    found += [(day, name, block.total) for name, block in some]
+                case _:
+                    found += [(day, *one) for _, block in some for one in block.labels.items()]
+        return found
+
+    def made() -> Costs:
+        used = [(day, block.total) for day, some in of_seen(days, which) for _, block in some]
+        total = costs_of(cost for day, cost in used if window.has(day))
+        before = costs_of(cost for day, cost in used if window.before.has(day))
+        return Costs(sorted(days), total, before, cost_groups(window, named(), total))
+
+    return await asyncio.to_thread(made)

@@ -1,0 +1,83 @@
+"""A run against what is usual for it."""
+
+from typing import Any
+
+from fastapi import Response
+
+from shoal.api.access.guard import needs
+from shoal.api.operations.insight.usual import against_usual
+from shoal.api.routes.runs.instances import InstanceId
+from shoal.api.schemas.insight.baseline import BaselineOut, ComparedOut, ComparedTaskOut, UsualOut
+from shoal.api.services import Shoal
+from shoal.api.web.answers import answer
+from shoal.api.web.legible import legible
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.insight.comparing import Compared, ComparedTask
+
+router = strict_router("insight")
+
+
+@router.get(
+    "/instances/{instance_id}/baseline",
+    summary="Compare a run with what is usual for it",
+    response_model=BaselineOut,
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def get_instance_baseline(shoal: Shoal, instance_id: InstanceId) -> Response:
+    """What the run and its tasks took and waited, beside earlier ones that started at such a time.
+
+    Usual is what succeeded in the 60 days before the newest results: of the same weekday and hour
+    if there were 20 or more, else of the same hour, else of the same weekday, else of any time.
+    Tasks that made the run slower come first.
+    """
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        with legible("workflow instance", instance_id):
+            found = await against_usual(uow, shoal.usual, instance_id, shoal.clock())
+    run, tasks = found.run, found.comparison.tasks
+
+    def made() -> BaselineOut:
+        with legible("workflow instance", instance_id):
+            return BaselineOut(
+                instance_id=run.id,
+                project=run.project,
+                workflow=run.workflow,
+                version=run.version,
+                state=run.state,
+                of=found.of,
+                started_at=run.started_at,
+                finished_at=run.finished_at,
+                late_after_at=found.expected.late_after_at,
+                expected_end_at=found.expected.end_at,
+                expected_by=found.expected.basis,
+                run=ComparedOut(**_compared(found.comparison.run)),
+                tasks=[_task(one) for one in tasks],
+            )
+
+    return await answer(made, len(tasks))
+
+
+def _compared(one: Compared) -> dict[str, Any]:
+    return {
+        "verdict": one.verdict,
+        "took_s": one.took_s,
+        "waited_s": one.waited_s,
+        "difference_s": one.difference_s,
+        "wait_difference_s": one.wait_difference_s,
+        "usual": None if one.baseline is None else UsualOut(**one.baseline._asdict()),
+    }
+
+
+def _task(one: ComparedTask) -> ComparedTaskOut:
+    return ComparedTaskOut(
+        **_compared(one.compared),
+        task=one.attempt.task,
+        task_instance_id=one.attempt.id,
+        attempt=one.attempt.attempt,
+        state=one.attempt.state,
+        is_critical=one.path_wait_s is not None,
+        path_wait_s=one.path_wait_s,
+        effect_s=one.effect_s,
+    )

@@ -1,0 +1,186 @@
+"""Totals, workflows and tasks in a window, beside the window before."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.insight import views
+from shoal.api.operations.insight.reading import seen
+from shoal.api.routes.insight.window import Windowed, place_page
+from shoal.api.schemas.insight.trends import (
+    SummaryOut,
+    TaskTrendOut,
+    TaskTrendsOut,
+    WorkflowTrendOut,
+    WorkflowTrendsOut,
+)
+from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.legible import legible, shown
+from shoal.api.web.paging import Cursor, Limit
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.insight.days import RunDay, TaskDay
+from shoal.core.insight.trends import TaskTrend, WorkflowSort, WorkflowTrend
+
+router = strict_router("insight")
+
+
+@router.get("/insight/summary", summary="Add up what has run")
+@needs(Permission.PROJECT_READ)
+async def get_insight_summary(shoal: Shoal, caller: Calling, wanted: Windowed) -> SummaryOut:
+    """Runs and attempts of all workflows that the caller sees, by day and in all.
+
+    Beside them those of the window before, which is as long. A day has what ended on it, UTC.
+    """
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        days = await wanted.days(uow, "workflow_days")
+        found = views.NO_SUMMARY
+        if days.window is not None:
+            which = await seen(uow, caller.visible, wanted.project, wanted.workflow)
+            with legible("roll-up", "workflow_days"):
+                found = await views.summary(uow, shoal.results, days.window, which)
+    return SummaryOut.model_validate(
+        {
+            **days.shown(found.there),
+            "total": vars(found.total),
+            "before": vars(found.before),
+            "daily": [{"day": day, **vars(total)} for day, total in found.daily.items()],
+        }
+    )
+
+
+@router.get("/insight/workflows", summary="List how workflows have changed")
+@needs(Permission.PROJECT_READ)
+async def list_insight_workflows(
+    shoal: Shoal,
+    caller: Calling,
+    wanted: Windowed,
+    sort: Annotated[
+        WorkflowSort,
+        Query(
+            description="What comes first: whose median duration has grown by most (`slower`), "
+            "whose runs and attempts wait longest on average (`waits`), that has most failed runs "
+            "(`failures`), most late ones (`late`), or had most seconds of slots (`cost`)."
+        ),
+    ] = WorkflowSort.SLOWER,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> WorkflowTrendsOut:
+    """Workflows with runs that ended in the window or the one before, side by side.
+
+    Counts, means and highest values are exact. Percentiles over several days are means of the
+    days' percentiles, weighted by how many values each day had.
+    """
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        days = await wanted.days(uow, "workflow_days")
+        found = views.NO_WORKFLOWS
+        if days.window is not None:
+            which = await seen(uow, caller.visible, wanted.project, wanted.workflow)
+            with legible("roll-up", "workflow_days"):
+                found = await views.workflows(uow, shoal.results, days.window, which, sort)
+        filters = (caller.visible and sorted(caller.visible), vars(wanted), sort, days.window)
+        some, next_ = place_page("insight workflows", filters, found.order, limit, cursor)
+        trends = []
+        if days.window is not None:
+            trends = await views.trends(uow, shoal.results, days.window, found, some)
+        predictions = await views.predictions(uow, some)
+    return WorkflowTrendsOut(
+        **days.shown(found.there),
+        items=shown(
+            "roll-up",
+            trends,
+            lambda one: _workflow(one, predictions.get((one.project, one.workflow))),
+            lambda one: f"{one.project}/{one.workflow}",
+        ),
+        next=next_,
+    )
+
+
+@router.get("/insight/tasks", summary="List how the tasks of a workflow have changed")
+@needs(Permission.PROJECT_READ)
+async def list_insight_tasks(
+    shoal: Shoal, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
+) -> TaskTrendsOut:
+    """Tasks of one workflow, which `project` and `workflow` name, in the window and the one before.
+
+    What was busy for longest in the window comes first. A workflow that the caller may not see has
+    no tasks, as one that there is not.
+    """
+    if wanted.project is None or wanted.workflow is None:
+        missing = "project" if wanted.project is None else "workflow"
+        raise InvalidRequest([FieldError(missing, "is needed: tasks are of one workflow")])
+    async with shoal.database.unit_of_work(read_only=True) as uow:
+        days = await wanted.days(uow, "task_days")
+        found = views.NO_TASKS
+        if days.window is not None:
+            with legible("roll-up", f"{wanted.project}/{wanted.workflow}"):
+                found = await views.tasks(
+                    uow, days.window, caller.visible, wanted.project, wanted.workflow
+                )
+    some, next_ = place_page(
+        "insight tasks", (vars(wanted), days.window), found.trends, limit, cursor
+    )
+    return TaskTrendsOut(
+        **days.shown(found.there),
+        project=wanted.project,
+        workflow=wanted.workflow,
+        items=shown("roll-up", some, lambda one: _task(one, found), lambda one: one.task),
+        next=next_,
+    )
+
+
+def _workflow(trend: WorkflowTrend, prediction: Mapping[str, Any] | None) -> WorkflowTrendOut:
+    return WorkflowTrendOut.model_validate(
+        {
+            **vars(trend),
+            "now": vars(trend.now),
+            "before": vars(trend.before),
+            "duration_change_s": trend.duration_change_s,
+            "duration_ratio": trend.duration_ratio,
+            "cost": trend.cost._asdict(),
+            "cost_before": trend.cost_before._asdict(),
+            "prediction": prediction,
+            "daily": [_run_day(day, one) for day, one in sorted(trend.daily.items())],
+        }
+    )
+
+
+def _run_day(day: object, one: RunDay) -> dict[str, Any]:
+    return {
+        "day": day,
+        "runs": one.runs,
+        "failed": one.failed,
+        "late": one.late,
+        "duration_p50_s": one.duration_p50,
+        "duration_p95_s": one.duration_p95,
+    }
+
+
+def _task(trend: TaskTrend, found: views.Tasks) -> TaskTrendOut:
+    critical = found.critical.get(trend.task)
+    return TaskTrendOut.model_validate(
+        {
+            **vars(trend),
+            "now": vars(trend.now),
+            "before": vars(trend.before),
+            "duration_change_s": trend.duration_change_s,
+            "duration_ratio": trend.duration_ratio,
+            "critical": None if critical is None else vars(critical),
+            "flapping": found.flapping.get(trend.task),
+            "daily": [_task_day(day, one) for day, one in sorted(trend.daily.items())],
+        }
+    )
+
+
+def _task_day(day: object, one: TaskDay) -> dict[str, Any]:
+    return {
+        "day": day,
+        "attempts": one.attempts,
+        "failed": one.failed,
+        "duration_p50_s": one.duration_p50,
+        "duration_p95_s": one.duration_p95,
+    }

@@ -1,0 +1,1 @@
+"""What results of the jobs over the history look like in answers."""

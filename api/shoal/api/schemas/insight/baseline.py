@@ -1,0 +1,148 @@
+"""A run against what is usual for it."""
+
+from datetime import date, datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from shoal.api.schemas.common import TIME, example
+from shoal.core.insight.comparing import Verdict
+from shoal.core.insight.expected import Basis
+from shoal.core.runs.states import TaskState, WorkflowState
+
+_USUAL: dict[str, Any] = {
+    "weekday": 0,
+    "hour": 2,
+    "n": 24,
+    "p50_s": 480.0,
+    "p95_s": 640.0,
+    "mad_s": 30.0,
+    "late_after_s": 960.0,
+    "wait_n": 24,
+    "wait_p50_s": 0.5,
+    "wait_p95_s": 3.0,
+    "wait_mad_s": 0.2,
+}
+_COMPARED: dict[str, Any] = {
+    "verdict": "slower",
+    "took_s": 840.0,
+    "waited_s": 12.0,
+    "difference_s": 360.0,
+    "wait_difference_s": 11.5,
+    "usual": _USUAL,
+}
+_TASK: dict[str, Any] = {
+    **_COMPARED,
+    "task": "load",
+    "task_instance_id": 91,
+    "attempt": 1,
+    "state": "SUCCEEDED",
+    "is_critical": True,
+    "path_wait_s": 60.5,
+    "effect_s": 360.0,
+}
+
+
+class UsualOut(BaseModel):
+    """How long something usually takes: of what succeeded in 60 days, started at such a time."""
+
+    model_config = example(_USUAL)
+
+    weekday: int = Field(description="Of which starts it is: 0 is Monday, -1 any.")
+    hour: int = Field(description="UTC; -1: any.")
+    n: int = Field(description="How many durations.")
+    p50_s: float
+    p95_s: float
+    mad_s: float = Field(description="The median of all |x - p50|.")
+    late_after_s: float = Field(description="What takes longer is late: max(1.5 p95, p50 + 3 MAD).")
+    wait_n: int = Field(description="How many waits.")
+    wait_p50_s: float | None = Field(
+        description="Of tasks in the queue, of runs from their creation to their start."
+    )
+    wait_p95_s: float | None
+    wait_mad_s: float | None
+
+
+class ComparedOut(BaseModel):
+    """What took some time, beside what is usual."""
+
+    model_config = example(_COMPARED)
+
+    verdict: Verdict = Field(
+        description="`usual`: it differs from the median by no more than three times the MAD, a "
+        "tenth of the median, or a second, whichever is most. `unknown`: it has not begun, or "
+        "fewer than 5 are known. What goes on is not called `faster`."
+    )
+    took_s: float | None = Field(description="Up to now, if it goes on; null: it has not begun.")
+    waited_s: float | None = Field(
+        description="Of a task in the queue, of a run from its creation to its start."
+    )
+    difference_s: float | None = Field(description="`took_s` - p50.")
+    wait_difference_s: float | None = Field(description="`waited_s` - the median wait.")
+    usual: UsualOut | None = Field(description="Null: nothing is known.")
+
+
+class ComparedTaskOut(ComparedOut):
+    """The newest attempt of a task."""
+
+    model_config = example(_TASK)
+
+    task: str
+    task_instance_id: int
+    attempt: int
+    state: TaskState
+    is_critical: bool = Field(
+        description="Whether it is on the critical path: the end of the run has waited for it."
+    )
+    path_wait_s: float | None = Field(
+        description="If it is: from the end of the link before it, or the start of the run, to "
+        "its start; earlier attempts of it included."
+    )
+    effect_s: float | None = Field(
+        description="By how much it has made the run longer than usual; negative: shorter. What "
+        "it took beyond the median, and `path_wait_s` beyond the median wait. Null: it is not on "
+        "the path, or nothing is known."
+    )
+
+
+class BaselineOut(BaseModel):
+    """A run against what is usual for it: the run, and its tasks, those first that made it slower.
+
+    Without results, `of` is null and all verdicts are `unknown`.
+    """
+
+    model_config = example(
+        {
+            "instance_id": 17,
+            "project": "flights",
+            "workflow": "daily",
+            "version": 4,
+            "state": "SUCCEEDED",
+            "of": "2026-11-21",
+            "started_at": TIME,
+            "finished_at": TIME,
+            "late_after_at": None,
+            "expected_end_at": None,
+            "expected_by": None,
+            "run": _COMPARED,
+            "tasks": [_TASK],
+        }
+    )
+
+    instance_id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    of: date | None = Field(description="As of which day baselines are; null: there are none.")
+    started_at: datetime | None
+    finished_at: datetime | None
+    late_after_at: datetime | None = Field(
+        description="Of an open run: from then on it takes longer than is usual."
+    )
+    expected_end_at: datetime | None = Field(description="Of an open run.")
+    expected_by: Basis | None = Field(
+        description="What that is made of: its open `tasks`, or the `run`s before it."
+    )
+    run: ComparedOut
+    tasks: list[ComparedTaskOut]

@@ -1,0 +1,1 @@
+"""What the API makes of results of jobs over the history."""
