@@ -41,6 +41,7 @@ from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.exporting.finished import FinishedRows
 from shoal.sql.repositories.exporting.position import HistoryExports
+from shoal.sql.repositories.exporting.verified import VerifiedHistory
 from shoal.sql.repositories.overview.grid import Grid
 from shoal.sql.repositories.overview.history import History
 from shoal.sql.repositories.overview.punctuality import Punctuality
@@ -334,6 +335,10 @@ class UnitOfWork:
     @cached_property
     def history_exports(self) -> HistoryExports:
         return HistoryExports(self.connection)
+
+    @cached_property
+    def verified_history(self) -> VerifiedHistory:
+        return VerifiedHistory(self.connection)
 
     @cached_property
     def expired(self) -> ExpiredRows:

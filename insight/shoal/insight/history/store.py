@@ -107,6 +107,20 @@ class HistoryStore:
             )
         return content
 
+    def is_whole(self, file: HistoryFile) -> bool:
+        """Whether a file is there, with the size and digest that its manifest says.
+
+        Raises StorageError if the storage is away.
+        """
+        name = f"{self._cluster}/{file.path}"
+        try:
+            if self._storage.size(name) != file.size:
+                return False
+            content = self._storage.read_range(name, 0, file.size)
+        except ObjectMissing:
+            return False
+        return hashlib.sha256(content).hexdigest() == file.sha256
+
     def put_manifest(self, manifest: Manifest) -> None:
         """Store a manifest; the same one may be there already. Raises StorageError."""
         content = json.dumps(manifest.to_json(), separators=(",", ":")).encode()
