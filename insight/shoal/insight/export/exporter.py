@@ -185,7 +185,7 @@ class Exporter:
         if not bad and not whole and len(still) == len(position.damaged):
             await self._note(last, now)
             return last, contents
-        made = _damages(bad, last, contents, now)
+        made = _damages(bad, last, now)
         summary.damaged = [str(one) for one in made]
         return await self._go_back(last, contents, ends, bad, [*still, *made], whole)
 
@@ -248,7 +248,10 @@ class Exporter:
         damages = damages_of(position)
         oldest = now.date() - timedelta(days=self._keep_days) if self._keep_days else date.min
         still = [
-            one for one in damages if not one.is_made_good(contents) and one.file.day >= oldest
+            one
+            for one in damages
+            if one.file.day >= oldest
+            and not await asyncio.to_thread(one.is_made_good, self._store, contents)
         ]
         if len(still) == len(damages):
             return last, contents
@@ -339,7 +342,7 @@ class Exporter:
                     rows = await asyncio.to_thread(joined, self._store, work)
                 except (DamagedHistory, ObjectMissing):
                     bad = await asyncio.to_thread(not_whole, self._store, work.files)
-                    damages = [*damages_of(position), *_damages(bad, last, contents, now)]
+                    damages = [*damages_of(position), *_damages(bad, last, now)]
                     await self._go_back(last, contents, ends, bad, damages)
                     raise  # the next export brings their rows
                 since = min(file.since for file in work.files)
@@ -393,19 +396,9 @@ def _at(last: Exported) -> Position:
     return last.position
 
 
-def _damages(
-    files: Sequence[HistoryFile], last: Exported, contents: Contents, now: datetime
-) -> list[Damage]:
+def _damages(files: Sequence[HistoryFile], last: Exported, now: datetime) -> list[Damage]:
     """Return that files were found damaged or missing just now."""
-    return [
-        Damage(
-            file,
-            now,
-            last.sequence + 1,
-            sum(one.rows for one in contents.of(file.table, (file.day, file.day))),
-        )
-        for file in files
-    ]
+    return [Damage(file, now, last.sequence + 1) for file in files]
 
 
 def _start(ends: Ends) -> Position:

@@ -6,17 +6,21 @@ once more, as far as the database still has them. It counts again as soon as it 
 it was restored from a copy.
 """
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
+import pyarrow.parquet as pq
+
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import HistoryStore
-from shoal.insight.history.tables import ATTEMPTS, COMMANDS, INSTANCES, PLANS, TAKEOVERS
+from shoal.insight.history.tables import ATTEMPTS, COMMANDS, INSTANCES, PLANS, TABLES, TAKEOVERS
 from shoal.sql.repositories.exporting.finished import Ends
 from shoal.sql.repositories.exporting.position import Position
 
+Key = tuple[Any, ...]
 # Looked at again with each export: with four an hour 3,000 files a day.
 _FILES_AGAIN = 32
 _BYTES_AGAIN = 64 << 20
@@ -26,14 +30,12 @@ _BYTES_AGAIN = 64 << 20
 class Damage:
     """A file that was found damaged or missing.
 
-    ``sequence``: the export that went back for its rows; ``of_day``: how many rows there were of
-    its day and table, an upper bound of what has to come again.
+    ``sequence``: the export that went back for its rows.
     """
 
     file: HistoryFile
     since: datetime
     sequence: int
-    of_day: int
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""
@@ -41,7 +43,6 @@ class Damage:
             "file": self.file.to_json(),
             "since": self.since.isoformat(),
             "sequence": self.sequence,
-            "of_day": self.of_day,
         }
 
     @classmethod
@@ -51,17 +52,31 @@ class Damage:
             HistoryFile.from_json(stored["file"]),
             datetime.fromisoformat(stored["since"]),
             stored["sequence"],
-            stored["of_day"],
         )
 
-    def is_made_good(self, contents: Contents) -> bool:
-        """Whether all that its day had has come again since."""
-        again = contents.of(self.file.table, (self.file.day, self.file.day))
-        return sum(file.rows for file in again if file.since > self.sequence) >= self.of_day
+    def is_made_good(self, store: HistoryStore, contents: Contents) -> bool:
+        """Whether as many rows as it had have come again: of its day, ended when it was written,
+        and in no other file that was there before. Raises StorageError, DamagedHistory.
+        """
+        again: set[Key] = set()
+        before: set[Key] = set()
+        for file in contents.of(self.file.table, (self.file.day, self.file.day)):
+            found = before if file.since <= self.sequence else again
+            found |= _keys(store, file, self.file.written_at)
+        return len(again - before) >= self.file.rows
 
     def __str__(self) -> str:
         file = self.file
         return f"{file.path} ({file.rows} {file.table} of {file.day}, since {self.since:%F %R} UTC)"
+
+
+def _keys(store: HistoryStore, file: HistoryFile, until: datetime) -> set[Key]:
+    """Return the keys of the rows that had ended at an instant."""
+    table = next(one for one in TABLES if one.name == file.table)
+    read = pq.read_table(io.BytesIO(store.read(file)), columns=[*table.key, table.at])
+    *keys, at = [read[name].to_pylist() for name in (*table.key, table.at)]
+    rows = zip(*keys, at, strict=True)
+    return {tuple(key) for *key, ended in rows if ended <= until}
 
 
 def damages_of(position: Position) -> list[Damage]:

@@ -7,7 +7,7 @@ any more.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Self
 
 
@@ -30,6 +30,11 @@ class HistoryFile:
     def sequence(self) -> int:
         """The number of the export that has written it."""
         return int(self.path.rpartition("/")[2].partition("-")[0])
+
+    @property
+    def written_at(self) -> datetime:
+        """When it was written, by the clock of the machine that wrote it."""
+        return datetime.fromtimestamp(int(self.path.rpartition("/")[2].split("-")[1]) / 1e6, UTC)
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""
