@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
@@ -282,7 +283,7 @@ class Exporter:
             rows, content, compression="zstd", coerce_timestamps="us", row_group_size=ROW_GROUP
         )
         written, count = content.getvalue(), rows.num_rows
-        return self._store.put(sequence, table.name, day, written, count, since)
+        return self._store.put(sequence, table.name, day, written, count, since, _ids(rows))
 
     async def _store_step(
         self,
@@ -389,6 +390,14 @@ class Exporter:
 def _is_recent(until: datetime | None, now: datetime) -> bool:
     """Whether readers know well enough up to when all is there, also while nothing ends."""
     return until is not None and now - until < timedelta(seconds=TELL_AGAIN_S)
+
+
+def _ids(rows: pa.Table) -> tuple[int, int] | None:
+    """Return the lowest and the highest instance of some rows; None: they are about none."""
+    if "attempt_id" not in rows.column_names and "logical_time" not in rows.column_names:
+        return None
+    found = pc.min_max(rows["instance_id"])
+    return found["min"].as_py(), found["max"].as_py()
 
 
 def _at(last: Exported) -> Position:

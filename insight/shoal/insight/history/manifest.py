@@ -16,6 +16,8 @@ class HistoryFile:
     """A Parquet file with rows of one day of a table. ``size`` is in bytes.
 
     Its rows come from the exports ``since`` to ``sequence``: more than one if it was joined.
+    ``ids``: the lowest and the highest ``instance_id`` of instances and attempts; None: it has
+    none, or was written before that was noted.
     """
 
     path: str  # below the folder of the history
@@ -25,6 +27,7 @@ class HistoryFile:
     size: int
     sha256: str
     since: int
+    ids: tuple[int, int] | None = None
 
     @property
     def sequence(self) -> int:
@@ -43,7 +46,9 @@ class HistoryFile:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Build it from what ``to_json`` made."""
-        return cls(**{**stored, "day": date.fromisoformat(stored["day"])})
+        ids = stored.get("ids")
+        values = {"day": date.fromisoformat(stored["day"]), "ids": ids and (ids[0], ids[1])}
+        return cls(**{**stored, **values})
 
 
 @dataclass(frozen=True)
