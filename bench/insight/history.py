@@ -46,9 +46,7 @@ class _Plans:
 class Writer:
     """Writes days of a history, each as one export."""
 
-    def __init__(
-        self, root: Path, seed: int = 1, attempts_of_day: int = ATTEMPTS_OF_DAY
-    ) -> None:
+    def __init__(self, root: Path, seed: int = 1, attempts_of_day: int = ATTEMPTS_OF_DAY) -> None:
         self._store, self._random = HistoryStore.at(str(root)), np.random.default_rng(seed)
         self._attempts_of_day = attempts_of_day
         self._files: list[HistoryFile] = []

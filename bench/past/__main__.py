@@ -5,6 +5,7 @@ Each question goes the way that the API takes: to a process of its own, started 
 
 import argparse
 import asyncio
+import os
 import random
 import statistics
 import tempfile
@@ -20,7 +21,7 @@ from shoal.insight.past.asking import PastRuns
 from shoal.insight.past.questions import PageWanted
 
 DAYS = 365
-_ATTEMPTS = 7.3  # of an instance that the writer makes
+_ATTEMPTS = 9.33  # of an instance that the writer makes
 _UID = "bench"
 
 
@@ -40,7 +41,7 @@ async def _measure(folder: Path, arguments: argparse.Namespace) -> None:
     from shoal.insight.history.store import HistoryStore
 
     root = Path(HistoryStore(str(folder), _UID).root)
-    root.mkdir()
+    os.mkdir(root)
     of_day = int(arguments.instances * _ATTEMPTS / DAYS)
     writer = Writer(root, attempts_of_day=of_day)
     attempts = writer.write(of_day * DAYS)
@@ -86,10 +87,13 @@ async def _measure(folder: Path, arguments: argparse.Namespace) -> None:
         middle, most = statistics.median(took) * 1000, max(took) * 1000
         _say(f"| {what} | {rows} | {middle:,.0f} ms | {most:,.0f} ms |")
     assert past._process is not None
-    with open(f"/proc/{past._process.pid}/status") as file:
-        peak = next(line.split()[1] for line in file if line.startswith("VmHWM"))
-    _say(f"\nThe process had {int(peak) >> 10} MiB at most.")
+    _say(f"\nThe process had {_peak_kib(past._process.pid) >> 10} MiB at most.")
     await past.aclose()
+
+
+def _peak_kib(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def _say(text: str) -> None:

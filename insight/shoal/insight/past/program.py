@@ -1,4 +1,4 @@
-"""The process that reads past runs: ``python -m shoal.insight.past.program --url URL --cluster UID``.
+"""The process that reads past runs: ``python -m shoal.insight.past.program``.
 
 It answers questions, one line of JSON each, as they come on standard input, and ends with it. So
 who asks needs neither the library for Parquet nor its memory.

@@ -135,14 +135,16 @@ class PastReader:
     def _newest(
         self, days: Sequence[date], wanted: PageWanted, before: At | None, room: int
     ) -> tuple[list[_Found], bool]:
-        """Return the newest rows of some days that fulfil the filters, and whether these are all."""
+        """Return the newest rows of some days that fulfil the filters; whether these are all."""
         some = set(days)
         files = [file for file in self._contents.of(INSTANCES.name) if file.day in some]
         found = heapq.nlargest(
             room + 1,
             (
                 one
-                for rows in self._each(files, lambda file: self._in_file(file, wanted, before, room))
+                for rows in self._each(
+                    files, lambda file: self._in_file(file, wanted, before, room)
+                )
                 for one in rows
             ),
             key=lambda one: (one.at, one.event),
@@ -299,9 +301,7 @@ class PastReader:
         if file.ids is not None:
             return file.ids[0] <= high and file.ids[1] >= low
         footer = self._footers(file)
-        return any(
-            least <= high and most >= low for _, least, most in _id_ranges(footer)
-        )
+        return any(least <= high and most >= low for _, least, most in _id_ranges(footer))
 
 
 def _condition(rows: pa.Table, wanted: PageWanted, before: At | None) -> Any:
@@ -337,9 +337,7 @@ def _id_ranges(footer: pq.FileMetaData) -> Iterator[tuple[int, int, int]]:
 
 
 def _groups_with(footer: pq.FileMetaData, instance_id: int) -> list[int]:
-    return [
-        group for group, least, most in _id_ranges(footer) if least <= instance_id <= most
-    ]
+    return [group for group, least, most in _id_ranges(footer) if least <= instance_id <= most]
 
 
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
@@ -354,8 +352,7 @@ def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
         else:
             columns.append(values.to_pylist())
     return [
-        dict(zip(rows.column_names, values, strict=True))
-        for values in zip(*columns, strict=True)
+        dict(zip(rows.column_names, values, strict=True)) for values in zip(*columns, strict=True)
     ]
 
 

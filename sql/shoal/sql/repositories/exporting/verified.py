@@ -20,7 +20,7 @@ _V = history_verified.c
 
 @dataclass(frozen=True)
 class Verified:
-    """What has a verified file: the numbers of ``Position`` as they were at the export ``sequence``.
+    """What has a verified file: the numbers of ``Position`` as of the export ``sequence``.
 
     ``sequence`` 0: nothing has. ``verified_at``: when an export found all in order last.
     ``checked``: the path of the file that was looked at again last. ``trouble``: why the export is
@@ -97,7 +97,5 @@ class VerifiedHistory:
     async def _stored(self) -> Verified:
         """Return the row, which is there from now on."""
         none = {**vars(Verified()), "open_commands": []}
-        await self._connection.insert_new(
-            history_verified, ["number"], {"number": _NUMBER, **none}
-        )
+        await self._connection.insert_new(history_verified, ["number"], {"number": _NUMBER, **none})
         return await self.get()

@@ -105,9 +105,9 @@ class Partitions:
         await self._connection.execute(insert(takeover), rows)
 
     async def forget_takeovers(self, limit: int, until: int | None = None) -> int:
-        """Delete the oldest takeovers but for the newest 10,000; return how many, ``limit`` at most.
+        """Delete the oldest takeovers but for the newest 10,000; return how many.
 
-        ``until``: none with a higher id.
+        ``limit`` at most. ``until``: none with a higher id.
         """
         newest = await self._connection.scalar(select(func.max(takeover.c.id)))
         last = (newest or 0) - MOST_KEPT
