@@ -149,7 +149,7 @@ OTHER += (
     "/resource-grants",
     "/restrictions",
 )
-OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
+OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers", "/past-instances")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

@@ -47,6 +47,7 @@ class PastRuns:
     IDLE_S: ClassVar[float] = 300.0
 
     def __init__(self, url: str, uid: str) -> None:
+        self.url = url
         self._command = [sys.executable, "-m", _PROGRAM, "--url", url, "--cluster", uid]
         self._is_on = bool(url)
         self._process: subprocess.Popen[bytes] | None = None

@@ -214,6 +214,9 @@ project.read     GET    /task-instances/{task_instance_id}/log/search
 project.read     GET    /instances/{instance_id}/log-search
 project.read     GET    /task-instances/{task_instance_id}/log/raw
 project.read     GET    /task-instances/{task_instance_id}/log/follow
+project.read     GET    /past-instances
+project.read     GET    /past-instances/{past_instance_id}
+project.read     GET    /past-instances/{past_instance_id}/attempts/{attempt_id}/log
 """
 
 Route = tuple[str, str]  # method, path below the prefix
@@ -241,6 +244,7 @@ LISTS: tuple[str, ...] = (
     "/instances",
     "/task-instances",
     "/backfills",
+    "/past-instances",
 )
 LISTS += ("/today", "/history", "/queue-entries")
 # Of them alone are counted, or asked for something, by filters.
@@ -363,6 +367,7 @@ SUBJECTS = (
     "command_id",
     "schedule_id",
     "backfill_id",
+    "past_instance_id",
     "alert_id",
     "delivery_id",
     "silence_id",
