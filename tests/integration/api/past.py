@@ -3,9 +3,12 @@
 import io
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, StopRequested
 from shoal.core.runs.run import Run
+from shoal.insight.export import gathering
 from shoal.insight.export.exporter import Exporter
 from shoal.insight.history.store import HistoryStore
 from tests.integration.api.conftest import Api
@@ -18,7 +21,12 @@ async def exported(api: Api) -> HistoryStore:
         uid = await uow.cluster.uid()
         await uow.commit()
     store = HistoryStore(api.services.past.url, uid)
-    await Exporter(database, store).run()
+    exporter = Exporter(database, store)
+    with pytest.MonkeyPatch.context() as patch:  # tests leave out a great many ids
+        patch.setattr(gathering, "_PIECE", 1 << 40)
+        patch.setattr(gathering, "_COMMANDS", 1 << 40)
+        patch.setattr(exporter._gatherer, "_instances_at_once", 1 << 40)
+        await exporter.run()
     return store
 
 
@@ -29,7 +37,9 @@ async def ended(api: Api, name: str, project: str, at: datetime | None = None) -
     for event in (Begun(at), StopRequested(at)):
         decision = decide(run, event)
         run.apply(decision)
-        await api.store(lambda uow, one=decision: uow.instances.save([(run, one)], at))
+        async with api.services.database.unit_of_work() as uow:
+            await uow.instances.save([(run, decision)], at)
+            await uow.commit()
     return run
 
 
