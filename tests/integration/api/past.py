@@ -25,6 +25,7 @@ async def exported(api: Api) -> HistoryStore:
     with pytest.MonkeyPatch.context() as patch:  # tests leave out a great many ids
         patch.setattr(gathering, "_PIECE", 1 << 40)
         patch.setattr(gathering, "_COMMANDS", 1 << 40)
+        patch.setattr(gathering, "_MOST_OPEN", 1 << 40)
         patch.setattr(exporter._gatherer, "_instances_at_once", 1 << 40)
         await exporter.run()
     return store

@@ -112,7 +112,10 @@ class PastRuns:
     def _exchange(self, question: bytes, number: int) -> Any:
         """Send a question, and wait for the answer. Blocks; ends when the process does."""
         process = self._process
-        if process is None or process.poll() is not None:
+        if process is not None and process.poll() is not None:
+            self._end()
+            process = None
+        if process is None:
             process = self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,

@@ -167,9 +167,10 @@ def instance(
     if as_json:
         print_json(found or gone)
         return
-    if found is None:
+    if gone is not None:
         show_past(gone)
         return
+    assert found is not None, "one of the two is there"
     from rich.text import Text
 
     from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
