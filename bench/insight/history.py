@@ -14,11 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.insight.export.columns import schema_of
-from shoal.insight.history.manifest import Manifest
+from shoal.insight.export.exporter import FULL_EVERY
+from shoal.insight.history.manifest import HistoryFile, Manifest
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
 
@@ -44,8 +46,10 @@ class _Plans:
 class Writer:
     """Writes days of a history, each as one export."""
 
-    def __init__(self, root: Path, seed: int = 1) -> None:
+    def __init__(self, root: Path, seed: int = 1, attempts_of_day: int = ATTEMPTS_OF_DAY) -> None:
         self._store, self._random = HistoryStore.at(str(root)), np.random.default_rng(seed)
+        self._attempts_of_day = attempts_of_day
+        self._files: list[HistoryFile] = []
         self._plans = self._made_plans()
         self._event = self._instance = self._attempt = 0
         self._sequence = 0
@@ -115,7 +119,7 @@ class Writer:
     def _day(self, day: date) -> tuple[pa.Table, pa.Table]:
         pick, plans = self._random, self._plans
         mean_tasks = float((plans.share * plans.sizes).sum()) * (1 + _FAIL)
-        count = int(ATTEMPTS_OF_DAY / mean_tasks)
+        count = int(self._attempts_of_day / mean_tasks)
         workflow = pick.choice(_WORKFLOWS, count, p=plans.share)
         start = np.datetime64(day).astype("datetime64[us]").astype(np.int64)
         # Schedules fire at a minute of the hour that is theirs; more so in the night.
@@ -253,9 +257,18 @@ class Writer:
             content = io.BytesIO()
             pq.write_table(rows, content, compression="zstd")
             written = content.getvalue()
-            files.append(self._store.put(self._sequence, table.name, day, written, rows.num_rows))
+            ids = None
+            if table is not PLANS:
+                least = pc.min_max(rows["instance_id"])
+                ids = (least["min"].as_py(), least["max"].as_py())
+            number, count = self._sequence, rows.num_rows
+            files.append(self._store.put(number, table.name, day, written, count, ids=ids))
+        self._files += files
         until = datetime.combine(day, datetime.min.time(), UTC) + timedelta(days=1)
-        self._store.put_manifest(Manifest(self._sequence, files, until))
+        manifest = Manifest(self._sequence, files, until)
+        if self._sequence % FULL_EVERY == 0:
+            manifest = Manifest(self._sequence, self._files, until, is_full=True)
+        self._store.put_manifest(manifest)
 
 
 _TIME = pa.timestamp("us", tz="UTC")

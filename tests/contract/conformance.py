@@ -74,6 +74,7 @@ RULES = {
     "putAlertChannel": "what each kind requires; secrets that there are",
     "createAlertSilence": "an end in the future, behind the beginning",
     "listAlertExplanations": "a run or an event",
+    "listPastInstances": "a first day that is not behind the last one",
     "createBackfill": "from and to, or dates; what fits the schedules of the workflow",
 }
 

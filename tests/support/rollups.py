@@ -24,7 +24,8 @@ async def store(database: Database, job: str, day: date, blocks: Blocks) -> None
     """Let these rows be the result of a job for a day, as the loader does it."""
     some = [NewBlock(*name, 0, json.dumps(rows)) for name, rows in blocks.items()]
     async with database.unit_of_work() as uow:
-        batch = await uow.rollup_batches.begin(job, day, NOW)
+        before = await uow.rollup_batches.counting(job, day)
+        batch = await uow.rollup_batches.begin(job, day, NOW, before)
         await uow.commit()
     async with database.unit_of_work() as uow:
         await uow.rollup_batches.add(batch, some, NOW)

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from shoal.api.access.authentication import require_browser
 from shoal.api.access.pacing import PacedLogins
 from shoal.api.browser.pages import Pages
+from shoal.api.operations.runs.past import install as install_past
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -53,6 +54,7 @@ from shoal.api.routes.runs import (
     labels,
     log_search,
     logs,
+    past,
     planning,
     progress,
     tasks,
@@ -125,6 +127,7 @@ _ROUTERS = (
     why.router,
     logs.router,
     log_search.router,
+    past.router,
     purges.router,
     cluster.router,
     nodes.router,
@@ -151,6 +154,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
+    install_past(app)
     app.add_middleware(PacedLogins)
     app.add_middleware(Exchange, settings=services.settings)
     for router in _ROUTERS:

@@ -47,6 +47,7 @@ from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.starting import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
+from shoal.insight.past.asking import PastRuns
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
@@ -152,11 +153,13 @@ async def open_services(
     auditor = await stack.enter_async_context(Auditor(database, clock))
     passwords = Passwords()
     stack.callback(passwords.close)
+    past = PastRuns(cluster.history_url, uid)
+    stack.push_async_callback(past.aclose)
     return Services(
         settings=settings,
         token=token,
         identities=identities,
-        homes=HomeCache(database),
+        homes=HomeCache(database, past),
         passwords=passwords,
         attempts=Attempts(),
         federation=federation,
@@ -173,6 +176,7 @@ async def open_services(
         feed=Feed(database, settings.subscriber_events),
         logs=LogProxy(database, workers, channels, LogArchive.of(cluster, uid)),
         progress=ProgressReader(workers, channels),
+        past=past,
         prober=Prober(workers, channels),
         resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
         vault=Vault.of(cluster),

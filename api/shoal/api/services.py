@@ -30,6 +30,7 @@ from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
+from shoal.insight.past.asking import PastRuns
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Recorder
@@ -59,6 +60,7 @@ class Services:
     feed: Feed
     logs: LogProxy
     progress: ProgressReader
+    past: PastRuns
     prober: Prober
     resources: ResourceFiles
     vault: Vault = field(repr=False)

@@ -113,12 +113,8 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         revoker,
         Storage.of(opened.cluster),
         LogArchive.of(opened.cluster, opened.cluster_uid),
-        [
-            HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
-            RollupLoading(
-                context, opened.cluster.history_url, opened.cluster_uid, opened.cluster.data
-            ),
-        ],
+        HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
+        RollupLoading(context, opened.cluster.history_url, opened.cluster_uid, opened.cluster.data),
     )
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
@@ -177,7 +173,8 @@ def _services(
     revoker: Revoker,
     storage: Storage,
     archive: LogArchive | None,
-    insight: Sequence[Service],
+    export: HistoryExport,
+    loading: RollupLoading,
 ) -> Sequence[Service]:
     settings = context.settings
     backfills = Backfills(context)
@@ -190,10 +187,17 @@ def _services(
         SlotKeeper(context),
         DependencyWatcher(context),
         Timers(context.clock, context.engine.wake, settings.kill_retry_s),
-        Purger(context, settings.retention, settings.hours, settings.purge_trigger),
+        Purger(
+            context,
+            settings.retention,
+            settings.hours,
+            settings.purge_trigger,
+            is_exported=export.is_on,
+        ),
         ResourceSweeper(context, storage),
         ArchivedLogSweeper(context, archive),
-        *insight,
+        export,
+        loading,
     )
 
 

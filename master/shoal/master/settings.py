@@ -41,6 +41,7 @@ class MasterSettings(BaseSettings):
     # Of resources: versions that have been replaced, but for the newest of a file; deleted files.
     keep_deleted_resources_days: float = Field(default=30.0, ge=0)
     keep_resource_versions: int = Field(default=20, ge=1, le=10_000)
+    keep_archived_logs_days: float = Field(default=0.0, ge=0)  # 0: as long as the run's row
     # Times of day to purge at, as a cron expression; empty: every purge_interval_s, in purge_hours.
     purge_cron: str = ""
     purge_hours: str = ""  # HH:MM-HH:MM; empty: at any time

@@ -109,6 +109,8 @@ API: Mapping[str, str] = {
 EXPORT: Mapping[str, str] = {
     "export.before_commit": "the files of an export are written, the database does not know",
     "export.after_commit": "an export counts, its manifest is not in the storage",
+    "export.before_verified": "files of the history are whole, the database does not know",
+    "export.after_verified": "the purge may take what an export has, the next step has not begun",
     "export.before_removal": "a full manifest is in the storage, those before it as well",
 }
 

@@ -54,6 +54,13 @@ class LogArchive:
         """Return the instances of a thousand that have logs. Raises StorageError."""
         return _numbers(self._storage.names_in(f"{self._cluster}/{thousand}"))
 
+    def written_s(self, instance: int) -> float | None:
+        """Return when the last log of an instance came, in seconds since 1970; None: not known.
+
+        Raises StorageError.
+        """
+        return self._storage.written_s(self._folder(instance))
+
     def remove(self, instance: int) -> None:
         """Remove all logs of an instance. Raises StorageError."""
         self._storage.remove_folder(self._folder(instance))

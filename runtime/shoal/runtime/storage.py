@@ -211,6 +211,19 @@ class Storage:
                 return []
             return [str(path).rstrip("/").rpartition("/")[2] for path in found]
 
+    def written_s(self, folder: str) -> float | None:
+        """Return when the newest object of a folder was written, in seconds since 1970.
+
+        None: there is none, or the storage does not tell. Raises StorageError.
+        """
+        with _telling(self, f"list {folder}"):
+            files, root = self._files()
+            try:
+                found = [_written_s(one) for one in files.ls(f"{root}/{folder}", detail=True)]
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return max((one for one in found if one is not None), default=None)
+
     def remove_folder(self, folder: str) -> None:
         """Remove all in a folder, which need not be there. Raises StorageError."""
         with _telling(self, f"remove {folder}"):
@@ -290,6 +303,17 @@ def _telling(storage: Storage, what: str) -> Iterator[None]:
         raise ObjectMissing(storage, what, "it is not there") from error
     except Exception as error:  # drivers raise whatever their libraries do
         raise StorageError(storage, what, error) from error
+
+
+def _written_s(info: dict[str, Any]) -> float | None:
+    """Return when a file was written, as folders, S3 and HDFS tell it."""
+    if "mtime" in info:
+        return float(info["mtime"])
+    if (at := info.get("LastModified")) is not None:
+        return float(at.timestamp())
+    if "modificationTime" in info:
+        return float(info["modificationTime"]) / 1000
+    return None
 
 
 def _is_local(files: "AbstractFileSystem") -> bool:

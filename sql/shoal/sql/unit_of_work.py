@@ -41,6 +41,7 @@ from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.exporting.finished import FinishedRows
 from shoal.sql.repositories.exporting.position import HistoryExports
+from shoal.sql.repositories.exporting.verified import VerifiedHistory
 from shoal.sql.repositories.insight.batches import RollupBatches
 from shoal.sql.repositories.insight.rollups import Rollups
 from shoal.sql.repositories.overview.grid import Grid
@@ -344,6 +345,10 @@ class UnitOfWork:
     @cached_property
     def rollup_batches(self) -> RollupBatches:
         return RollupBatches(self.connection)
+
+    @cached_property
+    def verified_history(self) -> VerifiedHistory:
+        return VerifiedHistory(self.connection)
 
     @cached_property
     def expired(self) -> ExpiredRows:

@@ -141,6 +141,7 @@ def new_cluster(folder: Path, zookeeper: str, migrated_file: Path) -> ClusterSet
         zookeeper=zookeeper,
         partitions=PARTITIONS,
         session_timeout_s=STEADY_SESSION_S,
+        history_url=str(data / "history"),
     )
 
 

@@ -13,6 +13,7 @@ from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
 from shoal.sql.repositories.definitions.backfill_planning import plan_of
 from tests.integration.api.conftest import PREFIX, Api
+from tests.integration.api.past import past_ids
 from tests.support import rollups
 
 
@@ -106,6 +107,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     layout = "workflows/daily/layout"
     await put(layout, {"places": {"fetch": {"x": 1, "y": 2}}}, headers={"If-Match": "*"})
     alerts = await _alerts(api, project, word)
+    past = await past_ids(api, project)
     run = await api.started("daily", project, y=word)
     await _begin(api, run)
     backfill = await _backfill(api, project)
@@ -129,6 +131,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         "backfill_id": backfill,
         **alerts,
         "purge_id": purge.json()["id"],
+        **past,
         "path": "etl/a.py",
         "version": 1,
     }

@@ -150,7 +150,7 @@ OTHER += (
     "/restrictions",
     "/insight/",
 )
-OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers")
+OTHER += ("/masters", "/workers", "/worker-groups", "/partitions", "/takeovers", "/past-instances")
 NAMED = {
     "calendars": "days",
     "concurrency-groups": "gpu",

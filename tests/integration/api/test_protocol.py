@@ -84,6 +84,7 @@ _NAMES: dict[str, Any] = {
         1,
     ),
     **dict.fromkeys(("purge_id", "session_id", "token_id"), 1),
+    **dict.fromkeys(("past_instance_id", "attempt_id"), 1),
 }
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,30 @@ async def test_logs_of_instances_that_there_are_not_any_more_go(
     assert archive.instances(instance.id // 1000) == [instance.id]
     assert archive.read(instance.id, 1, 0, 3) == b"log"
     assert other.instances(1234) == [1_234_567]
+
+
+async def test_logs_may_outlive_their_runs(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "FIRST_S", 0.5)
+    monkeypatch.setattr(sweeping, "KEPT_PERIOD_S", 0.5)
+    place = tmp_path / "archive"
+    bench.cluster = bench.cluster.model_copy(update={"logs_url": str(place)})
+    async with bench.database.unit_of_work() as uow:
+        archive = LogArchive(str(place), await uow.cluster.uid())
+        await uow.commit()
+    for number in (7, 8):  # the database knows neither
+        archive.put(number, 1, io.BytesIO(b"old"))
+        archive.put(number, 2, io.BytesIO(b"new"))
+    _age(place, "7/1.log", 50)
+    for name in ("8/1.log", "8/2.log"):
+        _age(place, name, 31)
+    async with bench.master(keep_archived_logs_days=30.0):
+        await eventually(lambda: archive.instances(0) == [7])
+    assert archive.read(7, 1, 0, 3) == b"old", "an instance goes as a whole"
+
+
+def _age(place: Path, name: str, days: float) -> None:
+    [file] = place.glob(f"*/0/{name}")
+    at = time.time() - days * 86_400
+    os.utime(file, (at, at))

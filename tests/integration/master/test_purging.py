@@ -56,8 +56,9 @@ class Keeping(Master):
         } | more
         hours: Hours = options.pop("hours", ALWAYS)
         trigger: ShoalCronTrigger | None = options.pop("trigger", None)
+        is_exported: bool = options.pop("is_exported", False)
         context = context_of(database, self.engine, partitions=PARTITIONS, **options)
-        self.purger = Purger(context, retention, hours, trigger)
+        self.purger = Purger(context, retention, hours, trigger, is_exported=is_exported)
 
     async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
         """Start an instance of a workflow with one task, and end it."""

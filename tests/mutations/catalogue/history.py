@@ -6,6 +6,11 @@ _TESTS = "tests/integration/insight/test_export.py"
 _EXPORTER = "insight/shoal/insight/export/exporter.py"
 _GATHERING = "insight/shoal/insight/export/gathering.py"
 _STORE = "insight/shoal/insight/history/store.py"
+_VERIFYING = "insight/shoal/insight/export/verifying.py"
+_EXPIRED = "sql/shoal/sql/repositories/upkeep/expired.py"
+_WAITS = "tests/integration/master/test_purge_waits.py"
+_DAMAGED = f"{_WAITS}::test_a_file_that_is_damaged_later_is_exported_again"
+_PAST = "tests/integration/api/test_past.py"
 
 MUTATIONS = (
     mutation(
@@ -57,7 +62,7 @@ MUTATIONS = (
         "files that were replaced go while somebody may read them",
         Promise.NOTHING_LOST,
         _EXPORTER,
-        ("keep = {*contents.files, *retired}", "keep = {*contents.files}"),
+        ("keep = {*contents.files, *retired, *position.damaged}", "keep = {*contents.files}"),
         (f"{_TESTS}::test_files_that_were_replaced_stay_for_a_day_and_then_go[sqlite]",),
     ),
     mutation(
@@ -66,5 +71,105 @@ MUTATIONS = (
         _STORE,
         ("if [number for number, _ in needed] != wanted:", "if False:"),
         (f"{_TESTS}::test_readers_go_by_the_last_full_manifest[sqlite]",),
+    ),
+    mutation(
+        "an instance is purged although it has changed since it was exported",
+        Promise.NOTHING_LOST,
+        _EXPIRED,
+        ('event.c.id > bindparam("event"))', 'event.c.id < 0, bindparam("event") > 0)'),
+        (f"{_WAITS}::test_a_late_change_keeps_an_instance_until_it_was_exported_again[sqlite]",),
+    ),
+    mutation(
+        "an instance is purged that the first export has not come to",
+        Promise.NOTHING_LOST,
+        _EXPIRED,
+        ('_i.id > bindparam("walk_end")),', '_i.id > 0, bindparam("walk_end") > 0),'),
+        (f"{_WAITS}::test_instances_that_the_export_has_not_come_to_stay[sqlite]",),
+    ),
+    mutation(
+        "a command is purged that was handled after it was read",
+        Promise.NOTHING_LOST,
+        _EXPIRED,
+        (
+            '"open_commands": sorted(verified.open_commands)',
+            '"open_commands": []',
+        ),
+        (f"{_WAITS}::test_commands_that_were_handled_after_they_were_read_stay[sqlite]",),
+    ),
+    mutation(
+        "events are purged that the export has not read",
+        Promise.NOTHING_LOST,
+        "master/shoal/master/services/upkeep/purging.py",
+        ("until = None if verified is None else verified.event", "until = None"),
+        (f"{_WAITS}::test_nothing_goes_before_it_was_exported[sqlite]",),
+    ),
+    mutation(
+        "takeovers are purged that were not exported",
+        Promise.NOTHING_LOST,
+        "master/shoal/master/services/upkeep/purging.py",
+        ("until = None if verified is None else verified.takeover", "until = None"),
+        (f"{_WAITS}::test_takeovers_stay_until_they_were_exported[sqlite]",),
+    ),
+    mutation(
+        "files of the history are not read back",
+        Promise.NOTHING_LOST,
+        _VERIFYING,
+        ("[file for file in files if not store.is_whole(file)]", "[]"),
+        (f"{_WAITS}::test_a_file_that_the_storage_has_spoilt_at_once_is_written_again[sqlite]",),
+    ),
+    mutation(
+        "a file of the right size with another content counts as whole",
+        Promise.NOTHING_LOST,
+        _STORE,
+        ("return hashlib.sha256(content).hexdigest() == file.sha256", "return True"),
+        (f"{_DAMAGED}[sqlite-instances-False]",),
+    ),
+    mutation(
+        "rows of a damaged file are not exported again",
+        Promise.NOTHING_LOST,
+        _VERIFYING,
+        ("position = replace(position, instances=0, instances_end=ends.instance)", "pass"),
+        (f"{_DAMAGED}[sqlite-instances-True]",),
+    ),
+    mutation(
+        "the purge goes on by what was verified before a file was damaged",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        (
+            "last, contents, Gathered(position), whole, None, paths, is_verified=True",
+            "last, contents, Gathered(position), whole, None, paths",
+        ),
+        (f"{_DAMAGED}[sqlite-instances-True]",),
+    ),
+    mutation(
+        "a joined file that is not whole replaces those that are",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        ("if await asyncio.to_thread(not_whole, self._store, [file]):", "if False:"),
+        (f"{_WAITS}::test_a_joined_file_replaces_nothing_before_it_is_whole[sqlite]",),
+    ),
+    mutation(
+        "a storage that is not mounted is taken for a new history",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        (
+            "            if self._anew:\n                return last, Contents()\n",
+            "            self._anew = True\n            return last, Contents()\n",
+        ),
+        (f"{_WAITS}::test_a_storage_that_is_suddenly_empty_is_not_begun_anew_by_itself[sqlite]",),
+    ),
+    mutation(
+        "lists show past runs of all projects",
+        Promise.AUTHORISED,
+        "insight/shoal/insight/past/reading.py",
+        ('found = pc.and_(found, _is_in(rows["project"], wanted.projects))', "pass"),
+        (f"{_PAST}::test_who_may_not_see_a_project_sees_no_past_run_of_it",),
+    ),
+    mutation(
+        "a past run is listed as it ended first",
+        Promise.GUARDED_STATES,
+        "insight/shoal/insight/past/reading.py",
+        ("if one.event == newest[one.at[1]] and", "if newest and"),
+        (f"{_PAST}::test_a_run_that_ended_again_is_listed_once",),
     ),
 )

@@ -13,7 +13,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "archived logs of instances that there are go",
         Promise.NOTHING_LOST,
         "master/shoal/master/services/upkeep/archived_logs.py",
-        ("if instance not in known:", "if True:"),
+        ("if instance not in known and await", "if await"),
         (f"{_IN_MASTER}::test_logs_of_instances_that_there_are_not_any_more_go",),
     ),
     mutation(

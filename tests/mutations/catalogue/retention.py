@@ -48,8 +48,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.NOTHING_LOST,
         _EXPIRED,
         (
-            ".where(_among(_i.id), _INSTANCE_MAY_GO)",
-            '.where(_among(_i.id), _i.created_at < bindparam("before"))',
+            'may_go, values = _INSTANCE_MAY_GO, {"before": before, "ids": sorted(ids)}',
+            'may_go, values = _i.created_at < bindparam("before"), {"before": before, "ids": ids}',
         ),
         (f"{_SQL_TESTS}::test_only_what_is_finished_goes[sqlite-RUNNING]",),
     ),

@@ -14,6 +14,7 @@ from shoal.core.access.judging import Verdict, Visible, is_unlimited, judge, vis
 from shoal.core.access.permissions import OF_PROJECT, Permission, roles_with
 from shoal.core.access.principals import Principal
 from shoal.core.access.things import Thing
+from shoal.insight.past.asking import PastRuns
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import SignedIn
@@ -27,8 +28,8 @@ class HomeCache:
 
     MOST: ClassVar[int] = 50_000
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, past: PastRuns) -> None:
+        self._database, self._past = database, past
         self._known: dict[tuple[Thing, int | str], int] = {}
 
     async def load(self, thing: Thing, keys: Collection[int]) -> None:
@@ -45,13 +46,23 @@ class HomeCache:
         """Return the id of the project of a thing; None: there is none."""
         if (found := self._known.get((thing, key))) is not None:
             return found
-        async with self._database.unit_of_work(read_only=True) as uow:
-            found = await uow.homes.of(thing, key)
+        if thing is Thing.PAST_RUN:
+            found = await self._of_past(int(key))
+        else:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.homes.of(thing, key)
         if found is not None and thing is not Thing.PROJECT:
             if len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[thing, key] = found
         return found
+
+    async def _of_past(self, key: int) -> int | None:
+        """Return the id of the project whose name a past run has. Raises PastUnavailable."""
+        if (run := await self._past.run(key)) is None:
+            return None
+        async with self._database.unit_of_work(read_only=True) as uow:
+            return await uow.homes.of(Thing.PROJECT, str(run.row["project"]))
 
 
 @dataclass(frozen=True)

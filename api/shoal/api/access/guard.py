@@ -36,6 +36,7 @@ THINGS: Mapping[str, Thing] = {
     "command_id": Thing.COMMAND,
     "schedule_id": Thing.SCHEDULE,
     "backfill_id": Thing.BACKFILL,
+    "past_instance_id": Thing.PAST_RUN,
 }
 # The parameters that the guard adds to each handler.
 _CALLER, _RECORD = "guarded_caller", "guarded_record"

@@ -158,6 +158,27 @@ class LogProxy:
                 log.info("log stream interrupted", task_instance=task_id, error=str(error))
             await asyncio.sleep(PAUSE_BEFORE_RETRY_S)
 
+    async def of_past(self, instance: int, attempt: int, offset: int, limit: int) -> LogPart:
+        """Return a range of an archived log, whatever the database knows of the attempt.
+
+        Raises NoSuchThing, LogUnavailable.
+        """
+        if self._archive is None:
+            raise NoSuchThing("logs outlive their worker only in an archive: logs_url is not set")
+        try:
+            size = await asyncio.to_thread(self._archive.size, instance, attempt)
+            start = max(0, size + offset) if offset < 0 else min(offset, size)
+            end = min(size, start + limit)
+            data = await asyncio.to_thread(self._archive.read, instance, attempt, start, end)
+        except ObjectMissing:
+            raise NoSuchThing(
+                f"the archive has no log of attempt {attempt}: it had none, or was deleted after "
+                "keep_archived_logs_days"
+            ) from None
+        except StorageError as error:
+            raise LogUnavailable(str(error)) from error
+        return LogPart(data, start, size, True)
+
     async def check(self, task: TaskInstance) -> None:
         """Return if the log can be read or may come. Raises LogUnavailable or NoSuchThing."""
         if task.worker is not None:

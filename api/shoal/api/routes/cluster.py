@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
@@ -20,6 +20,7 @@ from shoal.api.schemas.platform.cluster import (
     ClusterOut,
     DamagedZnodeOut,
     DatabaseOut,
+    HistoryExportOut,
     MasterGroupOut,
     MasterOut,
     PartitionOut,
@@ -46,6 +47,8 @@ from shoal.runtime.plugins import load_task_type, task_type_names
 router = strict_router("cluster")
 
 log = structlog.get_logger()
+
+_EXPORT_IS_BEHIND = timedelta(hours=2)  # masters export every quarter of an hour
 
 
 @router.get("/cluster", summary="Show the cluster")
@@ -91,6 +94,7 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
             for each in damaged
         ],
         alert_servers=alert_servers,
+        history=await _history(shoal),
     )
 
 
@@ -108,6 +112,25 @@ async def _alert_servers(shoal: Services) -> list[str] | None:
         log.warning("alert servers unknown", error=str(error))
         return None
     return sorted(member.client_id for member in found.members.values())
+
+
+async def _history(shoal: Services) -> HistoryExportOut | None:
+    """Return how the export of the history stands; None: there is none, or nobody can say."""
+    if not shoal.past.is_on:
+        return None
+    try:
+        async with (
+            asyncio.timeout(ANSWER_S),
+            shoal.database.unit_of_work(read_only=True) as uow,
+        ):
+            found = await uow.verified_history.get()
+    except (ShoalError, TimeoutError) as error:
+        log.warning("the export of the history is unknown", error=str(error))
+        return None
+    at, trouble, since = found.verified_at, found.trouble, found.trouble_since
+    if trouble is None and at is not None and shoal.clock() - at > _EXPORT_IS_BEHIND:
+        trouble, since = "no export has been completed since; is there a master?", at
+    return HistoryExportOut(verified_at=at, trouble=trouble, since=since)
 
 
 async def _latency_s(question: Awaitable[object]) -> float | None:

@@ -1,5 +1,6 @@
 """Purges: requests to delete history; the masters carry them out."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Body, Path, Response
@@ -45,7 +46,12 @@ async def post_purge(
         raise InvalidRequest([FieldError("project", "is missing: whose workflow is it?")])
     async with shoal.database.unit_of_work() as uow:
         new = NewPurge(
-            body.dry_run, body.before, body.project, await _workflow(uow, body), caller.name
+            body.dry_run,
+            body.before,
+            body.project,
+            await _workflow(uow, body),
+            caller.name,
+            body.even_if_not_exported,
         )
         purge = await uow.purges.add(new, shoal.partitions, now)
         await uow.commit()
@@ -71,9 +77,10 @@ async def list_purges(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
     before = before_id("purges", cursor)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         found = await uow.purges.list(limit + 1, before)
+        why = await _held_because(uow, found)
     items, more = page(found, limit)
     return Page(
-        items=shown("purge", items, _out, by_id),
+        items=shown("purge", items, lambda purge: _out(purge, why), by_id),
         next=encode_cursor("purges", items[-1].id) if more else None,
     )
 
@@ -83,7 +90,8 @@ async def list_purges(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
 async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
     """How far the masters have come."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
-        return _out(await uow.purges.get(purge_id))
+        purge = await uow.purges.get(purge_id)
+        return _out(purge, await _held_because(uow, [purge]))
 
 
 @router.get("/stores", summary="Show how large the history is")
@@ -103,7 +111,19 @@ async def get_stores(shoal: Shoal) -> StoresOut:
     )
 
 
-def _out(purge: Purge) -> PurgeOut:
+async def _held_because(uow: UnitOfWork, purges: Sequence[Purge]) -> str | None:
+    """Return why rows wait for the exported history; None: no row does."""
+    if not any(purge.held for purge in purges):
+        return None
+    found = await uow.verified_history.get()
+    if found.verified_at is None:
+        told = "nothing was exported yet"
+    else:
+        told = f"the exported history was in order last at {found.verified_at.isoformat()}"
+    return f"{told}; {found.trouble}" if found.trouble else told
+
+
+def _out(purge: Purge, why: str | None = None) -> PurgeOut:
     asked = purge.asked
     return PurgeOut(
         id=purge.id,
@@ -116,5 +136,8 @@ def _out(purge: Purge) -> PurgeOut:
         partitions=purge.partitions,
         partitions_done=purge.partitions_done,
         oldest=purge.oldest,
+        even_if_not_exported=asked.even_if_not_exported,
+        held=purge.held,
+        held_because=why if purge.held else None,
         **vars(purge.counts),
     )

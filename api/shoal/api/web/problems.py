@@ -24,6 +24,7 @@ from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
+from shoal.insight.past.asking import NoPastConfigured, PastUnavailable
 from shoal.proto.errors import PeerRefused, PeerUnavailable
 from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
@@ -174,6 +175,12 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
         HTTPStatus.SERVICE_UNAVAILABLE,
         "storage-unavailable",
         "The storage of resources cannot be used",
+    ),
+    NoPastConfigured: Kind(HTTPStatus.NOT_FOUND, "no-history", "No history is exported"),
+    PastUnavailable: Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "history-unavailable",
+        "The exported history cannot be read",
     ),
     IntegrityViolated: replace(
         _CONFLICT,

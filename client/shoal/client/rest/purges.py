@@ -22,9 +22,15 @@ class PurgeCalls:
         before: str | None = None,
         project: str | None = None,
         workflow: str | None = None,
+        even_if_not_exported: bool = False,
     ) -> PurgeJson:
-        """Ask for a purge; the masters carry it out. ``before``: a moment, RFC 3339."""
+        """Ask for a purge; the masters carry it out. ``before``: a moment, RFC 3339.
+
+        ``even_if_not_exported``: also what the exported history does not have yet.
+        """
         body: dict[str, Any] = {"dry_run": dry_run}
+        if even_if_not_exported:
+            body["even_if_not_exported"] = True
         given = {"before": before, "project": project, "workflow": workflow}
         body |= {name: value for name, value in given.items() if value is not None}
         return cast(PurgeJson, self._connection.json("POST", "/purges", json=body))

@@ -12,3 +12,4 @@ class Thing(StrEnum):
     COMMAND = "command"
     SCHEDULE = "schedule"
     BACKFILL = "backfill"
+    PAST_RUN = "past run"  # of the exported history, in which projects have names alone

@@ -103,6 +103,7 @@ class NewPurge:
     project: str | None = None
     workflow_id: int | None = None
     requested_by: str = ""
+    even_if_not_exported: bool = False  # the exported history may lack it then
 
 
 @dataclass(frozen=True)
@@ -117,3 +118,4 @@ class Purge:
     counts: Counts
     oldest: datetime | None  # end of the oldest instance that goes
     finished_at: datetime | None
+    held: int = 0  # rows that stay only because the exported history does not have them yet

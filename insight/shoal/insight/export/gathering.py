@@ -71,7 +71,10 @@ class Gatherer:
             if oldest >= following:
                 break
             await asyncio.sleep(0.05)
-        return ends
+        # Read behind the others: what those transactions have made and ended at once is below it,
+        # and so is found by its id; what came later has events of its own.
+        later = await self._read(lambda uow: uow.finished_rows.ends())
+        return replace(ends, instance=later.instance)
 
     async def gather(self, position: Position, ends: Ends, most: int) -> Gathered:
         """Return what comes next behind ``position``, up to ``ends`` and to some ``most`` rows."""

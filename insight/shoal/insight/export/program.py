@@ -25,10 +25,21 @@ def main() -> int:
     parser.add_argument("--url", required=True)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--keep-days", type=float, default=0.0)
+    parser.add_argument("--anew", action="store_true")
+    parser.add_argument("--forget-damaged", action="store_true")
     arguments = parser.parse_args()
     try:
         cluster = load_settings(ClusterSettings, "cluster", arguments.data)
-        done = asyncio.run(export(cluster, arguments.url, arguments.share, arguments.keep_days))
+        done = asyncio.run(
+            export(
+                cluster,
+                arguments.url,
+                arguments.share,
+                arguments.keep_days,
+                anew=arguments.anew,
+                forget_damaged=arguments.forget_damaged,
+            )
+        )
     except ShoalError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -38,11 +49,26 @@ def main() -> int:
     return 0
 
 
-async def export(cluster: ClusterSettings, url: str, share: float, keep_days: float) -> Summary:
+async def export(
+    cluster: ClusterSettings,
+    url: str,
+    share: float,
+    keep_days: float,
+    *,
+    anew: bool = False,
+    forget_damaged: bool = False,
+) -> Summary:
     """Export the history of a cluster to the storage at ``url``. Raises ShoalError."""
     async with _database(cluster) as database:
-        store = await _store(database, url)
-        return await Exporter(database, store, share=share, keep_days=keep_days).run()
+        exporter = Exporter(
+            database,
+            await _store(database, url),
+            share=share,
+            keep_days=keep_days,
+            anew=anew,
+            forget_damaged=forget_damaged,
+        )
+        return await exporter.run()
 
 
 async def history_of(cluster: ClusterSettings, url: str) -> HistoryStore:

@@ -7,7 +7,7 @@ any more.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Self
 
 
@@ -16,6 +16,8 @@ class HistoryFile:
     """A Parquet file with rows of one day of a table. ``size`` is in bytes.
 
     Its rows come from the exports ``since`` to ``sequence``: more than one if it was joined.
+    ``ids``: the lowest and the highest ``instance_id`` of instances and attempts; None: it has
+    none, or was written before that was noted.
     """
 
     path: str  # below the folder of the history
@@ -25,11 +27,17 @@ class HistoryFile:
     size: int
     sha256: str
     since: int
+    ids: tuple[int, int] | None = None
 
     @property
     def sequence(self) -> int:
         """The number of the export that has written it."""
         return int(self.path.rpartition("/")[2].partition("-")[0])
+
+    @property
+    def written_at(self) -> datetime:
+        """When it was written, by the clock of the machine that wrote it."""
+        return datetime.fromtimestamp(int(self.path.rpartition("/")[2].split("-")[1]) / 1e6, UTC)
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""
@@ -38,7 +46,9 @@ class HistoryFile:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Build it from what ``to_json`` made."""
-        return cls(**{**stored, "day": date.fromisoformat(stored["day"])})
+        ids = stored.get("ids")
+        values = {"day": date.fromisoformat(stored["day"]), "ids": ids and (ids[0], ids[1])}
+        return cls(**{**stored, **values})
 
 
 @dataclass(frozen=True)

@@ -91,16 +91,22 @@ class HistoryStore:
         content: bytes,
         rows: int,
         since: int | None = None,
+        ids: tuple[int, int] | None = None,
     ) -> HistoryFile:
         """Store a file under a name that no other has. Raises StorageError.
 
-        ``since``: the first export that it has rows of; None: this one.
+        ``since``: the first export that it has rows of; None: this one. ``ids``: of its instances.
         """
         name = f"{sequence:012}-{time.time_ns() // 1000:016}-{secrets.token_hex(4)}.parquet"
         path = f"{table}/day={day.isoformat()}/{name}"
         self._storage.put(f"{self._cluster}/{path}", io.BytesIO(content))
         digest = hashlib.sha256(content).hexdigest()
-        return HistoryFile(path, table, day, rows, len(content), digest, since or sequence)
+        size, first = len(content), since or sequence
+        return HistoryFile(path, table, day, rows, size, digest, first, ids)
+
+    def read_range(self, file: HistoryFile, start: int, end: int) -> bytes:
+        """Return bytes of a file, unchecked. Raises ObjectMissing, StorageError."""
+        return self._storage.read_range(f"{self._cluster}/{file.path}", start, end)
 
     def read(self, file: HistoryFile) -> bytes:
         """Return the content of a file. Raises StorageError, DamagedHistory."""
@@ -111,6 +117,20 @@ class HistoryStore:
                 "export the history anew to an empty folder"
             )
         return content
+
+    def is_whole(self, file: HistoryFile) -> bool:
+        """Whether a file is there, with the size and digest that its manifest says.
+
+        Raises StorageError if the storage is away.
+        """
+        name = f"{self._cluster}/{file.path}"
+        try:
+            if self._storage.size(name) != file.size:
+                return False
+            content = self._storage.read_range(name, 0, file.size)
+        except ObjectMissing:
+            return False
+        return hashlib.sha256(content).hexdigest() == file.sha256
 
     def put_manifest(self, manifest: Manifest) -> None:
         """Store a manifest; the same one may be there already. Raises StorageError."""

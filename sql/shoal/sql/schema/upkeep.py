@@ -1,6 +1,6 @@
 """The cluster itself: partitions, what is in quarantine, events, purges."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, false
 
 from shoal.sql.schema.metadata import metadata, row_id
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
@@ -86,6 +86,7 @@ purge = Table(
     Column("workflow_id", BigInteger),
     Column("requested_by", Line(255), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("even_if_not_exported", Boolean, nullable=False, server_default=false()),
     sqlite_autoincrement=True,
 )
 
@@ -99,6 +100,7 @@ purge_part = Table(
     Column("events", BigInteger, nullable=False),
     Column("commands", BigInteger, nullable=False),
     Column("backfills", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False, server_default="0"),  # they wait for the export
     Column("oldest", UtcDateTime),  # end of the oldest instance that goes
     Column("finished_at", UtcDateTime),
 )
@@ -157,4 +159,24 @@ rollup = Table(
     Column("workflow", Line(100), primary_key=True),
     Column("place", Integer, primary_key=True, autoincrement=False),
     Column("body", Json(list), nullable=False),
+)
+
+# Up to where the exported history was found whole in its storage, which the purge goes by; one row,
+# whose number is 1. The numbers are those of ``history_export.position``, of the export
+# ``sequence``. ``checked``: the file that was looked at last. ``trouble``: why it is behind.
+history_verified = Table(
+    "history_verified",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("event", BigInteger, nullable=False),
+    Column("instances", BigInteger, nullable=False),
+    Column("instances_end", BigInteger, nullable=False),
+    Column("command", BigInteger, nullable=False),
+    Column("open_commands", Json(list), nullable=False),
+    Column("takeover", BigInteger, nullable=False),
+    Column("verified_at", UtcDateTime),
+    Column("checked", Line(255), nullable=False),
+    Column("trouble", Prose),
+    Column("trouble_since", UtcDateTime),
 )

@@ -224,6 +224,9 @@ project.read     GET    /task-instances/{task_instance_id}/log/search
 project.read     GET    /instances/{instance_id}/log-search
 project.read     GET    /task-instances/{task_instance_id}/log/raw
 project.read     GET    /task-instances/{task_instance_id}/log/follow
+project.read     GET    /past-instances
+project.read     GET    /past-instances/{past_instance_id}
+project.read     GET    /past-instances/{past_instance_id}/attempts/{attempt_id}/log
 """
 
 Route = tuple[str, str]  # method, path below the prefix
@@ -251,6 +254,7 @@ LISTS: tuple[str, ...] = (
     "/instances",
     "/task-instances",
     "/backfills",
+    "/past-instances",
 )
 LISTS += ("/today", "/history", "/queue-entries")
 LISTS += ("/insight/workflows", "/insight/failures", "/insight/costs")
@@ -380,6 +384,7 @@ SUBJECTS = (
     "command_id",
     "schedule_id",
     "backfill_id",
+    "past_instance_id",
     "alert_id",
     "delivery_id",
     "silence_id",

@@ -189,7 +189,7 @@ async def test_every_route_stands_in_the_table_with_the_permission_that_it_decla
 async def test_every_id_of_a_path_is_known(world: World) -> None:
     of_platform = {"purge_id", "name", "member", "provider", "what"}
     of_caller = {"token_id", "session_id"}
-    within = {"name", "kind", "path", "version", "request", "token_id", "taker"}
+    within = {"name", "kind", "path", "version", "request", "token_id", "taker", "attempt_id"}
     for route, operation in _operations(world):
         names = {one["name"] for one in operation.get("parameters", []) if one["in"] == "path"}
         known = {*SUBJECTS, *within} if is_about_project(route) else of_platform | of_caller

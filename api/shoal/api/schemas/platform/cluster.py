@@ -169,6 +169,19 @@ class DatabaseOut(BaseModel):
     )
 
 
+class HistoryExportOut(BaseModel):
+    """The export of the history, for which the purge waits."""
+
+    verified_at: datetime | None = Field(
+        description="When an export found all in order last; null: never."
+    )
+    trouble: str | None = Field(
+        description="Why it is behind, or what the history lacks; null: nothing is known. Until it "
+        "is mended the database keeps what was not exported."
+    )
+    since: datetime | None = Field(description="Since when.")
+
+
 class ClusterOut(BaseModel):
     """The members, and what each does."""
 
@@ -196,6 +209,7 @@ class ClusterOut(BaseModel):
             "database": {"kind": "sqlite"},
             "damaged_znodes": [],
             "alert_servers": ["host-1-41-5a6b7c8d"],
+            "history": {"verified_at": TIME, "trouble": None, "since": None},
         }
     )
 
@@ -210,6 +224,9 @@ class ClusterOut(BaseModel):
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut
+    history: HistoryExportOut | None = Field(
+        default=None, description="null: no history is exported, or the database is away."
+    )
     alert_servers: list[str] | None = Field(
         description="That share the work; null: nothing is defined, so nobody needs one."
     )

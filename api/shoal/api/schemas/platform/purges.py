@@ -20,6 +20,11 @@ class PurgeIn(Strict):
         description="Finished instances, backfills and events from before. Default: as the "
         "settings keep_…_days of the masters say.",
     )
+    even_if_not_exported: bool = Field(
+        default=False,
+        description="Also what the exported history does not have for certain yet, and will not "
+        "have then. Without `history_url` nothing waits for it.",
+    )
     project: str | None = Field(default=None, max_length=100, description="Only of this project.")
     workflow: str | None = Field(
         default=None, max_length=100, description="Only of this workflow of the project."
@@ -46,6 +51,9 @@ class PurgeOut(BaseModel):
             "commands": 1210,
             "backfills": 2,
             "oldest": TIME,
+            "even_if_not_exported": False,
+            "held": 40,
+            "held_because": "the exported history has all up to 2026-11-21T05:45:00Z",
         }
     )
 
@@ -64,6 +72,15 @@ class PurgeOut(BaseModel):
     commands: int
     backfills: int
     oldest: datetime | None = Field(description="End of the oldest of these instances.")
+    even_if_not_exported: bool = False
+    held: int = Field(
+        default=0,
+        description="Instances, commands and events that stay only because the exported history "
+        "does not have them for certain yet.",
+    )
+    held_because: str | None = Field(
+        default=None, description="Up to when it has all, and what is wrong; null: none are held."
+    )
 
 
 class StoreOut(BaseModel):

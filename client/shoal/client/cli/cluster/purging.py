@@ -32,6 +32,13 @@ def purge(
     workflow: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only of this workflow, also PROJECT/NAME.")
     ] = None,
+    even_if_not_exported: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-not-exported",
+            help="Also what the exported history does not have yet, and never will then.",
+        ),
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until the masters are done.")] = True,
     data: Data = None,
     as_json: Json = False,
@@ -39,7 +46,8 @@ def purge(
     """Delete finished instances, with their attempts, events, commands, and finished backfills.
 
     Masters do so by themselves, by the settings keep_…_days. What is not finished, or needed by
-    something that is not, always stays.
+    something that is not, always stays. With an exported history what it does not have for certain
+    yet stays, too, and is counted.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
@@ -48,7 +56,13 @@ def purge(
     with ShoalClient.connect(data) as client:
         if workflow is not None:
             project, workflow = find_workflow(client, workflow, project)
-        asked = client.purge(dry_run=dry_run, before=before, project=project, workflow=workflow)
+        asked = client.purge(
+            dry_run=dry_run,
+            before=before,
+            project=project,
+            workflow=workflow,
+            even_if_not_exported=even_if_not_exported,
+        )
         if wait:
             asked = _followed(client, asked)
         stores = client.stores()
@@ -114,6 +128,12 @@ def _print(asked: "PurgeJson", stores: "StoresJson") -> None:
     out().print(shown.table(out().width))
     if asked["oldest"] is not None:
         out().print(Text(f"the oldest instance ended {clock(asked['oldest'], datetime.now(UTC))}"))
+    if held := asked.get("held"):
+        text = (
+            f"{held:,} rows stay until they were exported: {asked.get('held_because')}; "
+            "`shoal insight export` exports them now, --even-if-not-exported does without"
+        )
+        out().print(Text(text, "yellow"))
     whole = f"the database ({stores['kind']}) has {_size(stores['bytes'])}"
     if stores["free_bytes"] is not None:
         whole += f", of which {_size(stores['free_bytes'])} are free for what comes"

@@ -88,6 +88,13 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
         if why := worker.get("logs_not_archived"):
             text = harmless(f"{worker['id']} cannot copy finished logs to the archive: {why}")
             console.print(_check(False, text), soft_wrap=True)
+    history = cluster.get("history")
+    if history is not None and history["trouble"]:
+        text = (
+            f"the export of the history is behind since {history['since']}, and the purge waits "
+            f"for it: {history['trouble']}"
+        )
+        console.print(_check(False, harmless(text)), soft_wrap=True)
     _show_quarantined(cluster)
     for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
         told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")

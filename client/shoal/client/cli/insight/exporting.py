@@ -20,6 +20,16 @@ def export(
             min=0.01, max=1, help="Of the time, so much may have the database at work: 0.01 to 1."
         ),
     ] = 1.0,
+    anew: Annotated[
+        bool,
+        typer.Option("--anew", help="history_url is a new, empty place, and is meant to be."),
+    ] = False,
+    forget_damaged: Annotated[
+        bool,
+        typer.Option(
+            "--forget-damaged", help="Give up files that are damaged or missing, and their rows."
+        ),
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -31,7 +41,16 @@ def export(
     from shoal.insight.export.program import export as export_history
 
     cluster = cluster_with_history(data)
-    done = asyncio.run(export_history(cluster, cluster.history_url, share, keep_days=0))
+    done = asyncio.run(
+        export_history(
+            cluster,
+            cluster.history_url,
+            share,
+            keep_days=0,
+            anew=anew,
+            forget_damaged=forget_damaged,
+        )
+    )
     if as_json:
         print_json(asdict(done) | {"settled_until": _iso(done.settled_until)})
         return
@@ -39,6 +58,13 @@ def export(
     say(f"exported {rows or 'nothing: all that has ended is in the history'}")
     for table, count in sorted(done.left_out.items()):
         say(f"{count} rows of {table} cannot be read, and the history lacks them", "warning")
+    for file in done.damaged:
+        say(f"damaged or missing, exported again as far as possible: {file}", "warning")
+    for file in done.lacking:
+        say(
+            f"the history lacks {file}: restore it from a copy, or give it up: --forget-damaged",
+            "warning",
+        )
 
 
 def load(

@@ -38,12 +38,19 @@ def logs(
     ] = False,
 ) -> None:
     """Show the log of a task."""
+    from shoal.client.cli.runs.past import or_past, write_past_log
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
 
     if follow and (download or as_json):
         raise typer.BadParameter("a log that is followed goes to the screen", param_hint="--follow")
     with ShoalClient.connect(data) as client:
+        instance, _, name = task.partition(":")
+        if name and instance.isdecimal() and not (follow or download or as_json):
+            _, gone = or_past(client, int(instance), lambda: client.instance(int(instance)))
+            if gone is not None:
+                write_past_log(client, gone, name)
+                return
         attempt = _find_attempt(client, task)
         if download is not None:
             _download(client, attempt, download, as_json)

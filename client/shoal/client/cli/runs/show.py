@@ -55,12 +55,31 @@ def instances(
             "logical_time; with - in front falling. Default: -created_at.",
         ),
     ] = None,
+    past: Annotated[
+        bool,
+        typer.Option(
+            "--past", help="Out of the exported history, by their end: also those long purged."
+        ),
+    ] = False,
+    first: Annotated[
+        datetime | None,
+        typer.Option(
+            "--from", metavar="DAY", formats=["%Y-%m-%d"], help="With --past: ended on it or later."
+        ),
+    ] = None,
+    last: Annotated[
+        datetime | None,
+        typer.Option(
+            "--to", metavar="DAY", formats=["%Y-%m-%d"], help="With --past: ended on it or earlier."
+        ),
+    ] = None,
     limit: Limit = 20,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List workflow instances, newest first. Options combine."""
+    from shoal.client.cli.runs.past import list_past, some_past
     from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.cli.terminal.tables import Grid
@@ -69,6 +88,18 @@ def instances(
 
     states = read_states(state, WorkflowState)
     project, name = workflow_filter(name, project)
+    if past:
+        if label or text or since or until or backfill or schedule or parent or late or sort:
+            raise typer.BadParameter(
+                "goes with NAME, --project, --state, --from, --to and --limit alone",
+                param_hint="--past",
+            )
+        with ShoalClient.connect(data) as client:
+            gone = some_past(client, limit, project, name, list(states), (first, last))
+        print_json(gone) if as_json else list_past(gone)
+        return
+    if first or last:
+        raise typer.BadParameter("is about the past: with --past", param_hint="--from, --to")
     with ShoalClient.connect(data) as client:
         listed = client.instances(
             project=project,
@@ -119,15 +150,27 @@ def instance(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show one instance: its tasks as a tree with states and times."""
+    """Show one instance: its tasks as a tree with states and times.
+
+    One that was purged comes out of the exported history, if there is one.
+    """
+    from shoal.client.cli.runs.past import or_past, show_past
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.instance(instance_id, "all" if every else "newest")
+        found, gone = or_past(
+            client,
+            instance_id,
+            lambda: client.instance(instance_id, "all" if every else "newest"),
+        )
     if as_json:
-        print_json(found)
+        print_json(found or gone)
         return
+    if gone is not None:
+        show_past(gone)
+        return
+    assert found is not None, "one of the two is there"
     from rich.text import Text
 
     from shoal.client.cli.runs.view import expected_facts, head_text, progress_text, tasks_table

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, TypedDict, Unpack, cast
 
 from shoal.client.rest.connection import PAGE, Connection
@@ -11,12 +11,14 @@ from shoal.client.rest.runs.types import (
     ComparisonJson,
     CountsJson,
     LogHitsJson,
+    PastDetailJson,
+    PastInstanceJson,
     RenderedJson,
     StartPreviewJson,
     TaskHitsJson,
     TimelineJson,
 )
-from shoal.client.rest.types import InstanceJson, TaskInstanceJson
+from shoal.client.rest.types import InstanceJson, LogJson, TaskInstanceJson
 
 
 class _Filters(TypedDict, total=False):
@@ -87,6 +89,41 @@ class RunCalls:
         """Yield the instances that fulfil all filters, newest first unless ``sort`` differs."""
         query = {**query_of(filters), "sort": sort}
         return cast("Iterator[InstanceJson]", self._connection.pages("/instances", query, page))
+
+    def past_instances(
+        self,
+        *,
+        project: str | None = None,
+        workflow: str | None = None,
+        states: Sequence[str] = (),
+        first: date | None = None,
+        last: date | None = None,
+        page: int = PAGE,
+    ) -> Iterator[PastInstanceJson]:
+        """Yield runs out of the exported history, the newest end first, purged ones included.
+
+        ``first``, ``last``: days of the end (UTC), both included.
+        """
+        query = {
+            "project": project,
+            "workflow": workflow,
+            "state": list(states),
+            "from": first and first.isoformat(),
+            "to": last and last.isoformat(),
+        }
+        found = self._connection.pages("/past-instances", query, page)
+        return cast("Iterator[PastInstanceJson]", found)
+
+    def past_instance(self, instance_id: int) -> PastDetailJson:
+        """Return a run with its attempts and its plan out of the exported history."""
+        return cast(PastDetailJson, self._connection.get(f"/past-instances/{instance_id:d}"))
+
+    def past_log(
+        self, instance_id: int, attempt_id: int, offset: int = 0, limit: int = 64 * 1024
+    ) -> LogJson:
+        """Return a range of the log of a past attempt, as far as the archive has it."""
+        path = f"/past-instances/{instance_id:d}/attempts/{attempt_id:d}/log"
+        return cast(LogJson, self._connection.get(path, {"offset": offset, "limit": limit}))
 
     def task_instances(
         self, *, sort: str | None = None, page: int = PAGE, **filters: Unpack[TaskFilters]

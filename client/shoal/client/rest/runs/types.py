@@ -2,6 +2,11 @@
 
 from typing import Any, TypedDict
 
+from shoal.client.rest.operations.generated import types as made
+
+PastInstanceJson = made.PastInstanceOut
+PastDetailJson = made.PastInstanceDetail
+
 
 class CountJson(TypedDict):
     """A number; with ``is_more`` there are at least so many."""

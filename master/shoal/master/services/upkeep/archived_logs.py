@@ -2,6 +2,9 @@
 
 The owner of partition 0 compares what lies there with the database, so that also goes what a
 worker has copied after the purge. Should two masters do it at once, both remove the same.
+
+``keep_archived_logs_days`` keeps them longer than the run: then they go by the age of the last one,
+since the database does not know any more when the run ended.
 """
 
 import asyncio
@@ -16,6 +19,8 @@ from shoal.runtime.storage import StorageError
 log = structlog.get_logger()
 
 PERIOD_S = 3600.0
+KEPT_PERIOD_S = 86_400.0  # where logs outlive their runs: each of these is looked at
+_DAY_S = 86_400.0
 FIRST_S = 120.0  # by then the partitions have their owners
 
 
@@ -26,9 +31,10 @@ class ArchivedLogSweeper(PeriodicService):
     passing = (*PASSING, StorageError)
 
     def __init__(self, context: MasterContext, archive: LogArchive | None) -> None:
-        super().__init__(PERIOD_S, FIRST_S)
+        self._keep_s = context.settings.keep_archived_logs_days * _DAY_S
+        super().__init__(KEPT_PERIOD_S if self._keep_s else PERIOD_S, FIRST_S)
         self._database, self._engine = context.database, context.engine
-        self._archive = archive
+        self._archive, self._clock = archive, context.clock
 
     async def poll(self, is_regular: bool) -> None:
         """Remove everything that may go. Raises StorageError: the next poll repeats it."""
@@ -41,10 +47,17 @@ class ArchivedLogSweeper(PeriodicService):
             async with self._database.unit_of_work(read_only=True) as uow:
                 known = await uow.instances.ends(found)
             for instance in found:
-                if instance not in known:
+                if instance not in known and await self._may_go(self._archive, instance):
                     await asyncio.to_thread(self._archive.remove, instance)
                     removed += 1
             if not self._engine.owns(HOME):
                 break
         if removed:
             log.info("removed archived logs of purged instances", instances=removed)
+
+    async def _may_go(self, archive: LogArchive, instance: int) -> bool:
+        """Whether the logs of an instance that was purged are old enough."""
+        if not self._keep_s:
+            return True
+        written_s = await asyncio.to_thread(archive.written_s, instance)
+        return written_s is None or self._clock().timestamp() - written_s > self._keep_s

@@ -38,10 +38,16 @@ class HistoryExport(PeriodicService):
         settings = context.settings
         super().__init__(settings.export_interval_s, min(FIRST_S, settings.export_interval_s))
         self._engine, self._url, self._data = context.engine, url, data
+        self._database, self._clock = context.database, context.clock
         self._options = [
             *("--share", str(settings.export_share)),
             *("--keep-days", str(settings.keep_history_days)),
         ]
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is an exported history."""
+        return bool(self._url)
 
     async def poll(self, is_regular: bool) -> None:
         """Export all that has ended. Raises ExportFailed: the next poll goes on from there."""
@@ -51,13 +57,27 @@ class HistoryExport(PeriodicService):
         # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
         done = await run_program([*command, *self._options])
         if done.code != 0:
-            why = done.errors.strip() or f"exit status {done.code}"
-            raise ExportFailed(f"the history was not exported: {shortened(why, _LONGEST_REASON)}")
+            why = shortened(done.errors.strip() or f"exit status {done.code}", _LONGEST_REASON)
+            await self._note(why)
+            raise ExportFailed(f"the history was not exported: {why}")
         _tell(json.loads(done.output))
+
+    async def _note(self, why: str) -> None:
+        """Store why the export has failed: the purge waits for it, and people ask why."""
+        async with self._database.unit_of_work() as uow:
+            await uow.verified_history.note_trouble(why, self._clock())
+            await uow.commit()
 
 
 def _tell(done: Mapping[str, Any]) -> None:
     """Log what an export says that it has done."""
     if done["left_out"]:
         log.warning("rows cannot be read, the history lacks them", rows=done["left_out"])
+    if done["damaged"]:
+        log.error(
+            "files of the exported history are damaged or missing: their rows were exported again "
+            "as far as the database still has them",
+            files=done["damaged"],
+            lacking=done["lacking"],
+        )
     log.debug("the history was exported", **done)

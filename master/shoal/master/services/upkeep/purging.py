@@ -4,6 +4,9 @@ Each master purges what belongs to its partitions; events, which belong to none,
 requests are the business of the owner of partition 0. A batch is one fenced transaction, so a
 master that lost a partition deletes nothing of it; the next owner goes on from the database as it
 is. After each batch comes a pause, many times as long as the batch took.
+
+With an exported history what it has not got for certain stays: each deletion compares its rows with
+the ids up to which the files were verified (``VerifiedHistory``).
 """
 
 import asyncio
@@ -22,6 +25,7 @@ from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
+from shoal.sql.repositories.exporting.verified import Verified
 from shoal.sql.repositories.upkeep.expired import (
     Deleted,
     Expired,
@@ -43,12 +47,13 @@ _LONGEST_PAUSE_S = 30.0  # however long a batch took: the database may have stoo
 # takes as long.
 _KEEP_REQUESTS = timedelta(days=30)
 _MOST_COUNTED = 1_000_000  # events, in a rehearsal
+_TELL_AGAIN_S = 3_600.0  # that the export keeps rows here
 # A request goes round again while its rows wait for rows of other owners to go first.
 _ROUNDS_IN_VAIN = 3
 
 Parts = dict[int, Part]
-Read = Callable[[UnitOfWork, Scope, datetime, int], Awaitable[Window]]
-Delete = Callable[[UnitOfWork, Sequence[int], datetime], Awaitable[Deleted]]
+Read = Callable[[UnitOfWork, Scope, datetime, int, Verified | None], Awaitable[Window]]
+Delete = Callable[[UnitOfWork, Sequence[int], datetime, Verified | None], Awaitable[Deleted]]
 
 
 @dataclass
@@ -62,6 +67,9 @@ class Job:
     kept: dict[int, set[int]] = field(default_factory=dict)  # by workflow
     gone: Counter[str] = field(default_factory=Counter)
     left: int = 0  # rows that wait for others to go
+    # Rows that wait for the export, by partition and kind, and what there is of that.
+    held: Counter[tuple[int, str]] = field(default_factory=Counter)
+    verified: Verified | None = None
 
     @property
     def scope(self) -> Scope:
@@ -83,8 +91,13 @@ class Purger(PeriodicService):
         retention: Retention,
         hours: Hours,
         trigger: ShoalCronTrigger | None = None,
+        *,
+        is_exported: bool = False,
     ) -> None:
-        """``trigger``: at what times to purge; None: every ``purge_interval_s`` in ``hours``."""
+        """``trigger``: at what times to purge; None: every ``purge_interval_s`` in ``hours``.
+
+        ``is_exported``: there is an exported history; what it lacks stays.
+        """
         settings = context.settings
         super().__init__(settings.scan_interval_s)
         self._database, self._engine = context.database, context.engine
@@ -97,6 +110,8 @@ class Purger(PeriodicService):
         self._due_s = time.monotonic() + self._interval_s  # of the next purge by the rules
         self._batch, self._share = settings.purge_batch, settings.purge_share
         self._rounds: dict[int, int] = {}  # of requests: those in vain so far
+        self._is_exported = is_exported
+        self._tell_held_s = 0.0  # not before, by the monotonic clock
 
     async def poll(self, is_regular: bool) -> None:
         if self._trigger is not None and time.monotonic() >= self._due_s:
@@ -148,7 +163,22 @@ class Purger(PeriodicService):
             await self._forget_requests(job)
         if job.gone:
             log.info("history purged", **job.gone)
+        self._tell_held(job)
         return job.gone
+
+    def _tell_held(self, job: Job) -> None:
+        """Log, once an hour, that rows would go but for the export."""
+        if not job.held or time.monotonic() < self._tell_held_s:
+            return
+        self._tell_held_s = time.monotonic() + _TELL_AGAIN_S
+        verified = job.verified or Verified()
+        log.warning(
+            "the purge waits for the export of the history: nothing is lost, the database grows; "
+            "`shoal insight export` says what is wrong",
+            rows=job.held.total(),
+            exported_at=verified.verified_at and verified.verified_at.isoformat(),
+            why=verified.trouble,
+        )
 
     async def _forget_requests(self, job: Job) -> None:
         async with self._database.unit_of_work() as uow:
@@ -186,8 +216,12 @@ class Purger(PeriodicService):
                 return
         async with self._database.unit_of_work() as uow:
             await self._fence(uow, job, epochs)
-            await uow.purges.finish(purge_id, epochs, self._clock())
+            held: Counter[int] = Counter()
+            for (partition, _), rows in job.held.items():
+                held[partition] += rows
+            await uow.purges.finish(purge_id, epochs, self._clock(), held)
             await uow.commit()
+        self._tell_held(job)
         log.info("purge carried out", purge=purge_id, partitions=len(epochs), **job.gone)
 
     # -- a walk ------------------------------------------------------------------------------
@@ -200,27 +234,35 @@ class Purger(PeriodicService):
                 job,
                 "backfills",
                 limits.backfills,
-                lambda uow, *at: uow.expired.backfills(*at, _WINDOW),
-                lambda uow, ids, before: uow.expired.delete_backfills(ids, before),
+                lambda uow, scope, before, after, _: uow.expired.backfills(
+                    scope, before, after, _WINDOW
+                ),
+                lambda uow, ids, before, _: uow.expired.delete_backfills(ids, before),
             )
         if limits.instances is not None:
             await self._each(
                 job,
                 "instances",
                 limits.instances,
-                lambda uow, *at: uow.expired.instances(*at, _WINDOW),
-                lambda uow, ids, before: uow.expired.delete_instances(ids, before),
+                lambda uow, scope, before, after, verified: uow.expired.instances(
+                    scope, before, after, _WINDOW, verified
+                ),
+                lambda uow, *what: uow.expired.delete_instances(*what),
             )
         if limits.commands is not None:
             await self._each(
                 job,
                 "commands",
                 limits.commands,
-                lambda uow, *at: uow.expired.commands(*at, _WINDOW),
-                lambda uow, ids, before: uow.expired.delete_commands(ids, before),
+                lambda uow, scope, before, after, verified: uow.expired.commands(
+                    scope, before, after, _WINDOW, verified
+                ),
+                lambda uow, *what: uow.expired.delete_commands(*what),
             )
         if limits.events is not None and job.workflows is None and HOME in job.epochs:
             await self._events(job, limits.events)
+        if job.workflows is None and HOME in job.epochs and not job.is_rehearsal:
+            await self._takeovers(job)
 
     async def _each(self, job: Job, kind: str, before: datetime, read: Read, go: Delete) -> None:
         """Read one table, window by window, and delete what may go."""
@@ -228,7 +270,8 @@ class Purger(PeriodicService):
         while after is not None:
             began = time.monotonic()
             async with self._database.unit_of_work(read_only=True) as uow:
-                window = await read(uow, job.scope, before, after)
+                verified = await self._verified(uow, job)
+                window = await read(uow, job.scope, before, after, verified)
                 batches = await self._batches(uow, job, kind, before, window.expired)
                 if job.is_rehearsal:
                     parts, batches = await _rehearsed(uow, kind, batches), []
@@ -246,7 +289,8 @@ class Purger(PeriodicService):
         if not expired:
             return []
         if kind != "instances":
-            return [list(expired[i : i + self._batch]) for i in range(0, len(expired), self._batch)]
+            going = _exported(job, kind, expired)
+            return [going[i : i + self._batch] for i in range(0, len(going), self._batch)]
         ids = {one.workflow_id for one in expired}
         for workflow_id in ids - job.kept.keys():
             newest = self._retention.newest
@@ -254,6 +298,7 @@ class Purger(PeriodicService):
         since = await uow.expired.looked_for_since(ids)
         going = without_looked_for(expired, since, before, self._clock())
         going = [one for one in going if one.id not in job.kept[one.workflow_id]]
+        going = _exported(job, kind, going)
         attempts = await uow.expired.attempts_of([one.id for one in going])
         batches: list[list[Expired]] = []
         room = 0
@@ -271,7 +316,8 @@ class Purger(PeriodicService):
         began = time.monotonic()
         async with self._database.unit_of_work() as uow:
             await self._fence(uow, job, {one.partition for one in batch})
-            deleted = await go(uow, [one.id for one in batch], before)
+            verified = await self._verified(uow, job)
+            deleted = await go(uow, [one.id for one in batch], before, verified)
             parts = _parts(kind, [one for one in batch if one.id in deleted.partitions])
             if parts:  # what belongs to the rows is counted where the first of them is
                 first = parts[min(parts)]
@@ -281,9 +327,15 @@ class Purger(PeriodicService):
         await self._pause(began)
 
     async def _events(self, job: Job, before: datetime) -> None:
+        async with self._database.unit_of_work(read_only=True) as uow:
+            verified = await self._verified(uow, job)
+            until = None if verified is None else verified.event
+            if job.request is not None and until is not None:
+                held = await uow.events.count_before(before, _MOST_COUNTED, after=until)
+                job.held[HOME, "events"] += held
+            if job.is_rehearsal:
+                found = await uow.events.count_before(before, _MOST_COUNTED, until)
         if job.is_rehearsal:
-            async with self._database.unit_of_work(read_only=True) as uow:
-                found = await uow.events.count_before(before, _MOST_COUNTED)
             await self._note(job, {HOME: Part({"events": found})})
             return
         deleted = _ROWS_AT_ONCE
@@ -291,9 +343,30 @@ class Purger(PeriodicService):
             began = time.monotonic()
             async with self._database.unit_of_work() as uow:
                 await self._fence(uow, job, [HOME])
-                deleted = await uow.events.prune(before, _ROWS_AT_ONCE)
+                deleted = await uow.events.prune(before, _ROWS_AT_ONCE, until)
                 await self._store(uow, job, {HOME: Part({"events": deleted})})
             await self._pause(began)
+
+    async def _takeovers(self, job: Job) -> None:
+        """Let the oldest takeovers go."""
+        deleted = _ROWS_AT_ONCE
+        while deleted == _ROWS_AT_ONCE:
+            began = time.monotonic()
+            async with self._database.unit_of_work() as uow:
+                await self._fence(uow, job, [HOME])
+                verified = await self._verified(uow, job)
+                until = None if verified is None else verified.takeover
+                deleted = await uow.partitions.forget_takeovers(_ROWS_AT_ONCE, until)
+                await uow.commit()
+            await self._pause(began)
+
+    async def _verified(self, uow: UnitOfWork, job: Job) -> Verified | None:
+        """Return what the exported history has for certain; None: it is not waited for."""
+        is_forced = job.request is not None and job.request.asked.even_if_not_exported
+        if not self._is_exported or is_forced:
+            return None
+        job.verified = await uow.verified_history.get()
+        return job.verified
 
     # -- transactions ------------------------------------------------------------------------
 
@@ -336,6 +409,14 @@ async def _rehearsed(uow: UnitOfWork, kind: str, batches: Sequence[Sequence[Expi
         for attempt_of, number in (await uow.expired.attempts_of(ids)).items():
             parts[ids[attempt_of]].add(attempts=number)
     return parts
+
+
+def _exported(job: Job, kind: str, expired: Sequence[Expired]) -> list[Expired]:
+    """Return what may go as far as the export is concerned; count the rest."""
+    for one in expired:
+        if not one.is_exported:
+            job.held[one.partition, kind] += 1
+    return [one for one in expired if one.is_exported]
 
 
 def _parts(kind: str, rows: Sequence[Expired]) -> Parts:

@@ -28,6 +28,8 @@ class Position:
 
     ``retired``: files that were replaced, by their paths, and when, in seconds since 1970; readers
     may still have them open. ``swept``: the day on which files that nobody needs were last removed.
+    ``damaged``: files that were found damaged or missing, by their paths, as the history's
+    ``Damage`` in JSON: no manifest names them, they count again when they are whole again.
     """
 
     event: int
@@ -39,6 +41,7 @@ class Position:
     plans: Mapping[int, int] = field(default_factory=dict)
     retired: Mapping[str, float] = field(default_factory=dict)
     swept: str = ""
+    damaged: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``from_json`` reads."""

@@ -72,21 +72,33 @@ class Events:
         found: int | None = await self._connection.scalar(select(func.min(event.c.id)))
         return found
 
-    async def count_before(self, before: datetime, most: int) -> int:
-        """Return how many events are from before ``before``; ``most`` at most."""
-        some = select(event.c.id).where(event.c.at < before).limit(most).subquery()
+    async def count_before(
+        self, before: datetime, most: int, until: int | None = None, after: int | None = None
+    ) -> int:
+        """Return how many events are from before ``before``; ``most`` at most.
+
+        ``until``, ``after``: only those with ids up to it, or above it.
+        """
+        found = select(event.c.id).where(event.c.at < before)
+        if until is not None:
+            found = found.where(event.c.id <= until)
+        if after is not None:
+            found = found.where(event.c.id > after)
+        some = found.limit(most).subquery()
         count: int = await self._connection.scalar(select(func.count()).select_from(some))
         return count
 
-    async def prune(self, before: datetime, limit: int = 10_000) -> int:
+    async def prune(self, before: datetime, limit: int = 10_000, until: int | None = None) -> int:
         """Delete the oldest events from before ``before``; return how many.
 
-        At most ``limit``, so that the transaction is short: repeat until it is less.
+        At most ``limit``, so that the transaction is short: repeat until it is less. ``until``:
+        none with a higher id.
         """
-        oldest = (
-            select(event.c.id).where(event.c.at < before).order_by(event.c.at).limit(limit)
-        ).scalar_subquery()
-        statement = delete(event).where(event.c.id.in_(oldest))
+        oldest = select(event.c.id).where(event.c.at < before)
+        if until is not None:
+            oldest = oldest.where(event.c.id <= until)
+        oldest = oldest.order_by(event.c.at).limit(limit)
+        statement = delete(event).where(event.c.id.in_(oldest.scalar_subquery()))
         result = await self._connection.execute(statement, is_long=True)
         return result.rowcount
 

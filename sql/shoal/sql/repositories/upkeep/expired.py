@@ -16,6 +16,7 @@ instance goes as a whole, in one transaction with all that refers to it.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
@@ -26,12 +27,14 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    not_,
     or_,
     select,
 )
 
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
+from shoal.sql.repositories.exporting.verified import Verified
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,
     IS_PENDING,
@@ -54,6 +57,7 @@ from shoal.sql.statements.walks import walk_newest
 _i, _b, _c = workflow_instance.c, backfill.c, command.c
 _child = workflow_instance.alias("child")
 _IDS_PER_QUERY = 500
+_MAX_ID = 2**63 - 1
 
 _has_open_child = (
     select(_child.c.id)
@@ -124,6 +128,29 @@ _COMMAND_MAY_GO = and_(
     ~select(_b.id).where(_b.command_id == _c.id).exists(),
     ~select(_b.id).where(_b.id == _c.backfill_id).exists(),
 )
+# With an exported history: what has left the database is in a file of it that was verified. A
+# change since has an event with a higher id, which stays until it was read.
+_INSTANCE_IS_EXPORTED = and_(
+    or_(_i.id <= bindparam("walked"), _i.id > bindparam("walk_end")),
+    ~select(event.c.id)
+    .where(event.c.workflow_instance_id == _i.id, event.c.id > bindparam("event"))
+    .exists(),
+)
+_COMMAND_IS_EXPORTED = and_(
+    _c.id <= bindparam("command"), not_(Among(_c.id, numbers("open_commands")))
+)
+
+
+def _bounds(verified: Verified) -> dict[str, Any]:
+    return {
+        "walked": verified.instances,
+        "walk_end": verified.instances_end if verified.sequence else _MAX_ID,
+        "event": verified.event,
+    }
+
+
+def _command_bounds(verified: Verified) -> dict[str, Any]:
+    return {"command": verified.command, "open_commands": sorted(verified.open_commands)}
 
 
 @dataclass(frozen=True)
@@ -135,6 +162,7 @@ class Expired:
     workflow_id: int
     since: datetime  # when it ended
     logical_time: datetime | None = None  # of instances
+    is_exported: bool = True  # or nothing has to be, before it goes
 
 
 @dataclass(frozen=True)
@@ -161,14 +189,26 @@ class ExpiredRows:
 
     # -- what may go -------------------------------------------------------------------------
 
-    async def instances(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
+    async def instances(
+        self,
+        scope: Scope,
+        before: datetime,
+        after: int,
+        size: int,
+        verified: Verified | None = None,
+    ) -> Window:
         """Check ``size`` instances behind the id ``after``.
 
-        Those are found, too, that wait for a parent or a backfill to go before them.
+        Those are found, too, that wait for a parent or a backfill to go before them; and with
+        ``verified`` those that wait for the export.
         """
         columns = [_i.id, _i.partition, _i.workflow_id, _i.finished_at.label("since")]
         query = select(*columns, _i.logical_time).where(_INSTANCE_WILL_GO)
-        return await self._window(workflow_instance, query, scope, before, after, size)
+        values = {}
+        if verified is not None:
+            query = query.add_columns(_INSTANCE_IS_EXPORTED.label("is_exported"))
+            values = _bounds(verified)
+        return await self._window(workflow_instance, query, scope, before, after, size, values)
 
     async def backfills(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
         """Check ``size`` backfills behind the id ``after``."""
@@ -176,14 +216,32 @@ class ExpiredRows:
         query = select(*columns).where(_BACKFILL_MAY_GO)
         return await self._window(backfill, query, scope, before, after, size)
 
-    async def commands(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
+    async def commands(
+        self,
+        scope: Scope,
+        before: datetime,
+        after: int,
+        size: int,
+        verified: Verified | None = None,
+    ) -> Window:
         """Check ``size`` commands behind the id ``after``."""
         columns = [_c.id, _c.partition, _c.workflow_id, _c.handled_at.label("since")]
         query = select(*columns).where(_COMMAND_MAY_GO)
-        return await self._window(command, query, scope, before, after, size)
+        values = {}
+        if verified is not None:
+            query = query.add_columns(_COMMAND_IS_EXPORTED.label("is_exported"))
+            values = _command_bounds(verified)
+        return await self._window(command, query, scope, before, after, size, values)
 
     async def _window(
-        self, table: Table, query: Any, scope: Scope, before: datetime, after: int, size: int
+        self,
+        table: Table,
+        query: Any,
+        scope: Scope,
+        before: datetime,
+        after: int,
+        size: int,
+        bounds: Mapping[str, Any] = MappingProxyType({}),
     ) -> Window:
         """Rows are born in order of their ids, so the first one that is too young ends the walk.
 
@@ -197,7 +255,7 @@ class ExpiredRows:
             return Window([], None)
         last = seen[-1].id
         query = query.where(c.id > after, c.id <= last, Among(c.partition, numbers("partitions")))
-        values = {"before": before, "partitions": sorted(scope.partitions)}
+        values = {"before": before, "partitions": sorted(scope.partitions), **bounds}
         if scope.workflows is not None:
             query = query.where(Among(c.workflow_id, numbers("workflows")))
             values["workflows"] = sorted(scope.workflows)
@@ -260,18 +318,25 @@ class ExpiredRows:
 
     # -- deletion ----------------------------------------------------------------------------
 
-    async def delete_instances(self, ids: Collection[int], before: datetime) -> "Deleted":
+    async def delete_instances(
+        self, ids: Collection[int], before: datetime, verified: Verified | None = None
+    ) -> "Deleted":
         """Delete those of these instances that may still go, with all that belongs to them.
 
-        A recovery at this moment waits for us and finds it gone, or we find it open.
+        A recovery at this moment waits for us and finds it gone, or we find it open. With
+        ``verified`` those stay that changed since they were exported.
         """
+        may_go, values = _INSTANCE_MAY_GO, {"before": before, "ids": sorted(ids)}
+        if verified is not None:
+            may_go = and_(may_go, _INSTANCE_IS_EXPORTED)
+            values |= _bounds(verified)
         query = (
             select(_i.id, _i.partition)
-            .where(_among(_i.id), _INSTANCE_MAY_GO)
+            .where(_among(_i.id), may_go)
             .order_by(_i.id)
             .with_for_update(of=workflow_instance, skip_locked=True)
         )
-        rows = await self._connection.rows(query, {"before": before, "ids": sorted(ids)})
+        rows = await self._connection.rows(query, values)
         going = [row.id for row in rows]
         if not going:
             return Deleted({}, 0, 0)
@@ -301,13 +366,19 @@ class ExpiredRows:
             await self._delete(backfill, _among(_b.id), going)
         return Deleted({row.id: row.partition for row in rows}, 0, 0)
 
-    async def delete_commands(self, ids: Collection[int], before: datetime) -> "Deleted":
+    async def delete_commands(
+        self, ids: Collection[int], before: datetime, verified: Verified | None = None
+    ) -> "Deleted":
         """Delete those of these commands that may still go. What is handled stays so."""
+        may_go, values = _COMMAND_MAY_GO, {"before": before, "ids": sorted(ids)}
+        if verified is not None:
+            may_go = and_(may_go, _COMMAND_IS_EXPORTED)
+            values |= _command_bounds(verified)
         rows = await self._connection.rows(
             select(_c.id, _c.partition)
-            .where(_among(_c.id), _COMMAND_MAY_GO)
+            .where(_among(_c.id), may_go)
             .with_for_update(of=command, skip_locked=True),
-            {"before": before, "ids": sorted(ids)},
+            values,
         )
         going = [row.id for row in rows]
         if going:

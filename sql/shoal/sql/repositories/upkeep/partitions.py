@@ -86,7 +86,7 @@ class Partitions:
         await self._note([row for row in rows if row.epoch != epochs[row.number]], epochs, owner)
 
     async def _note(self, taken: Sequence[Row[Any]], epochs: Mapping[int, int], owner: str) -> None:
-        """Keep the takeovers; the oldest go."""
+        """Keep the takeovers."""
         if not taken:
             return
         [ids] = await self._connection.reserve_ids({takeover: len(taken)})
@@ -103,7 +103,19 @@ class Partitions:
             for row_id, row in zip(ids, taken, strict=True)
         ]
         await self._connection.execute(insert(takeover), rows)
-        await self._connection.execute(delete(takeover).where(takeover.c.id <= ids[0] - MOST_KEPT))
+
+    async def forget_takeovers(self, limit: int, until: int | None = None) -> int:
+        """Delete the oldest takeovers but for the newest 10,000; return how many.
+
+        ``limit`` at most. ``until``: none with a higher id.
+        """
+        newest = await self._connection.scalar(select(func.max(takeover.c.id)))
+        last = (newest or 0) - MOST_KEPT
+        last = last if until is None else min(last, until)
+        oldest = select(takeover.c.id).where(takeover.c.id <= last).order_by(takeover.c.id)
+        statement = delete(takeover).where(takeover.c.id.in_(oldest.limit(limit)))
+        result = await self._connection.execute(statement, is_long=True)
+        return result.rowcount
 
     async def takeovers(self, before_id: int | None, limit: int) -> list[Takeover]:
         """Return the newest changes of owners, below ``before_id``."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
@@ -54,7 +55,7 @@ class Purges:
         """Store a request, with a part for each partition."""
         [[row_id]] = await self._connection.reserve_ids({purge: 1})
         await self._connection.execute(insert(purge).values(id=row_id, created_at=at, **vars(new)))
-        zero = vars(Counts())
+        zero = {**vars(Counts()), "held": 0}
         parts = [{"purge_id": row_id, "partition": n, **zero} for n in range(partitions)]
         await self._connection.execute(insert(purge_part), parts)
         return await self.get(row_id)
@@ -105,9 +106,22 @@ class Purges:
                 .values(**values)
             )
 
-    async def finish(self, purge_id: int, partitions: Collection[int], at: datetime) -> None:
-        """Note that these partitions are done."""
+    async def finish(
+        self,
+        purge_id: int,
+        partitions: Collection[int],
+        at: datetime,
+        held: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """Note that these partitions are done; ``held``: rows that wait for the export, by one."""
         is_meant = (_p.purge_id == purge_id) & _p.partition.in_(sorted(partitions))
+        for partition, number in sorted(held.items()):
+            if partition in partitions:
+                await self._connection.execute(
+                    update(purge_part)
+                    .where(_p.purge_id == purge_id, _p.partition == partition, IS_OPEN_PART)
+                    .values(held=number)
+                )
         await self._connection.execute(
             update(purge_part).where(is_meant, IS_OPEN_PART).values(finished_at=at)
         )
@@ -164,6 +178,7 @@ def _purges() -> Select[Any]:
             func.count(_p.finished_at).label("parts_done"),
             func.min(_p.oldest).label("oldest"),
             func.max(_p.finished_at).label("finished_at"),
+            func.sum(_p.held).label("held"),
         )
         .join_from(purge, purge_part)
         .group_by(purge.c.id)
@@ -173,11 +188,19 @@ def _purges() -> Select[Any]:
 def _purge(row: Row[Any]) -> Purge:
     return Purge(
         row.id,
-        NewPurge(row.is_rehearsal, row.before, row.project, row.workflow_id, row.requested_by),
+        NewPurge(
+            row.is_rehearsal,
+            row.before,
+            row.project,
+            row.workflow_id,
+            row.requested_by,
+            row.even_if_not_exported,
+        ),
         row.created_at,
         row.parts,
         row.parts_done,
         Counts(**{name: int(getattr(row, name)) for name in vars(Counts())}),
         row.oldest,
         row.finished_at if row.parts_done == row.parts else None,
+        int(row.held),
     )

@@ -1231,6 +1231,28 @@ def get_parameter(project: str, name: str) -> Call[types.ParameterOut]:
     return Call("GET", f"/projects/{part(str(project))}/parameters/{part(str(name))}")
 
 
+def get_past_instance(past_instance_id: int) -> Call[types.PastInstanceDetail]:
+    """Show a past instance.
+
+    A run that has ended, with its attempts and the plan of its version.
+    """
+    return Call("GET", f"/past-instances/{part(str(past_instance_id))}")
+
+
+def get_past_log(
+    past_instance_id: int, attempt_id: int, *, offset: int | None = None, limit: int | None = None
+) -> Call[types.LogOut]:
+    """Read a range of the log of a past attempt.
+
+    Text of a log that the archive of logs still has: `keep_archived_logs_days`.
+    """
+    return Call(
+        "GET",
+        f"/past-instances/{part(str(past_instance_id))}/attempts/{part(str(attempt_id))}/log",
+        query={"offset": offset, "limit": limit},
+    )
+
+
 def get_progress(instance_id: int) -> Call[Sequence[types.ProgressOut]]:
     """Show how far the running tasks are.
 
@@ -2044,6 +2066,39 @@ def list_partitions(
     Partitions with owner, epoch and what there is to do in each, by number.
     """
     return Call("GET", "/partitions", query={"owner": owner, "limit": limit, "cursor": cursor})
+
+
+def list_past_instances(
+    *,
+    project: str | None = None,
+    workflow: str | None = None,
+    state: Sequence[types.WorkflowState] | None = None,
+    from_: str | None = None,
+    to: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.PastInstancePage]:
+    """List past workflow instances.
+
+    All runs that have ended and were exported, the newest end first.
+
+    They stay here when the database has purged them; `in_database` says whether it has. The newest
+    minutes may be missing. A page may have fewer items than asked for, even none, although more
+    follow: the list is over when `next` is null.
+    """
+    return Call(
+        "GET",
+        "/past-instances",
+        query={
+            "project": project,
+            "workflow": workflow,
+            "state": state,
+            "from": from_,
+            "to": to,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
 
 
 def list_project_audit(

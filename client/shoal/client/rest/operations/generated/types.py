@@ -830,6 +830,16 @@ class Health(TypedDict):
     clock_differences: NotRequired[list[ClockDifference]]
 
 
+class HistoryExportOut(TypedDict):
+    """
+    The export of the history, for which the purge waits.
+    """
+
+    verified_at: str | None
+    trouble: str | None
+    since: str | None
+
+
 HistoryKind: TypeAlias = Literal[
     "instance.state",
     "instance.overdue",
@@ -1153,6 +1163,17 @@ class PasswordIn(TypedDict):
     keep_tokens: NotRequired[bool]
 
 
+class PastTaskOut(TypedDict):
+    """
+    A task of the version that the run was of.
+    """
+
+    name: str
+    type: str
+    worker_group: str
+    depends_on: list[str]
+
+
 Permission: TypeAlias = Literal[
     "signed-in",
     "project.read",
@@ -1320,6 +1341,7 @@ class PurgeIn(TypedDict):
 
     dry_run: NotRequired[bool]
     before: NotRequired[str | None]
+    even_if_not_exported: NotRequired[bool]
     project: NotRequired[str | None]
     workflow: NotRequired[str | None]
 
@@ -1344,6 +1366,9 @@ class PurgeOut(TypedDict):
     commands: int
     backfills: int
     oldest: str | None
+    even_if_not_exported: NotRequired[bool]
+    held: NotRequired[int]
+    held_because: NotRequired[str | None]
 
 
 class QueueEntryOut(TypedDict):
@@ -2882,6 +2907,7 @@ class ClusterOut(TypedDict):
     queues: list[QueueOut]
     zookeeper: ZooKeeperOut
     database: DatabaseOut
+    history: NotRequired[HistoryExportOut | None]
     alert_servers: list[str] | None
     damaged_znodes: list[DamagedZnodeOut]
 
@@ -3439,6 +3465,88 @@ class NewUserOut(TypedDict):
     password: str | None
 
 
+class PastAttemptOut(TypedDict):
+    """
+    An attempt that has ended, as it was exported.
+    """
+
+    id: int
+    task: str
+    type: str
+    worker_group: str
+    worker: str | None
+    attempt: int
+    state: TaskState
+    reason: str | None
+    exit_code: int | None
+    forced: bool
+    waiting_since: str | None
+    queued_at: str | None
+    started_at: str | None
+    finished_at: str
+    cpu_s: float | None
+    max_rss_kb: int | None
+    error_line: str | None
+    fingerprint: str | None
+
+
+class PastInstanceDetail(TypedDict):
+    """
+    A run of the past with its attempts and its plan.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    trigger: str
+    schedule_id: int | None
+    backfill_id: int | None
+    parent_instance_id: int | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    logical_time: str
+    created_at: str
+    admitted_at: str | None
+    started_at: str | None
+    finished_at: str
+    deadline_at: str | None
+    late_at: str | None
+    labels: dict[str, str]
+    in_database: bool
+    attempts: list[PastAttemptOut]
+    attempts_left_out: int
+    tasks: list[PastTaskOut] | None
+
+
+class PastInstanceOut(TypedDict):
+    """
+    A run that has ended, as it was exported.
+    """
+
+    id: int
+    project: str
+    workflow: str
+    version: int
+    state: WorkflowState
+    reason: str | None
+    trigger: str
+    schedule_id: int | None
+    backfill_id: int | None
+    parent_instance_id: int | None
+    priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+    logical_time: str
+    created_at: str
+    admitted_at: str | None
+    started_at: str | None
+    finished_at: str
+    deadline_at: str | None
+    late_at: str | None
+    labels: dict[str, str]
+    in_database: bool
+
+
 class PlanOut(TypedDict):
     """
     What a backfill would run, as of now.
@@ -3890,6 +3998,11 @@ class InstancePage(TypedDict):
 
 class MemberPage(TypedDict):
     items: list[MemberOut]
+    next: NotRequired[str | None]
+
+
+class PastInstancePage(TypedDict):
+    items: list[PastInstanceOut]
     next: NotRequired[str | None]
 
 

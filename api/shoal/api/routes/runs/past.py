@@ -1,0 +1,165 @@
+"""Runs of the past: out of the exported history, where they stay when the database purges them."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+
+from shoal.api.access.callers import Calling
+from shoal.api.access.guard import needs
+from shoal.api.operations.logs import MOST_BYTES, text_of
+from shoal.api.operations.runs.past import in_database, past_run, visible_names
+from shoal.api.schemas.common import Page
+from shoal.api.schemas.runs.instances import LogOut
+from shoal.api.schemas.runs.past import (
+    PastAttemptOut,
+    PastInstanceDetail,
+    PastInstanceOut,
+    PastTaskOut,
+)
+from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
+from shoal.api.web.legible import legible, shown
+from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
+from shoal.api.web.problems import documented
+from shoal.api.web.route import strict_router
+from shoal.core.access.permissions import Permission
+from shoal.core.definition.priority import Priority
+from shoal.core.runs.states import WorkflowState
+from shoal.insight.past.questions import PageWanted
+
+router = strict_router("past instances")
+
+PastInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
+AttemptId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
+Project = Annotated[str | None, Query(max_length=100, description="Only those of this project.")]
+Workflow = Annotated[str | None, Query(max_length=100, description="Only those of this workflow.")]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = (
+    *("logical_time", "created_at", "admitted_at", "waiting_since", "queued_at", "started_at"),
+    *("finished_at", "deadline_at", "late_at"),
+)
+
+
+@router.get(
+    "/past-instances", summary="List past workflow instances", responses=documented(404, 503)
+)
+@needs(Permission.PROJECT_READ)
+async def list_past_instances(
+    shoal: Shoal,
+    caller: Calling,
+    project: Project = None,
+    workflow: Workflow = None,
+    state: Annotated[
+        list[WorkflowState] | None, Query(description="Only in one of these; repeatable.")
+    ] = None,
+    first: Annotated[
+        date | None, Query(alias="from", description="Ended on this day (UTC) or later.")
+    ] = None,
+    last: Annotated[
+        date | None, Query(alias="to", description="Ended on this day (UTC) or earlier.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[PastInstanceOut]:
+    """All runs that have ended and were exported, the newest end first.
+
+    They stay here when the database has purged them; `in_database` says whether it has. The newest
+    minutes may be missing. A page may have fewer items than asked for, even none, although more
+    follow: the list is over when `next` is null.
+    """
+    if first is not None and last is not None and first > last:
+        raise InvalidRequest([FieldError("from", "is behind `to`")])
+    states = sorted(set(state or ()))
+    kind = filtered("past-instances", project, workflow, states, first, last)
+    position = decode_cursor(kind, cursor, int, int)
+    wanted = PageWanted(
+        limit=limit,
+        projects=await visible_names(shoal, caller, project),
+        workflow=workflow,
+        states=[str(one) for one in states],
+        first=first,
+        last=last,
+        before=position and (position[0], position[1]),
+    )
+    found = await shoal.past.page(wanted)
+    known = await in_database(shoal, [row["instance_id"] for row in found.rows])
+    return Page(
+        items=shown(
+            "past run",
+            found.rows,
+            lambda row: PastInstanceOut(**_run_values(row, known)),
+            lambda row: row["instance_id"],
+        ),
+        next=encode_cursor(kind, *found.before) if found.before else None,
+    )
+
+
+@router.get(
+    "/past-instances/{past_instance_id}",
+    summary="Show a past instance",
+    responses=documented(404, 503),
+)
+@needs(Permission.PROJECT_READ)
+async def get_past_instance(shoal: Shoal, past_instance_id: PastInstanceId) -> PastInstanceDetail:
+    """A run that has ended, with its attempts and the plan of its version."""
+    run = await past_run(shoal, past_instance_id)
+    known = await in_database(shoal, [past_instance_id])
+    with legible("past run", past_instance_id):
+        return PastInstanceDetail(
+            **_run_values(run.row, known),
+            attempts=shown(
+                "attempt of a past run",
+                run.attempts,
+                lambda row: PastAttemptOut(id=row["attempt_id"], **_values(row)),
+                lambda row: row["attempt_id"],
+            ),
+            attempts_left_out=run.left_out,
+            tasks=None
+            if run.tasks is None
+            else [PastTaskOut(depends_on=task["upstream"], **task) for task in run.tasks],
+        )
+
+
+@router.get(
+    "/past-instances/{past_instance_id}/attempts/{attempt_id}/log",
+    summary="Read a range of the log of a past attempt",
+    responses=documented(404, 503),
+)
+@needs(Permission.PROJECT_READ)
+async def get_past_log(
+    shoal: Shoal,
+    past_instance_id: PastInstanceId,
+    attempt_id: AttemptId,
+    offset: Annotated[
+        int, Query(ge=-MAX_ID, le=MAX_ID, description="First byte; negative: from the end.")
+    ] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_BYTES, description="Bytes, at most.")] = 64 * 1024,
+) -> LogOut:
+    """Text of a log that the archive of logs still has: `keep_archived_logs_days`."""
+    run = await past_run(shoal, past_instance_id)
+    if attempt_id not in {row["attempt_id"] for row in run.attempts}:
+        raise NoSuchThing(f"the past run {past_instance_id} has no attempt {attempt_id}")
+    part = await shoal.logs.of_past(past_instance_id, attempt_id, offset, limit)
+    text, start, end = text_of(part, from_end=offset < 0)
+    return LogOut(data=text, offset=start, next_offset=end, size=part.size, finished=part.finished)
+
+
+def _run_values(row: Mapping[str, Any], known: Mapping[int, Any]) -> dict[str, Any]:
+    return {
+        "id": row["instance_id"],
+        **_values(row),
+        "priority": Priority(row["priority"]).name,
+        "in_database": row["instance_id"] in known,
+    }
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row; times are microseconds in it."""
+    return {
+        name: _EPOCH + timedelta(microseconds=value)
+        if name in _TIMES and value is not None
+        else value
+        for name, value in row.items()
+    }

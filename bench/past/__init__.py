@@ -1,0 +1,1 @@
+"""Past runs: how long a page and a run out of a long history take."""

@@ -1,0 +1,135 @@
+"""Runs that the database may have purged, on the screen: out of the exported history."""
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.runs.types import PastDetailJson, PastInstanceJson
+
+T = TypeVar("T")
+_MOST_BYTES = 1 << 20  # of a log, in one request
+
+
+def or_past(
+    client: "ShoalClient", instance_id: int, ask: Callable[[], T]
+) -> "tuple[T, None] | tuple[None, PastDetailJson]":
+    """Return an answer about an instance, or the past run if the database has no such instance."""
+    from shoal.client.errors import ApiProblem
+
+    try:
+        return ask(), None
+    except ApiProblem as problem:
+        if problem.kind != "not-found":
+            raise
+        try:
+            return None, client.past_instance(instance_id)
+        except ApiProblem:
+            raise problem from None
+
+
+def show_past(found: "PastDetailJson") -> None:
+    """Print a past run with its attempts."""
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import clock, lasted, state_text
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.text import one_line
+
+    now, console = datetime.now(UTC), out()
+    head = Text.assemble(
+        (f"{found['project']}/", "dim"),
+        (found["workflow"], "bold"),
+        f"  instance {found['id']}  version {found['version']}  ",
+        state_text(found["state"]),
+        f"  {lasted(found['started_at'], found['finished_at'], now)}",
+    )
+    console.print(head)
+    facts = [f"ended {clock(found['finished_at'], now)}", f"by {found['trigger']}"]
+    facts += [f"label {key}={value}" for key, value in found["labels"].items()]
+    if not found["in_database"]:
+        facts.append("purged: out of the exported history")
+    console.print(Text("  ".join(facts), "dim"), soft_wrap=True)
+    if found["reason"]:
+        console.print(Text(found["reason"]))
+    console.print()
+    shown = Grid(["id>", "task", "attempt>", "state", "started", "lasted>", "worker", "~"])
+    for one in found["attempts"]:
+        shown.add(
+            str(one["id"]),
+            one["task"],
+            str(one["attempt"]),
+            state_text(one["state"]),
+            clock(one["started_at"], now) if one["started_at"] else "",
+            lasted(one["started_at"], one["finished_at"], now),
+            one["worker"] or "",
+            Text(one_line(one["error_line"] or one["reason"] or ""), "dim"),
+        )
+    console.print(shown.table(console.width, ("worker", "started", "id")))
+    if left_out := found["attempts_left_out"]:
+        console.print(Text(f"{left_out:,} earlier attempts are not shown", "dim"))
+
+
+def list_past(found: "list[PastInstanceJson]") -> None:
+    """Print past runs."""
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.appearance import clock, lasted, state_text
+    from shoal.client.cli.terminal.output import out, say
+    from shoal.client.cli.terminal.tables import Grid
+
+    if not found:
+        say("no such past runs; the exported history has what has ended some minutes ago")
+        return
+    now = datetime.now(UTC)
+    shown = Grid(["id>", "workflow", "state", "ended", "lasted>", "purged", "~"])
+    for item in found:
+        shown.add(
+            str(item["id"]),
+            Text.assemble(
+                (f"{item['project']}/", "dim"), item["workflow"], (f" v{item['version']}", "dim")
+            ),
+            state_text(item["state"]),
+            clock(item["finished_at"], now),
+            lasted(item["started_at"], item["finished_at"], now),
+            "" if item["in_database"] else "yes",
+            Text(item["reason"] or "", "dim"),
+        )
+    out().print(shown.table(out().width, ("purged", "ended", "lasted")))
+
+
+def some_past(
+    client: "ShoalClient",
+    limit: int,
+    project: str | None,
+    workflow: str | None,
+    states: list[str],
+    days: tuple[datetime | None, datetime | None],
+) -> "list[PastInstanceJson]":
+    """Return the newest past runs that fulfil the filters; ``days``: of the end."""
+    first, last = (one and one.date() for one in days)
+    listed = client.past_instances(
+        project=project, workflow=workflow, states=states, first=first, last=last
+    )
+    return list(islice(listed, limit))
+
+
+def write_past_log(client: "ShoalClient", run: "PastDetailJson", task: str) -> None:
+    """Write the log of the newest attempt of a task. Raises NotFound, ApiProblem."""
+    from shoal.client.cli.terminal.selecting import no_task
+    from shoal.client.cli.terminal.text import harmless
+
+    attempts = {one["task"]: one["id"] for one in run["attempts"]}
+    if task not in attempts:
+        raise no_task(run["id"], task, attempts)
+    offset = 0
+    while True:
+        part = client.past_log(run["id"], attempts[task], offset, _MOST_BYTES)
+        sys.stdout.write(harmless(part["data"]) if sys.stdout.isatty() else part["data"])
+        if part["next_offset"] >= part["size"] or part["next_offset"] == offset:
+            return
+        offset = part["next_offset"]
