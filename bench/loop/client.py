@@ -69,7 +69,8 @@ class Client:
     async def purge(self) -> None:
         """Have all that has ended deleted, and wait for it."""
         before = datetime.now(UTC).isoformat()
-        answer = await self.http.post(f"{PREFIX}/purges", json={"before": before})
+        body = {"before": before, "even_if_not_exported": True}  # the export may be behind
+        answer = await self.http.post(f"{PREFIX}/purges", json=body)
         answer.raise_for_status()
         path = f"{PREFIX}/purges/{answer.json()['id']}"
         async with asyncio.timeout(PATIENCE_S):

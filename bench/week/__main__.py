@@ -61,6 +61,8 @@ SWITCHED = "week-switched"
 RUN = "week-run"
 _DAY_S = 86_400.0
 _SETTINGS = {
+    # The purge would wait for the export, and the history is meant to grow.
+    "SHOAL_HISTORY_URL": "",
     "SHOAL_MASTER_KEEP_INSTANCES_DAYS": KEEP_S / _DAY_S,
     "SHOAL_MASTER_KEEP_EVENTS_DAYS": KEEP_S / 2 / _DAY_S,
     "SHOAL_MASTER_KEEP_COMMANDS_DAYS": KEEP_S / 2 / _DAY_S,

@@ -24,9 +24,32 @@ def test_purge_counts_and_then_deletes_what_is_over(here: Shoal) -> None:
     assert "the database (sqlite) has" in shown.out
     assert here("instance", str(ids[0])).status == 0
     runs = [here("run", "purged", "--wait", "--json").json["id"] for _ in range(10)]
+    held = here("purge", "--older-than", "0s", "--workflow", "default/purged", "--json").json
+    assert (held["instances"], held["held"]) == (0, 2)
+    told = here("purge", "--older-than", "0s", "--workflow", "default/purged", "--dry-run").out
+    assert "2 rows stay until they were exported" in " ".join(told.split())
+    assert here("insight", "export").status == 0
     gone = here("purge", "--older-than", "0s", "--workflow", "default/purged", "--json").json
-    assert (gone["instances"], gone["attempts"]) == (2, 2)
-    assert [here("instance", str(one)).status for one in (ids[0], runs[0])] == [3, 0]
+    assert (gone["instances"], gone["attempts"], gone["held"]) == (2, 2, 0)
+    assert here("instance", str(runs[0])).status == 0
+    past = here("instance", str(ids[0]))
+    assert past.status == 0
+    assert "out of the exported history" in past.out
+    assert here("instance", str(ids[0]), "--json").json["attempts"][0]["task"] == "a"
+    listed = here("instances", "purged", "--past", "--json").json
+    assert [one["id"] for one in listed if not one["in_database"]] == sorted(ids, reverse=True)
+    assert len(listed) == 12
+    assert re.search(rf"^ *{ids[0]} .* yes", here("instances", "--past").out, re.MULTILINE)
+    assert here("instances", "--past", "--state", "FAILED", "--json").json == []
+    assert here("logs", f"{ids[0]}:a").status == 3, "there is no archive of logs"
+    assert here("instance", "899999999").status == 3
+
+
+def test_past_runs_have_filters_of_their_own(here: Shoal) -> None:
+    for wrong in (("--past", "--label", "a=b"), ("--from", "2026-01-01")):
+        refused = here("instances", *wrong)
+        assert refused.status == 2
+        assert "--past" in refused.err
 
 
 def test_purge_refuses_what_it_cannot_understand(here: Shoal) -> None:

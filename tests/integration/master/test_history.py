@@ -1,5 +1,6 @@
 """Masters export what has ended, in a process of its own, and go on when that fails."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.insight.history.store import HistoryStore
 from shoal.master.services.upkeep.history import ExportFailed, HistoryExport
 from tests.integration.master.conftest import Bench
-from tests.support.waiting import eventually
+from tests.support.waiting import DEADLINE_S, eventually
 
 
 async def test_what_has_ended_is_exported_also_after_the_storage_was_away(
@@ -39,9 +40,22 @@ async def test_what_has_ended_is_exported_also_after_the_storage_was_away(
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
         await eventually(lambda: len(polls) > 1)
         assert f"in the storage of the exported history, {place}" in polls[0]
+        async with bench.database.unit_of_work(read_only=True) as uow:
+            told = await uow.verified_history.get()
+        assert str(told.trouble) in polls[0], "the purge waits, and people ask why"
+        assert told.trouble_since is not None
         place.unlink()
         await eventually(lambda: len(store.contents().of("instances")) == 1)
+        async with asyncio.timeout(DEADLINE_S):
+            while not await _is_well(bench):
+                await asyncio.sleep(0.05)
     assert [file.rows for file in store.contents().of("attempts")] == [1]
+
+
+async def _is_well(bench: Bench) -> bool:
+    async with bench.database.unit_of_work(read_only=True) as uow:
+        found = await uow.verified_history.get()
+    return found.trouble is None and found.verified_at is not None
 
 
 async def test_a_master_that_leaves_takes_its_export_along(

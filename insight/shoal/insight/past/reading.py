@@ -120,7 +120,8 @@ class PastReader:
         """Return the days that can have rows of the page, the newest first."""
         last = wanted.last
         if wanted.before is not None:
-            at = (_EPOCH + timedelta(microseconds=wanted.before[0])).date()
+            # Ids begin at 1: behind the id 0 of midnight comes nothing of the day that begins then.
+            at = _day(wanted.before[0] if wanted.before[1] else wanted.before[0] - 1)
             last = at if last is None else min(at, last)
         days = {file.day for file in self._contents.of(INSTANCES.name)}
         return sorted(
