@@ -1,28 +1,32 @@
 """One run of the jobs: read the history, compute, store."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
 from pathlib import Path
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
-from shoal.insight.jobs.catalogue import Inputs, Job, needed
-from shoal.insight.jobs.columns import end_of
+from shoal.insight.jobs.catalogue import OF_RUNS, Inputs, Job, known_reach, needed
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.errors import MissingFile, SparkEnded
-from shoal.insight.jobs.session import partitions_of, started
-from shoal.insight.jobs.source import HistoryFile, current, files_of, first_begun, manifested, read
+from shoal.insight.jobs.errors import SparkEnded
+from shoal.insight.jobs.kernels.arrays import ints
+from shoal.insight.jobs.packing import joined, sent
+from shoal.insight.jobs.parts import Chunk, Cut, Gather, KeysOf, Superseded, repeated
+from shoal.insight.jobs.rollups.loads import Sorted, Swept
+from shoal.insight.jobs.session import ROWS_OF_PART, parts_of, started
+from shoal.insight.jobs.source import HistoryFile, files_of, first_begun, local_paths, manifested
 from shoal.insight.jobs.staging import Format, Staging, scratch_folder
 
 _UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
+#: Of each attempt, whatever is computed.
+_ALWAYS = ("attempt_id", "instance_id", "project", "workflow", "version", "finished_at", "event_id")
 
 
 @dataclass(frozen=True)
@@ -61,43 +65,22 @@ def run(request: Request) -> Iterator[Done]:
     Every job and day is replaced as a whole, so to run it again, or for other days, changes nothing
     else, and what has been stored before an error is right.
     """
-    files = manifested(request.history)
-    jobs, days = request.jobs, request.days
-    windows = {
-        ATTEMPTS: needed([job.attempts for job in jobs], days, first_begun(files, days)),
-        INSTANCES: needed([job.instances for job in jobs], days),
-    }
-    rows = {
-        table: sum(one.rows for one in files_of(files, table.name, window))
-        for table, window in windows.items()
-        if window is not None
-    }
-    most = max(rows.values(), default=0)
     began = time.monotonic()
+    files = manifested(request.history)
+    wanted = _Wanted(files, request.jobs, request.days)
+    rows = sum(one.rows for one in wanted.files)
     with (
         scratch_folder(request.out, request.scratch) as scratch,
-        started(request.master, scratch, most, request.memory) as spark,
+        started(request.master, scratch, request.memory) as context,
     ):
-        history = _History(spark, files, scratch, partitions_of(most))
         with _told(PREPARED):
-            tables = {
-                table: history.prepared(table, window, days) for table, window in windows.items()
-            }
-            plans = history.table(PLANS, None)
-        yield Done(PREPARED, sum(rows.values()), time.monotonic() - began)
-        inputs = Inputs(
-            attempts=tables[ATTEMPTS],
-            instances=tables[INSTANCES],
-            plans=plans,
-            days=days,
-            load_days=needed([job.loads for job in jobs], days) or days,
-            scratch=scratch,
-        )
+            inputs = _Preparation(context, wanted, scratch).inputs()
+        yield Done(PREPARED, rows, time.monotonic() - began)
         staging = Staging(request.out, scratch, request.format)
-        for job in jobs:
+        for job in request.jobs:
             began = time.monotonic()
             with _told(job.name):
-                stored = staging.replace(job.name, job.compute(inputs), job.days(days))
+                stored = staging.replace(job.name, job.compute(inputs), job.days(request.days))
             yield Done(job.name, stored, time.monotonic() - began)
 
 
@@ -106,83 +89,171 @@ def _told(job: str) -> Iterator[None]:
     """Say at which job Spark has failed."""
     try:
         yield
-    # py4j raises a ConnectionError where Java's process has gone.
-    except (Py4JError, PySparkException, ConnectionError) as error:
+    except Py4JJavaError as error:
+        # The first line names the call, the second begins with the exception.
+        lines = [line.removeprefix(": ") for line in str(error).splitlines()[1:] if line.strip()]
+        raise SparkEnded(job, (lines or [type(error).__name__])[0]) from error
+    # py4j raises a ConnectionError where Java's process has gone; results break off there.
+    except (Py4JError, ConnectionError, EOFError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise SparkEnded(job, lines[0]) from error
 
 
 @dataclass(frozen=True)
-class _History:
-    """The tables of the history as Spark reads them."""
+class _Wanted:
+    """Which files, days and columns the jobs need."""
 
-    spark: SparkSession
-    files: Sequence[HistoryFile]
-    scratch: Path
-    partitions: int
+    all_files: Sequence[HistoryFile]
+    jobs: Sequence[Job]
+    days: Days
 
-    def prepared(self, table: HistoryTable, days: Days | None, asked: Days) -> DataFrame:
-        """Return the current rows of some days, on disk and in an order that all jobs use.
+    @cached_property
+    def begun(self) -> date | None:
+        """When the first of the runs had begun that ended on the days, if that is asked."""
+        if any(job.attempts is OF_RUNS for job in self.jobs):
+            return first_begun(self.all_files, self.days)
+        return None
 
-        Attempts that ended after the days that are ``asked`` for are there if they began before.
+    @cached_property
+    def attempts(self) -> Days | None:
+        """Of which days attempts are needed."""
+        return needed([job.attempts for job in self.jobs], self.days, self.begun)
 
-        They are divided by project and workflow and sorted by run (an integer: a sort by texts
-        takes many times as long). ``days`` None: no rows.
-        """
-        if days is None:
-            return read(self.spark, table, [])
-        rows = self.table(table, days)
-        if table is ATTEMPTS and days.last > asked.last:
-            over = F.lit(end_of(asked.last))
-            began = F.coalesce("queued_at", "started_at", "finished_at")
-            rows = rows.where((F.col("finished_at") < over) | (began < over))
-        name = f"current_{table.name}"
-        (
-            rows.drop(*_UNUSED)
-            .repartition(self.partitions, "project", "workflow")
-            .sortWithinPartitions("instance_id")
-            .write.bucketBy(self.partitions, "project", "workflow")
-            .sortBy("instance_id")
-            .format("parquet")
-            .saveAsTable(name)
-        )
-        return self.spark.table(name)
+    @cached_property
+    def instances(self) -> Days | None:
+        """Of which days instances are needed."""
+        return needed([job.instances for job in self.jobs], self.days)
 
-    def table(self, table: HistoryTable, days: Days | None) -> DataFrame:
-        """Return the current rows of a table; ``days`` None: of all days."""
-        files = files_of(self.files, table.name, days)
-        # A row is superseded by what was exported with it or later, of whatever day that is.
-        since = min((one.since for one in files), default=0)
-        known = set(files)
-        beside = [
+    @cached_property
+    def loads(self) -> Days | None:
+        """Of which days loads are needed."""
+        return needed([job.loads for job in self.jobs], self.days)
+
+    @cached_property
+    def whole_loads(self) -> Days | None:
+        """Of which days all loads are needed."""
+        return needed([job.loads for job in self.jobs if job.needs_all_loads], self.days)
+
+    @cached_property
+    def files(self) -> Sequence[HistoryFile]:
+        """The files of attempts and instances, of all these days."""
+        windows = {ATTEMPTS: self.attempts, INSTANCES: self.instances}
+        return [
             one
-            for one in files_of(self.files, table.name)
-            if one.exported >= since and one not in known
+            for table, days in windows.items()
+            if days is not None
+            for one in files_of(self.all_files, table.name, days)
         ]
-        rows = read(self.spark, table, self._local(files))
-        later = read(self.spark, table, self._local(beside)) if beside else None
-        return current(rows, table, later)
 
-    def _local(self, files: Sequence[HistoryFile]) -> list[str]:
-        """Return paths for Spark: its Java knows fewer kinds of storages than Python does."""
-        if not files:
+    @cached_property
+    def has_plans(self) -> bool:
+        """Whether plans are needed."""
+        return any(job.attempts is OF_RUNS for job in self.jobs)
+
+    def columns(self, file: HistoryFile) -> tuple[str, ...]:
+        """Return the columns of a file that are needed: fewer of days to look back at."""
+        if file.table == INSTANCES.name:
+            return tuple(one.name for one in INSTANCES.columns if one.name not in _UNUSED)
+        found = set(_ALWAYS)
+        for job in self.jobs:
+            if job.attempts is None:
+                continue
+            reach = known_reach(job.attempts, self.days, self.begun)
+            if file.day in reach.days(self.days):
+                found.update(job.columns)
+        return tuple(one.name for one in ATTEMPTS.columns if one.name in found)
+
+
+@dataclass(frozen=True)
+class _Preparation:
+    """Divides the current rows into parts, and sweeps the loads of days."""
+
+    context: SparkContext
+    wanted: _Wanted
+    scratch: Path
+
+    def inputs(self) -> Inputs:
+        """Write what the jobs read, and return it."""
+        wanted = self.wanted
+        parts = parts_of(
+            max(
+                sum(one.rows for one in wanted.files if one.table == table.name)
+                for table in (ATTEMPTS, INSTANCES)
+            )
+        )
+        loads = wanted.loads
+        cut = Cut(
+            parts,
+            wanted.days,
+            self._superseded(parts),
+            Sorted(loads) if loads else _nothing,
+        )
+        first = (loads or wanted.days).first
+        gather = Gather(self.scratch, parts, Swept(self.scratch, first, wanted.whole_loads))
+        chunks = self._chunks(wanted.files, wanted.columns)
+        if wanted.has_plans:
+            plans = files_of(wanted.all_files, PLANS.name)
+            chunks += self._chunks(plans, lambda _: [one.name for one in PLANS.columns])
+        if chunks:
+            pieces = self.context.parallelize(chunks, len(chunks)).flatMap(cut)
+            sent(pieces, parts).mapPartitions(gather).count()
+        return Inputs(self.context, self.scratch, parts, wanted.days)
+
+    def _superseded(self, places: int) -> Mapping[str, Superseded]:
+        """Return the keys that have several event ids, which are few."""
+        chunks: list[Chunk] = []
+        for table in (ATTEMPTS, INSTANCES):
+            chunks += self._chunks(
+                self._later(table), lambda _, table=table: [*table.key, "event_id"], 8
+            )
+        if not chunks:
+            return {}
+        pieces = self.context.parallelize(chunks, len(chunks)).flatMap(KeysOf(places))
+        found = defaultdict(list)
+        for name, keys in sent(pieces, places).mapPartitions(repeated).collect():
+            found[name].append(keys)
+        superseded = {}
+        for name, tables in found.items():
+            keys = joined(tables).sort_by("key")
+            superseded[name] = Superseded(ints(keys, "key"), ints(keys, "event_id"))
+        return superseded
+
+    def _later(self, table: HistoryTable) -> list[HistoryFile]:
+        """Return the files of a table that are needed, and those that may supersede their rows.
+
+        A row is superseded by what was exported with it or later, of whatever day that is.
+        """
+        files = [one for one in self.wanted.files if one.table == table.name]
+        since = min((one.since for one in files), default=None)
+        if since is None:
             return []
-        fs, _ = fsspec.core.url_to_fs(files[0].url)
-        paths = [one.url.split("://", 1)[1] for one in files]
-        if not isinstance(fs, LocalFileSystem):
-            paths = [str(self.scratch / "history" / path) for path in paths]
-            for one, copy in zip(files, paths, strict=True):
-                self._fetch(fs, one.url, Path(copy))
-        for path in paths:
-            if not Path(path).is_file():
-                raise MissingFile(path)
-        return [f"file://{path}" for path in paths]
+        all_files = files_of(self.wanted.all_files, table.name)
+        return [one for one in all_files if one.exported >= since]
 
-    def _fetch(self, fs: fsspec.AbstractFileSystem, url: str, copy: Path) -> None:
-        if copy.exists():
-            return
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fs.get_file(url, str(copy))
-        except FileNotFoundError as error:
-            raise MissingFile(url) from error
+    def _chunks(
+        self,
+        files: Iterable[HistoryFile],
+        columns: Callable[[HistoryFile], Sequence[str]],
+        scale: int = 1,
+    ) -> list[Chunk]:
+        """Return files in chunks of as many rows as a part has, those of one table and columns."""
+        groups: dict[tuple[str, Sequence[str]], list[HistoryFile]] = defaultdict(list)
+        for one in files:
+            groups[one.table, tuple(columns(one))].append(one)
+        found: list[Chunk] = []
+        for (table, names), mine in groups.items():
+            mine.sort(key=lambda one: (one.day, one.url))
+            paths = local_paths(mine, self.scratch)
+            rows, chunk = 0, []
+            for one, path in zip(mine, paths, strict=True):
+                if chunk and rows + one.rows > scale * ROWS_OF_PART:
+                    found.append(Chunk(len(found), table, chunk, names))
+                    rows, chunk = 0, []
+                rows += one.rows
+                chunk.append(path)
+            found.append(Chunk(len(found), table, chunk, names))
+        return found
+
+
+def _nothing(_: object) -> Iterator[tuple[int, object]]:
+    return iter(())
