@@ -90,13 +90,21 @@ def _told(job: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        # The first line names the call, the second begins with the exception.
-        lines = [line.removeprefix(": ") for line in str(error).splitlines()[1:] if line.strip()]
-        raise SparkEnded(job, (lines or [type(error).__name__])[0]) from error
+        raise SparkEnded(job, _why(str(error))) from error
     # py4j raises a ConnectionError where Java's process has gone; results break off there.
     except (Py4JError, ConnectionError, EOFError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise SparkEnded(job, lines[0]) from error
+
+
+def _why(text: str) -> str:
+    """Return the line of Java's error that says most: of an error in Python its last one."""
+    # The first line names the call, the second begins with the exception; behind it is the stack.
+    _, *lines = text.partition("\n\tat ")[0].splitlines()
+    said = [line.removeprefix(": ") for line in lines if not line.startswith((" SQLSTATE", "  "))]
+    if not said:
+        return text
+    return said[-1] if "Traceback" in said[0] else said[0]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.insight.jobs.kernels.arrays import compressed
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers, deviations, quantiles
+from shoal.insight.jobs.kernels.grouped import Ints, Numbers, spreads
 
 ENOUGH = 20
 ANY = -1  # of a weekday or an hour
@@ -72,7 +72,7 @@ def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselin
     used = kept[group]
     place = np.cumsum(kept) - 1
     keys, values, codes = place[group[used]], values[used], codes[kept]
-    number, (p50, p95) = quantiles(keys, values, len(codes), (0.5, 0.95))
+    number, (p50, p95), mad = spreads(keys, values, len(codes), (0.5, 0.95))
     return Baselines(
         subject=codes // ((_WEEKDAYS + 1) * (_HOURS + 1)),
         weekday=codes // (_HOURS + 1) % (_WEEKDAYS + 1) + ANY,
@@ -80,7 +80,7 @@ def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselin
         number=number,
         p50=p50,
         p95=p95,
-        mad=deviations(keys, values, p50),
+        mad=mad,
     )
 
 

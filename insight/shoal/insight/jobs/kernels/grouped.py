@@ -25,28 +25,40 @@ def quantiles(
     known = ~np.isnan(values)
     if not known.all():
         keys, values = keys[known], values[known]
+    sizes = np.bincount(keys, minlength=count)
+    return sizes, _quantiles(_ordered(keys, values, count), sizes, levels)
+
+
+def spreads(
+    keys: Ints, values: Numbers, count: int, levels: Sequence[float]
+) -> tuple[Ints, Numbers, Numbers]:
+    """Return what ``quantiles`` does, and the median absolute deviations from the medians (MAD).
+
+    ``levels`` begin with 0.5. No value is NaN.
+    """
+    sizes = np.bincount(keys, minlength=count)
     ordered = _ordered(keys, values, count)
-    sizes = np.bincount(keys, minlength=count).astype(np.int64)
+    found = _quantiles(ordered, sizes, levels)
+    apart = np.abs(ordered - np.repeat(found[0], sizes))
+    if _units(ordered) is not None:
+        apart = np.rint(apart * _UNITS) / _UNITS  # exact but for the last bits of a difference
+    again = _ordered(np.repeat(np.arange(count), sizes), apart, count)
+    return sizes, found, _quantiles(again, sizes, (0.5,))[0]
+
+
+def _quantiles(ordered: Numbers, sizes: Ints, levels: Sequence[float]) -> Numbers:
+    """Return quantiles, levels x keys, of values in the order of ``_ordered``."""
     firsts = np.cumsum(sizes) - sizes
-    found = np.full((len(levels), count), np.nan)
+    found = np.full((len(levels), len(sizes)), np.nan)
     filled = sizes > 0
     for row, level in enumerate(levels):
         place = level * (sizes[filled] - 1)
-        below = np.floor(place).astype(np.int64)
+        below = place.astype(np.int64)
         above = np.ceil(place).astype(np.int64)
         low = ordered[firsts[filled] + below]
         high = ordered[firsts[filled] + above]
         found[row, filled] = low + (high - low) * (place - below)
-    return sizes, found
-
-
-def deviations(keys: Ints, values: Numbers, medians: Numbers) -> Numbers:
-    """Return the median absolute deviation from the median of each key (MAD)."""
-    apart = np.abs(values - medians[keys])
-    if _units(values) is not None and _units(medians) is not None:
-        apart = np.rint(apart * _UNITS) / _UNITS  # exact but for the last bits of a difference
-    _, (found,) = quantiles(keys, apart, len(medians), (0.5,))
-    return np.asarray(found)
+    return found
 
 
 def _ordered(keys: Ints, values: Numbers, count: int) -> Numbers:
@@ -61,15 +73,14 @@ def _ordered(keys: Ints, values: Numbers, count: int) -> Numbers:
         if units.min() >= 0 and count.bit_length() + width <= _BITS:
             packed = (keys << width) | units
             packed.sort()
-            return np.asarray((packed & ((1 << width) - 1)) / _UNITS)
+            packed &= (1 << width) - 1
+            return np.asarray(packed / _UNITS)
     return np.asarray(values[np.lexsort((values, keys))])
 
 
 def _units(values: Numbers) -> Ints | None:
-    """Return values as halves of microseconds, NaN as 0; None: some are no times."""
-    with np.errstate(all="ignore"):
-        units = np.rint(np.nan_to_num(values) * _UNITS)
-        if len(units) and np.abs(units).max() >= _MOST_UNITS:
-            return None
-        same = (units / _UNITS == values) | np.isnan(values)
-    return units.astype(np.int64) if same.all() else None
+    """Return values as halves of microseconds; None: some are no times."""
+    if len(values) and not np.abs(values).max() < _MOST_UNITS / _UNITS:
+        return None
+    units = np.rint(values * _UNITS)
+    return units.astype(np.int64) if (units / _UNITS == values).all() else None

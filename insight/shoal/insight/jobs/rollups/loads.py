@@ -64,12 +64,17 @@ class DayLoads:
 
 @dataclass(frozen=True)
 class Sorted:
-    """Sorts attempts by the days that they touch; place 0 is the first of the days."""
+    """Sorts attempts by the days that they touch; place 0 is the first of the days.
+
+    Attempts without these columns were read for something else: they touch none of the days.
+    """
 
     days: Days
 
     def __call__(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Return for each day the attempts in it, with when each was queued, began, finished."""
+        if not set(COLUMNS) <= set(rows.column_names):
+            return
         finished = ints(rows, "finished_at")
         worker, started = is_there(rows, "worker"), is_there(rows, "started_at")
         ran = worker & started
