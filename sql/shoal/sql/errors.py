@@ -24,6 +24,7 @@
         ├── WorkflowInUse         other workflows still name a workflow, or backfills run it
         ├── WorkflowExists        another workflow has the name
         ├── DraftChanged          a draft is not what the caller has seen
+        ├── RollupTaken           another writer was faster with the same roll-ups
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
@@ -47,6 +48,7 @@ No text here holds a password or a statement's parameters.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import date
 from typing import ClassVar
 
 from shoal.core.errors import ShoalError
@@ -242,6 +244,17 @@ class DraftChanged(SqlError):
 
     def __init__(self, project: str, name: str) -> None:
         super().__init__(f"the draft of {project}/{name} has changed since; read it again")
+
+
+class RollupTaken(SqlError):
+    """A batch of roll-ups is not to count: another one does since it began, or it was removed."""
+
+    def __init__(self, job: str, day: date) -> None:
+        self.job, self.day = job, day
+        super().__init__(
+            f"roll-ups {job} of {day}: another process has loaded them meanwhile, or removed what "
+            "was unfinished; nothing is lost, the next loading looks again"
+        )
 
 
 class CalendarInUse(SqlError):

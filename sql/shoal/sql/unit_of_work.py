@@ -41,6 +41,8 @@ from shoal.sql.repositories.definitions.secrets import Secrets
 from shoal.sql.repositories.definitions.workflows import Workflows
 from shoal.sql.repositories.exporting.finished import FinishedRows
 from shoal.sql.repositories.exporting.position import HistoryExports
+from shoal.sql.repositories.insight.batches import RollupBatches
+from shoal.sql.repositories.insight.rollups import Rollups
 from shoal.sql.repositories.overview.grid import Grid
 from shoal.sql.repositories.overview.history import History
 from shoal.sql.repositories.overview.punctuality import Punctuality
@@ -334,6 +336,14 @@ class UnitOfWork:
     @cached_property
     def history_exports(self) -> HistoryExports:
         return HistoryExports(self.connection)
+
+    @cached_property
+    def rollups(self) -> Rollups:
+        return Rollups(self.connection)
+
+    @cached_property
+    def rollup_batches(self) -> RollupBatches:
+        return RollupBatches(self.connection)
 
     @cached_property
     def expired(self) -> ExpiredRows:

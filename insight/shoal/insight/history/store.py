@@ -78,6 +78,11 @@ class HistoryStore:
         """The URL below which the paths of files begin."""
         return f"{self._storage.url.rstrip('/')}/{self._cluster}"
 
+    @property
+    def results(self) -> str:
+        """The URL of the folder that results of the jobs are in by default."""
+        return f"{self.root}/rollups"
+
     def put(
         self,
         sequence: int,

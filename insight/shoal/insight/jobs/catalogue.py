@@ -12,8 +12,6 @@ from pyspark import SparkContext
 from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import UnknownJob
-from shoal.insight.jobs.packing import joined, packed, unpacked
-from shoal.insight.jobs.parts import Part
 from shoal.insight.jobs.rollups import baselines as expectations
 from shoal.insight.jobs.rollups import (
     capacity,
@@ -22,6 +20,7 @@ from shoal.insight.jobs.rollups import (
     critical,
     failures,
     flapping,
+    gains,
     loads,
     schedules,
     tasks,
@@ -29,6 +28,8 @@ from shoal.insight.jobs.rollups import (
     workflows,
 )
 from shoal.insight.jobs.rollups.loads import DayLoads
+from shoal.insight.jobs.rows.packing import joined, packed, unpacked
+from shoal.insight.jobs.rows.parts import Part
 from shoal.insight.jobs.staging import Found, by_day
 
 _OfPart = Callable[[Part, Days], pa.Table]
@@ -119,7 +120,9 @@ class Job:
     """A job. ``attempts``, ``instances``, ``loads``: which rows it needs; None: none.
 
     ``columns``: of the attempts. ``is_snapshot``: its result is one as of the last of the days, not
-    one of each day. ``needs_all_loads``: not only what worker groups needed.
+    one of each day. ``needs_all_loads``: not only what worker groups needed. ``goes_on``: what is
+    late for a day changes the results of the days after it as well. ``is_served``: its result is
+    for the database, too (``serving/results.py``).
     """
 
     name: str
@@ -130,6 +133,8 @@ class Job:
     is_snapshot: bool = False
     loads: Reach | None = None
     needs_all_loads: bool = False
+    goes_on: bool = False
+    is_served: bool = True
 
     def days(self, days: Days) -> Days:
         """Return the days of which there are results."""
@@ -153,6 +158,14 @@ _ALL = (
     Job(
         "critical_paths",
         lambda on: on.of_parts(critical.critical_paths, critical.SCHEMA),
+        attempts=OF_RUNS,
+        columns=critical.COLUMNS,
+        instances=_DAYS,
+        is_served=False,  # a row for each task of each run is too much for a database
+    ),
+    Job(
+        "critical_days",
+        lambda on: on.of_parts(gains.critical_days, gains.SCHEMA),
         attempts=OF_RUNS,
         columns=critical.COLUMNS,
         instances=_DAYS,
@@ -182,9 +195,7 @@ _ALL = (
     ),
     Job(
         "capacity",
-        lambda on: on.of_table(
-            capacity.capacity(on.needed_loads(_LAST_60.days(on.days)), on.days)
-        ),
+        lambda on: on.of_table(capacity.capacity(on.needed_loads(_LAST_60.days(on.days)), on.days)),
         attempts=Reach(before=capacity.WINDOW_DAYS - 1, after=LONGEST_DAYS, of_last=True),
         columns=loads.COLUMNS,
         is_snapshot=True,
@@ -202,6 +213,7 @@ _ALL = (
         lambda on: on.of_parts(failures.failures, failures.SCHEMA),
         attempts=Reach(before=failures.WINDOW_DAYS - 1),
         columns=failures.COLUMNS,
+        goes_on=True,
     ),
     Job(
         "flapping",
@@ -253,9 +265,7 @@ def needed(reaches: Sequence[Reach | None], days: Days, begun: date | None = Non
 
     ``begun``: when the first of the runs that ended on the days had begun, if that is known.
     """
-    reached = [
-        known_reach(reach, days, begun).days(days) for reach in reaches if reach is not None
-    ]
+    reached = [known_reach(reach, days, begun).days(days) for reach in reaches if reach is not None]
     if not reached:
         return None
     return Days(min(one.first for one in reached), max(one.last for one in reached))

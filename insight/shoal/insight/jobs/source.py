@@ -15,6 +15,7 @@ from shoal.insight.history.tables import INSTANCES
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import MissingFile
 
+
 @dataclass(frozen=True)
 class HistoryFile:
     """A file that counts. ``url`` is absolute; ``rows`` is how many it has.

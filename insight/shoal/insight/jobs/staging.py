@@ -2,17 +2,18 @@
 
 A file is complete or not there: it is written elsewhere first, and then gets its name, in place of
 the one of an earlier run. A day without rows has a file without rows. The column ``day`` is in the
-name of the folder alone.
+name of the folder alone. A run that has ended leaves a mark (``serving/marks.py``).
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +27,8 @@ from pyspark import RDD
 
 from shoal.insight.jobs.columns import chosen, number_of
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.packing import by_place, packed, sent, unpacked
+from shoal.insight.jobs.rows.packing import by_place, packed, sent, unpacked
+from shoal.insight.serving import marks
 
 _SCRATCH = ".staging-"
 _LOCK = "lock"
@@ -70,25 +72,41 @@ class Staging:
     out: str
     scratch: Path
     format: Format = Format.PARQUET
+    stored: list[marks.Stored] = field(default_factory=list)
 
     def replace(self, job: str, found: Found, days: Days) -> int:
         """Store the results of a job in place of those of the same days; return how many rows."""
         folder = self.scratch / "results" / job
         folder.mkdir(parents=True)
-        schema = pa.schema([field for field in found.schema if field.name != "day"])
+        schema = pa.schema([one for one in found.schema if one.name != "day"])
         write = _Write(folder, schema, self.format)
         places = min(len(list(days)), max(1, found.pieces.getNumPartitions()))
         rows = dict(sent(found.pieces, places).mapPartitions(write).collect())
         for day in days:
-            if number_of(day) not in rows:
-                write.day(number_of(day), schema.empty_table())
-            self._publish(
-                write.file(number_of(day)), f"{job}/day={day}/rows.{self.format}"
-            )
+            number = number_of(day)
+            if number not in rows:
+                write.day(number, schema.empty_table())
+            with write.file(number).open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            self.publish(write.file(number), f"{job}/day={day}/rows.{self.format}")
+            self.stored.append(marks.Stored(job, day, rows.get(number, 0), digest))
         shutil.rmtree(folder)
         return sum(rows.values())
 
-    def _publish(self, whole: Path, name: str) -> None:
+    def finish(self, served: Collection[str]) -> None:
+        """Leave the mark that says which results of jobs that are ``served`` were stored."""
+        results = [one for one in self.stored if one.job in served]
+        if results and self.format is Format.PARQUET:
+            self.publish_bytes(marks.written(results), f"{marks.FOLDER}/{marks.new_name()}")
+
+    def publish_bytes(self, content: bytes, name: str) -> None:
+        """Store a small file, complete or as it was."""
+        draft = self.scratch / "draft"
+        draft.write_bytes(content)
+        self.publish(draft, name)
+
+    def publish(self, whole: Path, name: str) -> None:
+        """Move a file to its name below ``out``, in place of the one that was there."""
         fs, root = fsspec.core.url_to_fs(self.out)
         target = f"{root}/{name}"
         if isinstance(fs, LocalFileSystem):

@@ -121,3 +121,40 @@ history_export = Table(
     Column("position", Json(dict), nullable=False),
     Column("manifest", Json(dict), nullable=False),
 )
+
+# Which batch of roll-ups counts, by the result of a job for a day. ``digest`` is the SHA-256 of the
+# file that it came from, ``rows`` how many that has.
+rollup_day = Table(
+    "rollup_day",
+    metadata,
+    Column("job", Line(50), primary_key=True),
+    Column("day", Line(10), primary_key=True),  # YYYY-MM-DD
+    Column("batch", BigInteger, nullable=False),
+    Column("digest", Line(64), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("stored_at", UtcDateTime, nullable=False),
+)
+
+# Batches that do not count: those that are being written, and those that are to be removed, whose
+# ``touched_at`` is NULL. Whatever is in ``rollup`` is of a batch here or in ``rollup_day``.
+rollup_batch = Table(
+    "rollup_batch",
+    metadata,
+    row_id(),
+    Column("job", Line(50), nullable=False),
+    Column("day", Line(10), nullable=False),
+    Column("touched_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+
+# The rows of a batch, a block for each workflow; a large one is divided, ``place`` 0 first. Rows
+# of no project are in the block whose project and workflow are empty.
+rollup = Table(
+    "rollup",
+    metadata,
+    Column("batch", BigInteger, primary_key=True, autoincrement=False),
+    Column("project", Line(100), primary_key=True),
+    Column("workflow", Line(100), primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("body", Json(list), nullable=False),
+)

@@ -16,6 +16,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from shoal.sql.schema.types import storable
+
 
 class _Numbers(TypeDecorator[Collection[int]]):
     """Integers: an array on PostgreSQL, JSON elsewhere."""
@@ -63,3 +65,52 @@ def _sqlite(element: Among, compiler: SQLCompiler, **options: Any) -> str:
 def _postgresql(element: Among, compiler: SQLCompiler, **options: Any) -> str:
     column, values = (compiler.process(one, **options) for one in element.clauses)
     return f"{column} = ANY ({values})"
+
+
+class _Pairs(TypeDecorator[Collection[tuple[str, str]]]):
+    """Pairs of texts, as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: Collection[tuple[str, str]] | None, dialect: Dialect
+    ) -> str:
+        assert value is not None
+        return json.dumps([[storable(text) for text in pair] for pair in value])
+
+
+def pairs(name: str) -> BindParameter[Any]:
+    """Return a parameter that holds pairs of texts, for ``AmongPairs``."""
+    return bindparam(name, type_=_Pairs())
+
+
+class AmongPairs(FunctionElement[bool]):
+    """``AmongPairs(first, second, pairs("names"))``: whether both values are one of the pairs."""
+
+    name = "among_pairs"
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(
+        self, first: ColumnElement[str], second: ColumnElement[str], values: BindParameter[Any]
+    ) -> None:
+        super().__init__(first, second, values)
+
+    def self_group(self, against: OperatorType | None = None) -> Self:
+        """Stay as it is, as ``Among`` does."""
+        return self
+
+
+@compiles(AmongPairs, "sqlite")
+def _sqlite_pairs(element: AmongPairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second, values = (compiler.process(one, **options) for one in element.clauses)
+    each = "json_extract(value, '$[0]'), json_extract(value, '$[1]')"
+    return f"({first}, {second}) IN (SELECT {each} FROM json_each({values}))"  # noqa: S608
+
+
+@compiles(AmongPairs, "postgresql")
+def _postgresql_pairs(element: AmongPairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second, values = (compiler.process(one, **options) for one in element.clauses)
+    every = f"json_array_elements(CAST({values} AS json)) AS pair"
+    return f"({first}, {second}) IN (SELECT pair ->> 0, pair ->> 1 FROM {every})"  # noqa: S608

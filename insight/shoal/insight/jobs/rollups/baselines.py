@@ -26,7 +26,7 @@ from shoal.insight.jobs.kernels.expectations import Baselines, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.expectations import chosen as counting
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 60
 TEST_DAYS = 7
@@ -85,7 +85,8 @@ def baseline_errors(part: Part, days: Days) -> pa.Table:
         at = counting(known, subjects.code[now], subjects.weekday[now], subjects.hour[now])
         has = at >= 0
         tested.append(_compared(known, at[has], subjects.code[now][has], durations[now][has]))
-    code, error, share, within_p95, late = (np.concatenate(one) for one in zip(*tested, strict=True))
+    columns = (np.concatenate(one) for one in zip(*tested, strict=True))
+    code, error, share, within_p95, late = columns
     count = len(subjects.first)
     runs, (error_p50,) = quantiles(code, error, count, (0.5,))
     _, (share_p50,) = quantiles(code, share, count, (0.5,))

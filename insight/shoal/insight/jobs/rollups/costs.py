@@ -16,7 +16,7 @@ from shoal.insight.jobs.kernels.arrays import (
     taken,
 )
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 SCHEMA = schema_of(
     "day date, project string, workflow string, task string, label string, value string, "

@@ -2,18 +2,28 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.insight.jobs.columns import DAY_US, chosen, dates, schema_of, end_us, start_us, table_of, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    end_us,
+    schema_of,
+    start_us,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import coded, groups, ints, is_there
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.kernels.paths import Plan
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 SCHEMA = schema_of(
     "day date, project string, workflow string, instance_id bigint, place int, task string, "
@@ -85,11 +95,11 @@ def _walked(
     first, version = groups(rows, _PLAN)
     names = [rows[name].take(pa.array(first)).to_pylist() for name in _PLAN]
     runs = ints(rows, "instance_id")
-    is_start = np.append(True, (np.diff(runs) != 0) | (np.diff(version) != 0))
-    starts = np.append(np.flatnonzero(is_start)[: len(runs)], len(runs))
+    is_start = (np.diff(runs, prepend=-1) != 0) | (np.diff(version, prepend=-1) != 0)
+    starts = np.append(np.flatnonzero(is_start), len(runs))
     of_run = version[starts[:-1]]
-    bounds = np.flatnonzero(np.append(True, np.diff(of_run) != 0)) if len(of_run) else []
-    for low, high in zip(bounds, [*bounds[1:], len(of_run)], strict=True):
+    bounds = np.flatnonzero(np.diff(of_run, prepend=-1, append=-1))
+    for low, high in pairwise(bounds.tolist()):
         key: _Version = tuple(one[of_run[low]] for one in names)
         plan = _ordered(plans.get(key))
         if plan is None:
@@ -117,9 +127,7 @@ def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.Table:
     place = place[place >= 0]
     attempt, started = ints(table, "attempt"), ints(table, "started_at")
     finished, has_started = ints(table, "finished_at"), is_there(table, "started_at")
-    ids, first, run = np.unique(
-        ints(table, "instance_id"), return_index=True, return_inverse=True
-    )
+    ids, first, run = np.unique(ints(table, "instance_id"), return_index=True, return_inverse=True)
     begun, ended = ints(table, "_begun")[first], ints(table, "_ended")[first]
     shape = len(plan.names), len(ids)
     # Of a task that ran several times the newest attempt counts: later rows overwrite earlier ones.

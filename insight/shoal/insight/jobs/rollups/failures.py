@@ -18,7 +18,7 @@ from shoal.insight.jobs.columns import (
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 60
 SCHEMA = schema_of(
@@ -44,7 +44,7 @@ def failures(part: Part, days: Days) -> pa.Table:
     rows = part.attempts(*COLUMNS)
     is_near = within(rows, "finished_at", days.widened(before=WINDOW_DAYS - 1))
     rows = fingerprinted(chosen(rows, is_near & is_one_of(rows, "state", TaskState.FAILED)))
-    first, key = groups(rows, _KEY)
+    _, key = groups(rows, _KEY)
     finished = ints(rows, "finished_at")
     # The attempts of a key in the order of their ends: a day of a key is a stretch of them.
     order = np.lexsort((ints(rows, "attempt_id"), finished, key))

@@ -8,7 +8,7 @@ from shoal.insight.jobs.columns import chosen, dates, number_of, schema_of, tabl
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 60
 RUNS = 20

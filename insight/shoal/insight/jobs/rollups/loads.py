@@ -23,7 +23,7 @@ from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import coded, flags, ints, is_one_of, is_there
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.kernels.sweeps import highest, totals
-from shoal.insight.jobs.packing import read, written
+from shoal.insight.jobs.rows.packing import read, written
 
 WORKER, RUNNING, WAITING, NEEDED = "worker", "running", "waiting", "needed"
 COLUMNS = ("worker_group", "worker", "state", "queued_at", "started_at", "finished_at")
@@ -194,4 +194,3 @@ def _hours(rows: pa.Table, first_hour: int) -> tuple[Ints, Ints]:
     sizes = np.maximum(high - low + 1, 0)
     row = np.repeat(np.arange(len(sizes)), sizes)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + low[row]
-

@@ -18,7 +18,7 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import compressed, groups, ints, is_one_of, is_there, numbers
 from shoal.insight.jobs.kernels.grouped import Ints, quantiles
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
-from shoal.insight.jobs.parts import Part
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 28
 _MINUTE_US = 60_000_000

@@ -6,8 +6,8 @@ from shoal.core.runs.states import TaskState
 from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
-from shoal.insight.jobs.parts import Part
 from shoal.insight.jobs.rollups.summary import Summary
+from shoal.insight.jobs.rows.parts import Part
 
 _COUNTED = (
     TaskState.SUCCEEDED,

@@ -7,9 +7,9 @@ from shoal.core.runs.states import WorkflowState
 from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
-from shoal.insight.jobs.parts import Part
 from shoal.insight.jobs.rollups.critical import critical_paths
 from shoal.insight.jobs.rollups.summary import Summary
+from shoal.insight.jobs.rows.parts import Part
 
 _STATES = (WorkflowState.SUCCEEDED, WorkflowState.FAILED, WorkflowState.STOPPED)
 _TRIGGERS = ("schedule", "backfill", "parent", "rerun", "request")

@@ -24,7 +24,8 @@ def packed(table: pa.Table) -> bytes:
     lean = _lean(table)
     with pa.ipc.new_stream(sink, lean.schema, options=_LZ4) as writer:
         writer.write_table(lean, max_chunksize=max(1, lean.num_rows))
-    return sink.getvalue().to_pybytes()
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def unpacked(content: bytes) -> pa.Table:

@@ -1,0 +1,152 @@
+"""Roll-ups, as readers see them: the rows of one batch for each job and day.
+
+A batch counts as a whole, or not at all: each method is one statement for each of its answers, so
+it sees a day as it was before or after a change, never in between.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+
+from shoal.core.access.judging import Visible
+from shoal.sql.driver.connection import Connection, batched
+from shoal.sql.schema.tables import project as projects
+from shoal.sql.schema.tables import rollup, rollup_day
+from shoal.sql.statements.among import Among, AmongPairs, numbers, pairs
+from shoal.sql.statements.reading import (
+    OnUnreadable,
+    leave_out,
+    readable,
+    refuse,
+    require_numbers,
+)
+
+_D, _R = rollup_day.c, rollup.c
+_PAIRS_PER_QUERY = 500
+_DAYS = select(_D.job, _D.day, _D.rows, _D.digest, _D.stored_at).order_by(_D.day.desc(), _D.job)
+_BLOCKS = (
+    select(_D.day, _R.project, _R.workflow, _R.place, _R.body)
+    .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
+    .order_by(_D.day, _R.project, _R.workflow, _R.place)
+)
+
+
+@dataclass(frozen=True)
+class RollupDay:
+    """A result that there is. ``digest``: the SHA-256 of its file."""
+
+    job: str
+    day: date
+    rows: int
+    digest: str
+    stored_at: datetime
+
+
+@dataclass(frozen=True)
+class RollupBlock:
+    """All rows of a workflow in one result; of what is of no project, both names are empty.
+
+    A row has the columns of the job (``docs/insight.md``) but for day, project and workflow. Times
+    are ISO 8601 with Z, days are ISO 8601, numbers are numbers, NULL is None.
+    """
+
+    day: date
+    project: str
+    workflow: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+class Rollups:
+    """Reads ``rollup_day`` and ``rollup``."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def days(self, job: str | None = None) -> list[RollupDay]:
+        """Return the results that there are, of one job or of all, the newest day first."""
+        query = _DAYS if job is None else _DAYS.where(_D.job == job)
+        return readable(await self._connection.rows(query), _day, "roll-up", leave_out, "day")
+
+    async def newest(self, job: str) -> RollupDay | None:
+        """Return the newest result of a job; None: there is none."""
+        row = await self._connection.first(_DAYS.where(_D.job == job).limit(1))
+        return None if row is None else readable([row], _day, "roll-up", key="day")[0]
+
+    async def blocks(
+        self,
+        job: str,
+        first: date,
+        last: date,
+        visible: Visible,
+        project: str | None = None,
+        workflow: str | None = None,
+    ) -> list[RollupBlock]:
+        """Return the results of workflows for some days, by day, project and workflow.
+
+        Both days are included. Only of projects whose ids are visible, None: of all, also those
+        that were deleted since; of one project or workflow if these are named.
+        """
+        query = _between(job, first, last).where(_R.project != "")
+        values: dict[str, Any] = {}
+        if visible is not None:
+            names = select(projects.c.name).where(Among(projects.c.id, numbers("visible")))
+            query = query.where(_R.project.in_(names))
+            values["visible"] = sorted(visible)
+        if project is not None:
+            query = query.where(_R.project == project)
+        if workflow is not None:
+            query = query.where(_R.workflow == workflow)
+        return await self._blocks(query, values, leave_out)
+
+    async def of_workflows(
+        self, job: str, day: date, names: Collection[tuple[str, str]]
+    ) -> list[RollupBlock]:
+        """Return the result of workflows for a day; ``names`` are of project and workflow."""
+        query = _between(job, day, day).where(AmongPairs(_R.project, _R.workflow, pairs("names")))
+        found: list[RollupBlock] = []
+        for some in batched(sorted(set(names)), _PAIRS_PER_QUERY):
+            found += await self._blocks(query, {"names": some}, leave_out)
+        return found
+
+    async def of_cluster(self, job: str, first: date, last: date) -> list[RollupBlock]:
+        """Return what is of no project, by day; both days are included."""
+        query = _between(job, first, last).where(_R.project == "")
+        return await self._blocks(query, {}, refuse)
+
+    async def _blocks(
+        self, query: Select[Any], values: Mapping[str, Any], on_unreadable: OnUnreadable
+    ) -> list[RollupBlock]:
+        rows = await self._connection.rows(query, values)
+        return _joined(readable(rows, _part, "roll-up", on_unreadable, "day"))
+
+
+def _between(job: str, first: date, last: date) -> Select[Any]:
+    days = _D.day.between(first.isoformat(), last.isoformat())
+    return _BLOCKS.where(_D.job == job, days)
+
+
+def _day(row: Row[Any]) -> RollupDay:
+    require_numbers(row, "rows")
+    return RollupDay(row.job, date.fromisoformat(row.day), row.rows, row.digest, row.stored_at)
+
+
+def _part(row: Row[Any]) -> RollupBlock:
+    if not all(isinstance(each, dict) for each in row.body):
+        raise ValueError("column body holds rows that are no objects")
+    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, row.body)
+
+
+def _joined(parts: Iterable[RollupBlock]) -> list[RollupBlock]:
+    """Join the parts of blocks that were divided; parts of one block follow each other."""
+    return [
+        RollupBlock(*key, [row for part in some for row in part.rows])
+        for key, some in groupby(parts, _key)
+    ]
+
+
+def _key(part: RollupBlock) -> tuple[date, str, str]:
+    return part.day, part.project, part.workflow
