@@ -1,7 +1,7 @@
 """From files of the history to what the jobs read: parts, and the loads of days."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
 from shoal.insight.jobs.catalogue import Inputs
 from shoal.insight.jobs.rollups.loads import Sorted, Swept
-from shoal.insight.jobs.rows.chunks import Chunk
+from shoal.insight.jobs.rows.chunks import Chunk, Selection
 from shoal.insight.jobs.rows.division import Cut, Gather
 from shoal.insight.jobs.rows.packing import joined, sent, unpacked
 from shoal.insight.jobs.rows.superseded import KeysOf, Superseded, repeated
@@ -34,11 +34,11 @@ class Preparation:
     def inputs(self) -> Inputs:
         """Write what the jobs read, and return it. Raises MissingFile."""
         wanted = self.wanted
-        parts = parts_of(max(wanted.rows(ATTEMPTS), wanted.rows(INSTANCES)))
-        chunks = self._chunks(wanted.files, wanted.columns)
+        parts = parts_of(wanted.rows)
+        chunks = self._chunks(wanted.files, wanted.selection)
         if wanted.has_plans:
-            names = tuple(column.name for column in PLANS.columns)
-            chunks += self._chunks(files_of(wanted.all_files, PLANS.name), _Always(names))
+            plans = Selection(tuple(column.name for column in PLANS.columns))
+            chunks += self._chunks(files_of(wanted.all_files, PLANS.name), _Always(plans))
         if chunks:
             loads = wanted.loads
             cut = Cut(
@@ -57,9 +57,9 @@ class Preparation:
         """Return the keys that have several event ids, by table."""
         chunks: list[Chunk] = []
         for table in (ATTEMPTS, INSTANCES):
-            names = (*table.key, "event_id")
+            keys = Selection((*table.key, "event_id"))
             files = self.wanted.superseding(table)
-            chunks += self._chunks(files, _Always(names), _KEYS_SCALE)
+            chunks += self._chunks(files, _Always(keys), _KEYS_SCALE)
         if not chunks:
             return {}
         pieces = self.context.parallelize(chunks, len(chunks)).flatMap(KeysOf(places))
@@ -71,38 +71,38 @@ class Preparation:
     def _chunks(
         self,
         files: Iterable[HistoryFile],
-        columns: Callable[[HistoryFile], Sequence[str]],
+        select: Callable[[HistoryFile], Selection],
         scale: int = 1,
     ) -> list[Chunk]:
-        """Return chunks of files that have the table and the columns in common.
+        """Return chunks of files of one table of which the same is read.
 
         Each has about as many rows as a part, times ``scale``.
         """
-        alike: dict[tuple[str, Sequence[str]], list[HistoryFile]] = defaultdict(list)
+        alike: dict[tuple[str, Selection], list[HistoryFile]] = defaultdict(list)
         for one in sorted(files, key=lambda one: (one.day, one.url)):
-            alike[one.table, columns(one)].append(one)
+            alike[one.table, select(one)].append(one)
         found: list[Chunk] = []
-        for (table, names), mine in alike.items():
+        for (table, selection), mine in alike.items():
             paths: list[str] = []
             rows = 0
             for one, path in zip(mine, local_paths(mine, self.scratch), strict=True):
                 if paths and rows + one.rows > scale * ROWS_OF_PART:
-                    found.append(Chunk(len(found), table, paths, names))
+                    found.append(Chunk(len(found), table, paths, selection))
                     rows, paths = 0, []
                 rows += one.rows
                 paths.append(path)
-            found.append(Chunk(len(found), table, paths, names))
+            found.append(Chunk(len(found), table, paths, selection))
         return found
 
 
 @dataclass(frozen=True)
 class _Always:
-    """The same columns of every file."""
+    """The same of every file."""
 
-    names: Sequence[str]
+    selection: Selection
 
-    def __call__(self, _: HistoryFile) -> Sequence[str]:
-        return self.names
+    def __call__(self, _: HistoryFile) -> Selection:
+        return self.selection
 
 
 def _nothing(_: pa.Table) -> Iterator[tuple[int, pa.Table]]:

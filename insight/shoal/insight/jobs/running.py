@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from shoal.insight.history.tables import ATTEMPTS, INSTANCES
 from shoal.insight.jobs import late
 from shoal.insight.jobs.catalogue import Job
 from shoal.insight.jobs.days import Days
@@ -62,7 +61,7 @@ def run(request: Request) -> Iterator[Done]:
     began = time.monotonic()
     files = manifested(request.history)
     wanted = Wanted(files, request.jobs, request.days)
-    rows = wanted.rows(ATTEMPTS) + wanted.rows(INSTANCES)
+    rows = sum(one.rows for one in wanted.files)
     with (
         scratch_folder(request.out, request.scratch) as scratch,
         started(request.master, scratch, request.memory) as context,

@@ -7,7 +7,9 @@ from functools import cached_property
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
 from shoal.insight.jobs.catalogue import OF_RUNS, Job, known_reach, needed
+from shoal.insight.jobs.columns import end_us
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.rows.chunks import Selection
 from shoal.insight.jobs.source import HistoryFile, files_of, first_begun
 
 _UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
@@ -66,10 +68,18 @@ class Wanted:
         """Whether plans are needed."""
         return any(job.attempts is OF_RUNS for job in self.jobs)
 
-    def columns(self, file: HistoryFile) -> tuple[str, ...]:
-        """Return the columns of a file that are needed: fewer of days to look back at."""
+    @cached_property
+    def rows(self) -> int:
+        """How many rows are prepared of the larger of both tables, but for what ended later."""
+        near = [one for one in self.files if one.day <= self.days.last]
+        tables = (ATTEMPTS.name, INSTANCES.name)
+        return max(sum(one.rows for one in files_of(near, table)) for table in tables)
+
+    def selection(self, file: HistoryFile) -> Selection:
+        """Return what is needed of a file: fewer columns of days to look back at."""
         if file.table == INSTANCES.name:
-            return tuple(one.name for one in INSTANCES.columns if one.name not in _UNUSED)
+            names = (one.name for one in INSTANCES.columns)
+            return Selection(tuple(name for name in names if name not in _UNUSED))
         found = set(_ALWAYS)
         for job in self.jobs:
             if job.attempts is None:
@@ -77,11 +87,9 @@ class Wanted:
             reach = known_reach(job.attempts, self.days, self.begun)
             if file.day in reach.days(self.days):
                 found.update(job.columns)
-        return tuple(one.name for one in ATTEMPTS.columns if one.name in found)
-
-    def rows(self, table: HistoryTable) -> int:
-        """Return how many rows of a table the files have, those that do not count included."""
-        return sum(one.rows for one in files_of(self.files, table.name))
+        columns = tuple(one.name for one in ATTEMPTS.columns if one.name in found)
+        is_later = file.day > self.days.last
+        return Selection(columns, end_us(self.days.last) if is_later else None)
 
     def superseding(self, table: HistoryTable) -> list[HistoryFile]:
         """Return the files of a table that are needed, and those that may supersede their rows.

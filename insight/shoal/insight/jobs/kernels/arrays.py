@@ -19,7 +19,9 @@ _DENSE = 4  # places for each row that a table of all possible codes may have
 
 def ints(table: pa.Table, name: str, missing: int = 0) -> Ints:
     """Return a column of integers; ``missing`` where it is NULL."""
-    column = pc.fill_null(_one(table, name), missing)
+    column = _one(table, name)
+    if column.null_count:
+        column = pc.fill_null(column, missing)
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
@@ -30,7 +32,10 @@ def flags(table: pa.Table, name: str) -> Flags:
 
 def is_there(table: pa.Table, name: str) -> Flags:
     """Return which rows have a value in a column."""
-    return np.asarray(_one(table, name).is_valid().to_numpy(zero_copy_only=False))
+    column = _one(table, name)
+    if not column.null_count:
+        return np.ones(len(column), dtype=bool)
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 
 def numbers(table: pa.Table, name: str) -> Numbers:
@@ -43,8 +48,10 @@ def coded(table: pa.Table, name: str) -> tuple[Ints, pa.Array]:
     column = _one(table, name)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, column.dictionary
+    indices = column.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices, -1)
+    return indices.to_numpy(zero_copy_only=False).astype(np.int64), column.dictionary
 
 
 def is_one_of(table: pa.Table, name: str, *texts: str) -> Flags:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,8 @@ _TYPES: Mapping[Kind, pa.DataType] = {
     Kind.TASKS: _TASKS,
 }
 NAMED: Mapping[str, HistoryTable] = {table.name: table for table in TABLES}
+_BEGAN = ("queued_at", "started_at")  # each row has one of them, or has begun as it ended
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", tz="UTC")
 #: A table on its way: its name, the number of the chunk that it comes from, and its rows.
 Piece = tuple[str, int, bytes]
@@ -57,18 +60,29 @@ def schema(table: HistoryTable) -> pa.Schema:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """What is read of a file. ``begun_before``: microseconds since 1970; None: whenever it began.
+
+    Row groups are read in which something began before that; what began later may be among it.
+    """
+
+    columns: tuple[str, ...]
+    begun_before: int | None = None
+
+
+@dataclass(frozen=True)
 class Chunk:
-    """Some files of a table, which are read at once. ``number``: of all chunks."""
+    """Some files of a table, which are read at once. ``number``: of all chunks of the table."""
 
     number: int
     table: str
     paths: Sequence[str]
-    columns: Sequence[str]
+    selection: Selection
 
     def read(self) -> pa.Table:
         """Return the columns of all rows, those that are superseded included."""
         table = NAMED[self.table]
-        wanted = [column for column in table.columns if column.name in self.columns]
+        wanted = [column for column in table.columns if column.name in self.selection.columns]
         found = []
         for path in self.paths:
             known = pq.read_metadata(path)
@@ -76,9 +90,33 @@ class Chunk:
             there = [column.name for column in wanted if column.name in names]
             shared = [name for name in there if name in _SHARED]
             with pq.ParquetFile(path, metadata=known, read_dictionary=shared) as file:
-                rows = file.read(columns=there, use_threads=False)
+                stretches = [at for at in range(known.num_row_groups) if self._needs(known, at)]
+                rows = file.read_row_groups(stretches, columns=there, use_threads=False)
             found.append(_uniform(rows, schema(table)))
         return joined(found)
+
+    def _needs(self, known: pq.FileMetaData, at: int) -> bool:
+        """Return whether a row group may have rows that began early enough."""
+        before = self.selection.begun_before
+        if before is None:
+            return True
+        group = known.row_group(at)
+        columns = (group.column(place) for place in range(group.num_columns))
+        began = [one for one in columns if one.path_in_schema in _BEGAN]
+        return any(_may_begin_before(one, before) for one in began)
+
+
+def _may_begin_before(column: pq.ColumnChunkMetaData, before: int) -> bool:
+    found = column.statistics
+    if found is None or found.null_count is None:
+        return True
+    if found.null_count == column.num_values:
+        return False
+    return not found.has_min_max or _micros(found.min) < before
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def _uniform(rows: pa.Table, types: pa.Schema) -> pa.Table:
