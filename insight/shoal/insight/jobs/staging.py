@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 from pyspark import RDD
 
-from shoal.insight.jobs.columns import chosen, number_of
+from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.rows.packing import by_place, packed, sent, unpacked
 from shoal.insight.serving import marks
@@ -56,10 +56,13 @@ class Found:
 
 def by_day(number: int, table: pa.Table) -> Iterator[tuple[int, tuple[int, bytes]]]:
     """Cut a result into the pieces of ``Found``. ``number``: the part it was made from."""
-    rows = table.drop_columns("day")
     days = table["day"].cast(pa.int32()).to_numpy()
-    for day in np.unique(days):
-        yield int(day), (number, packed(chosen(rows, days == day)))
+    rows = table.drop_columns("day")
+    known, counts = np.unique(days, return_counts=True)
+    if len(known) > 1:
+        rows = rows.take(pa.array(np.argsort(days, kind="stable"))).combine_chunks()
+    for day, end, size in zip(known, np.cumsum(counts), counts, strict=True):
+        yield int(day), (number, packed(rows.slice(int(end - size), int(size))))
 
 
 @dataclass(frozen=True)
