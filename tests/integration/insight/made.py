@@ -60,5 +60,7 @@ def mark(root: Path, *results: marks.Stored) -> Path:
     """Leave a mark."""
     place = root / marks.FOLDER / marks.new_name()
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(marks.written(results))
+    draft = root / ".draft"
+    draft.write_bytes(marks.written(results))
+    draft.replace(place)
     return place

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from shoal.insight.serving.blocks import BadResult, blocks_of, table_of
-from shoal.insight.serving.marks import BadMark, read
+from shoal.insight.serving.marks import BadMark, age_s, read
 from shoal.insight.serving.results import RESULTS
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
@@ -32,9 +32,10 @@ Key = tuple[str, date]  # job, day
 KEEP_SNAPSHOTS_DAYS = 7
 #: A batch that was not written to for so long has no writer any more.
 ABANDONED = timedelta(hours=1)
-_CHARS_AT_ONCE = 512_000  # of blocks that one transaction writes
-_BLOCKS_AT_ONCE = 200  # that one transaction writes
+_CHARS_AT_ONCE = 256_000  # of blocks that one transaction writes
+_BLOCKS_AT_ONCE = 100  # that one transaction writes
 _BLOCKS_REMOVED_AT_ONCE = 16  # that one transaction removes: each may have 256,000 characters
+_MARK_IS_WRITTEN_S = 60.0
 _TRIES = 5  # while others load the same day
 
 
@@ -109,16 +110,20 @@ class Loader:
 
     async def _look(self, summary: Summary) -> _Present:
         """Find out what there is."""
-        names = await asyncio.to_thread(self._store.marks)
+        names: list[str] = []
         marked: dict[Key, set[str]] = {}
-        for name in names:
+        for name in await asyncio.to_thread(self._store.marks):
             try:
                 results = read(await asyncio.to_thread(self._store.mark, name))
             except BadMark as error:
+                if age_s(name) < _MARK_IS_WRITTEN_S:
+                    continue  # not every storage shows a file when it is complete
+                names.append(name)
                 summary.refused.append(f"{self._store.url}/finished/{name}: {error}")
                 continue
             except ObjectMissing:  # another loader has dealt with it
                 continue
+            names.append(name)
             for one in results:
                 marked.setdefault((one.job, one.day), set()).add(one.sha256)
         stored = {
@@ -191,9 +196,7 @@ class Loader:
             )
         table = await asyncio.to_thread(table_of, result, content)
         at = await self._now()
-        batch = await self._in_turn(
-            lambda uow: uow.rollup_batches.begin(job, day, before.batch if before else None, at)
-        )
+        batch = await self._in_turn(lambda uow: uow.rollup_batches.begin(job, day, at, before))
         try:
             for some in _together(blocks_of(result, table)):
                 await self._add(batch, some)

@@ -37,6 +37,11 @@ def new_name() -> str:
     return f"{at:016}-{secrets.token_hex(4)}.json"
 
 
+def age_s(name: str) -> float:
+    """Return how long ago a mark was made, by the clock of the machine that has made it."""
+    return datetime.now(UTC).timestamp() - int(name.partition("-")[0]) / 1_000_000
+
+
 def written(results: Sequence[Stored]) -> bytes:
     """Return the content of a mark."""
     listed = [asdict(one) | {"day": one.day.isoformat()} for one in results]

@@ -2,14 +2,14 @@
 
 import typer
 
-from shoal.client.cli.insight import exporting
+from shoal.client.cli.insight import exporting, setup
 
 group = typer.Typer(
     name="insight",
     no_args_is_help=True,
     help="The history of all runs, exported as Parquet files, and what it tells.",
 )
-for _command in (exporting.export, exporting.status):
+for _command in (exporting.export, exporting.load, exporting.status, setup.setup):
     group.command()(_command)
 
 

@@ -135,9 +135,17 @@ def _day(row: Row[Any]) -> RollupDay:
 
 
 def _part(row: Row[Any]) -> RollupBlock:
-    if not all(isinstance(each, dict) for each in row.body):
+    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, _rows(row.body))
+
+
+def _rows(body: list[Any]) -> list[dict[str, Any]]:
+    """Return the rows of a block: objects, or the names of columns, and then lists of values."""
+    if body and isinstance(body[0], list):
+        names, *rows = body
+        return [dict(zip(names, values, strict=True)) for values in rows]
+    if not all(isinstance(each, dict) for each in body):
         raise ValueError("column body holds rows that are no objects")
-    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, row.body)
+    return body
 
 
 def _joined(parts: Iterable[RollupBlock]) -> list[RollupBlock]:
