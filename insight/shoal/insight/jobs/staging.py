@@ -139,7 +139,7 @@ class _Write:
     ) -> Iterator[tuple[int, int]]:
         """Write the days of a partition; return how many rows each has."""
         for day, mine in by_place(pieces):
-            # In the order of parts, whoever was done first: equal results are equal files.
+            # In the order of parts, so that equal results are equal files.
             tables = [unpacked(content) for _, content in sorted(mine)]
             rows = pa.concat_tables([self.schema.empty_table(), *tables])
             self.day(day, rows)
