@@ -7,6 +7,7 @@ of all of them. Other work on the machine makes the seconds longer, the processo
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from bench.support.processes import below, proportional_bytes
 from shoal.insight.jobs.source import files_of, manifested
 
 _MIB = 1 << 20
-_OF_DAY = "task_days,critical_paths,workflow_days,worker_days,concurrency_hours,costs"
+_OF_DAY = "task_days,critical_paths,critical_days,workflow_days,worker_days,concurrency_hours,costs"
 _SAMPLE_S = 2.0  # to look at the pages of a gigabyte takes some milliseconds
 
 
@@ -86,9 +87,10 @@ def _cost(name: str, root: Path, folder: Path, days: int, until: int, only: str 
     with (folder / "told").open("w+b") as told:
         process = subprocess.Popen(argv, stdout=told)
         while process.poll() is None:
-            for one in below(process.pid):
+            # All below this process: the program itself, its Java and their Python.
+            for one in below(os.getpid()):
                 cpu[one.pid] = max(cpu.get(one.pid, 0.0), one.cpu_s)
-            most = max(most, sum(proportional_bytes(process.pid).values()))
+            most = max(most, sum(proportional_bytes(os.getpid()).values()))
             time.sleep(_SAMPLE_S)
         if process.returncode:
             raise SystemExit(process.returncode)

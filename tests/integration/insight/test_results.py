@@ -111,6 +111,16 @@ def test_running_again_or_for_other_days_changes_nothing_else(case: Computed) ->
         assert_same(mine, before[name])
 
 
+def test_one_day_by_itself_has_the_same_results(case: Computed, tmp_path: Path) -> None:
+    # Of the days around it fewer columns are read.
+    day = FIRST + timedelta(days=4)
+    computed(case.history, tmp_path / "out", Days(day, day))
+    expected = Expected(case.history, day, day)
+    for job in JOBS.keys() - {"failures", "schedule_moves"}:
+        assert_same(stored(tmp_path / "out", job), getattr(expected, job)())
+    assert_same(stored(tmp_path / "out", "failures"), expected.failures(fingerprint))
+
+
 def test_late_row_changes_its_own_day_alone(tmp_path: Path) -> None:
     history = History(tmp_path / CLUSTER)
     generator = Generator(history, 3, runs=30)

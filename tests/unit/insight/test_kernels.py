@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.insight.jobs.kernels.expectations import ANY, ENOUGH, baselines, chosen, late_after
 from shoal.insight.jobs.kernels.forecasts import backtest, filled, forecast, slope
-from shoal.insight.jobs.kernels.grouped import deviations, quantiles
+from shoal.insight.jobs.kernels.grouped import quantiles, spreads
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
 from shoal.insight.jobs.kernels.sweeps import highest, totals
 
@@ -18,6 +18,11 @@ INTERVALS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 20)), max_size=40
 )
 VALUES = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1e6) | st.just(math.nan)), max_size=60)
+#: Whole microseconds, for which there is a way of their own; up to a hundred years.
+TIMES = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 1 << 52).map(lambda micros: micros / 1e6)),
+    max_size=60,
+)
 
 
 @given(INTERVALS)
@@ -36,22 +41,25 @@ def test_highest_number_of_intervals_is_that_of_each_moment(
     assert totals(keys, starts, ends, 4).tolist() == lengths
 
 
-@given(VALUES)
+@given(VALUES | TIMES)
 def test_quantiles_and_deviations_of_groups_are_those_of_each(
     values: list[tuple[int, float]],
 ) -> None:
     keys = np.array([key for key, _ in values], dtype=np.int64)
-    numbers = np.array([value for _, value in values])
+    numbers = np.array([value for _, value in values], dtype=np.float64)
     sizes, found = quantiles(keys, numbers, 5, (0.5, 0.95))
+    known = ~np.isnan(numbers)
+    assert np.array_equal(
+        found, spreads(keys[known], numbers[known], 5, (0.5, 0.95))[1], equal_nan=True
+    )
+    deviations = spreads(keys[known], numbers[known], 5, (0.5,))[2]
     for key in range(5):
         mine = [value for of, value in values if of == key and not math.isnan(value)]
         assert sizes[key] == len(mine)
         if mine:
             assert found[:, key] == pytest.approx(np.quantile(mine, (0.5, 0.95)))
             middle = median(mine)
-            assert deviations(keys, numbers, found[0])[key] == pytest.approx(
-                median(abs(one - middle) for one in mine)
-            )
+            assert deviations[key] == pytest.approx(median(abs(one - middle) for one in mine))
         else:
             assert np.isnan(found[:, key]).all()
 

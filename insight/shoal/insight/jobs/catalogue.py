@@ -1,55 +1,101 @@
 """All jobs: what each needs, and how it is computed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark import SparkContext
 
+from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import UnknownJob
-from shoal.insight.jobs.rollups import baselines, capacity, failures, flapping, schedules
-from shoal.insight.jobs.rollups.concurrency import concurrency_hours
-from shoal.insight.jobs.rollups.costs import costs
-from shoal.insight.jobs.rollups.critical import critical_paths
-from shoal.insight.jobs.rollups.gains import critical_days
-from shoal.insight.jobs.rollups.loads import hourly_loads, loads_of
-from shoal.insight.jobs.rollups.tasks import task_days
-from shoal.insight.jobs.rollups.workers import worker_days
-from shoal.insight.jobs.rollups.workflows import workflow_days
+from shoal.insight.jobs.rollups import baselines as expectations
+from shoal.insight.jobs.rollups import (
+    capacity,
+    concurrency,
+    costs,
+    critical,
+    failures,
+    flapping,
+    gains,
+    loads,
+    schedules,
+    tasks,
+    workers,
+    workflows,
+)
+from shoal.insight.jobs.rollups.loads import DayLoads
+from shoal.insight.jobs.rows.packing import joined, packed, unpacked
+from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.staging import Found, by_day
+
+_OfPart = Callable[[Part, Days], pa.Table]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What jobs are made from: current rows of the history, and results that several jobs share.
+    """What jobs are made from: the parts of the rows, and the loads of days, in ``folder``."""
 
-    ``load_days``: of which the loads are; ``scratch``: a folder for what is used more than once.
-    """
-
-    attempts: DataFrame
-    instances: DataFrame
-    plans: DataFrame
+    context: SparkContext
+    folder: Path
+    parts: int
     days: Days
-    load_days: Days
-    scratch: Path
+
+    def of_parts(self, compute: _OfPart, schema: pa.Schema) -> Found:
+        """Compute a result from each part by itself."""
+        numbers = self.context.parallelize(range(self.parts), self.parts)
+        return Found(schema, numbers.flatMap(_ByPart(self.folder, self.days, compute)))
+
+    def of_loads(self, compute: Callable[[DayLoads], pa.Table], schema: pa.Schema) -> Found:
+        """Compute a result from the loads of each day by itself."""
+        days = [DayLoads(self.folder, number_of(day)) for day in self.days]
+        numbers = self.context.parallelize(days, min(len(days), self.parts))
+        return Found(schema, numbers.flatMap(partial(_of_loads, compute)))
+
+    def of_table(self, table: pa.Table) -> Found:
+        """Return a result that is small, and there already."""
+        return Found(table.schema, self.context.parallelize(list(by_day(0, table)), 1))
+
+    def needed_loads(self, days: Days) -> pa.Table:
+        """Return the loads of some days: hours and names, few rows."""
+        of_days = [DayLoads(self.folder, number_of(day)).loads() for day in days]
+        return joined([loads.LOADS.empty_table(), *of_days])
 
     @cached_property
-    def loads(self) -> DataFrame:
-        """The hourly loads, of hours and names: few rows."""
-        return self._kept("loads", hourly_loads(self.attempts, self.load_days))
+    def fires(self) -> pa.Table:
+        """The runs of schedules of four weeks."""
+        numbers = self.context.parallelize(range(self.parts), self.parts)
+        fired = numbers.map(_Packed(self.folder, self.days, schedules.fired)).collect()
+        return joined(unpacked(content) for content in fired)
 
-    @cached_property
-    def critical_paths(self) -> DataFrame:
-        """The links of the critical paths."""
-        found = critical_paths(self.attempts, self.instances, self.plans, self.days)
-        return self._kept("critical_paths", found)
 
-    def _kept(self, name: str, found: DataFrame) -> DataFrame:
-        folder = str(self.scratch / "shared" / name)
-        found.write.parquet(folder)
-        return found.sparkSession.read.schema(found.schema).parquet(folder)
+@dataclass(frozen=True)
+class _ByPart:
+    folder: Path
+    days: Days
+    compute: _OfPart
+
+    def __call__(self, number: int) -> Iterator[tuple[int, tuple[int, bytes]]]:
+        return by_day(number, self.compute(Part(self.folder, number), self.days))
+
+
+@dataclass(frozen=True)
+class _Packed:
+    folder: Path
+    days: Days
+    compute: _OfPart
+
+    def __call__(self, number: int) -> bytes:
+        return packed(self.compute(Part(self.folder, number), self.days))
+
+
+def _of_loads(
+    compute: Callable[[DayLoads], pa.Table], day: DayLoads
+) -> Iterator[tuple[int, tuple[int, bytes]]]:
+    return by_day(0, compute(day))
 
 
 @dataclass(frozen=True)
@@ -73,17 +119,20 @@ class Reach:
 class Job:
     """A job. ``attempts``, ``instances``, ``loads``: which rows it needs; None: none.
 
-    ``is_snapshot``: its result is one as of the last of the days, not one of each day.
-    ``goes_on``: what is late for a day changes the results of the days after it as well.
-    ``is_served``: its result is for the database, too (``serving/results.py``).
+    ``columns``: of the attempts. ``is_snapshot``: its result is one as of the last of the days, not
+    one of each day. ``needs_all_loads``: not only what worker groups needed. ``goes_on``: what is
+    late for a day changes the results of the days after it as well. ``is_served``: its result is
+    for the database, too (``serving/results.py``).
     """
 
     name: str
-    compute: Callable[[Inputs], DataFrame]
+    compute: Callable[[Inputs], Found]
     attempts: Reach | None = None
+    columns: Sequence[str] = ()
     instances: Reach | None = None
     is_snapshot: bool = False
     loads: Reach | None = None
+    needs_all_loads: bool = False
     goes_on: bool = False
     is_served: bool = True
 
@@ -93,94 +142,109 @@ class Job:
 
 
 _DAYS = Reach()
-_LAST_60 = Reach(before=baselines.WINDOW_DAYS - 1, of_last=True)
+_LAST_60 = Reach(before=expectations.WINDOW_DAYS - 1, of_last=True)
 _LAST_28 = Reach(before=schedules.WINDOW_DAYS - 1, of_last=True)
 #: Attempts of the runs that ended on the days; ``needed`` knows since when there are any.
-_OF_RUNS = Reach(before=LONGEST_DAYS)
+OF_RUNS = Reach(before=LONGEST_DAYS)
 _AFTER = Reach(after=LONGEST_DAYS)
 
 _ALL = (
-    Job("task_days", lambda on: task_days(on.attempts, on.days), attempts=_DAYS),
+    Job(
+        "task_days",
+        lambda on: on.of_parts(tasks.task_days, tasks.SCHEMA),
+        attempts=_DAYS,
+        columns=tasks.COLUMNS,
+    ),
     Job(
         "critical_paths",
-        lambda on: on.critical_paths,
-        attempts=_OF_RUNS,
+        lambda on: on.of_parts(critical.critical_paths, critical.SCHEMA),
+        attempts=OF_RUNS,
+        columns=critical.COLUMNS,
         instances=_DAYS,
         is_served=False,  # a row for each task of each run is too much for a database
     ),
     Job(
         "critical_days",
-        lambda on: critical_days(on.critical_paths),
-        attempts=_OF_RUNS,
+        lambda on: on.of_parts(gains.critical_days, gains.SCHEMA),
+        attempts=OF_RUNS,
+        columns=critical.COLUMNS,
         instances=_DAYS,
     ),
     Job(
         "workflow_days",
-        lambda on: workflow_days(on.instances, on.critical_paths, on.days),
-        attempts=_OF_RUNS,
+        lambda on: on.of_parts(workflows.workflow_days, workflows.SCHEMA),
+        attempts=OF_RUNS,
+        columns=critical.COLUMNS,
         instances=_DAYS,
     ),
     Job(
         "worker_days",
-        lambda on: worker_days(on.attempts, loads_of(on.loads, on.days), on.days),
+        lambda on: on.of_loads(workers.worker_days, workers.SCHEMA),
         attempts=_AFTER,
+        columns=loads.COLUMNS,
         loads=_DAYS,
+        needs_all_loads=True,
     ),
     Job(
         "concurrency_hours",
-        lambda on: concurrency_hours(loads_of(on.loads, on.days)),
+        lambda on: on.of_loads(concurrency.concurrency_hours, concurrency.SCHEMA),
         attempts=_AFTER,
+        columns=loads.COLUMNS,
         loads=_DAYS,
+        needs_all_loads=True,
     ),
     Job(
         "capacity",
-        lambda on: capacity.capacity(
-            loads_of(on.loads, on.days.up_to_last(capacity.WINDOW_DAYS)), on.days
-        ),
+        lambda on: on.of_table(capacity.capacity(on.needed_loads(_LAST_60.days(on.days)), on.days)),
         attempts=Reach(before=capacity.WINDOW_DAYS - 1, after=LONGEST_DAYS, of_last=True),
+        columns=loads.COLUMNS,
         is_snapshot=True,
         loads=_LAST_60,
     ),
     Job(
         "costs",
-        lambda on: costs(on.attempts, on.instances, on.days),
+        lambda on: on.of_parts(costs.costs, costs.SCHEMA),
         attempts=_DAYS,
+        columns=costs.COLUMNS,
         instances=_AFTER,
     ),
     Job(
         "failures",
-        lambda on: failures.failures(on.attempts, on.days),
+        lambda on: on.of_parts(failures.failures, failures.SCHEMA),
         attempts=Reach(before=failures.WINDOW_DAYS - 1),
+        columns=failures.COLUMNS,
         goes_on=True,
     ),
     Job(
         "flapping",
-        lambda on: flapping.flapping(on.attempts, on.days),
+        lambda on: on.of_parts(flapping.flapping, flapping.SCHEMA),
         attempts=_LAST_60,
+        columns=flapping.COLUMNS,
         is_snapshot=True,
     ),
     Job(
         "baselines",
-        lambda on: baselines.baselines(on.attempts, on.instances, on.days),
+        lambda on: on.of_parts(expectations.baselines, expectations.SCHEMA),
         attempts=_LAST_60,
+        columns=expectations.COLUMNS,
         instances=_LAST_60,
         is_snapshot=True,
     ),
     Job(
         "baseline_errors",
-        lambda on: baselines.baseline_errors(on.instances, on.days),
+        lambda on: on.of_parts(expectations.baseline_errors, expectations.ERRORS_SCHEMA),
         instances=_LAST_60,
         is_snapshot=True,
     ),
     Job(
         "schedule_minutes",
-        lambda on: schedules.schedule_minutes(on.instances, on.days),
+        lambda on: on.of_table(schedules.schedule_minutes(on.fires, on.days)),
         instances=_LAST_28,
         is_snapshot=True,
     ),
     Job(
         "schedule_moves",
-        lambda on: schedules.schedule_moves(on.instances, on.days),
+        lambda on: on.of_table(schedules.schedule_moves(on.fires, on.days)),
         instances=_LAST_28,
         is_snapshot=True,
     ),
@@ -201,14 +265,14 @@ def needed(reaches: Sequence[Reach | None], days: Days, begun: date | None = Non
 
     ``begun``: when the first of the runs that ended on the days had begun, if that is known.
     """
-    since = days.first if begun is None else min(begun, days.first)
-    of_runs = _OF_RUNS if begun is None else Reach(before=(days.first - since).days)
-    of_runs = Reach(before=min(of_runs.before, LONGEST_DAYS))
-    reached = [
-        (of_runs if reach is _OF_RUNS else reach).days(days)
-        for reach in reaches
-        if reach is not None
-    ]
+    reached = [known_reach(reach, days, begun).days(days) for reach in reaches if reach is not None]
     if not reached:
         return None
     return Days(min(one.first for one in reached), max(one.last for one in reached))
+
+
+def known_reach(reach: Reach, days: Days, begun: date | None) -> Reach:
+    """Return how far a job looks, now that it is known when the first of the runs had begun."""
+    if reach is not OF_RUNS or begun is None:
+        return reach
+    return Reach(before=min(max((days.first - begun).days, 0), LONGEST_DAYS))

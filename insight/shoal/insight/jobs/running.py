@@ -4,26 +4,18 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from py4j.protocol import Py4JError, Py4JJavaError
 
-from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
 from shoal.insight.jobs import late
-from shoal.insight.jobs.catalogue import Inputs, Job, needed
-from shoal.insight.jobs.columns import end_of
+from shoal.insight.jobs.catalogue import Job
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.errors import MissingFile, SparkEnded
-from shoal.insight.jobs.session import partitions_of, started
-from shoal.insight.jobs.source import HistoryFile, current, files_of, first_begun, manifested, read
+from shoal.insight.jobs.errors import SparkEnded
+from shoal.insight.jobs.preparing import Preparation
+from shoal.insight.jobs.session import started
+from shoal.insight.jobs.source import manifested
 from shoal.insight.jobs.staging import Format, Staging, scratch_folder
-
-_UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
+from shoal.insight.jobs.wanted import Wanted
 
 
 @dataclass(frozen=True)
@@ -66,45 +58,25 @@ def run(request: Request) -> Iterator[Done]:
     Every job and day is replaced as a whole, so to run it again, or for other days, changes nothing
     else, and what has been stored before an error is right.
     """
-    files = manifested(request.history)
-    jobs, days = request.jobs, request.days
-    windows = {
-        ATTEMPTS: needed([job.attempts for job in jobs], days, first_begun(files, days)),
-        INSTANCES: needed([job.instances for job in jobs], days),
-    }
-    rows = {
-        table: sum(one.rows for one in files_of(files, table.name, window))
-        for table, window in windows.items()
-        if window is not None
-    }
-    most = max(rows.values(), default=0)
     began = time.monotonic()
+    files = manifested(request.history)
+    wanted = Wanted(files, request.jobs, request.days)
+    rows = sum(one.rows for one in wanted.files)
     with (
         scratch_folder(request.out, request.scratch) as scratch,
-        started(request.master, scratch, most, request.memory) as spark,
+        started(request.master, scratch, request.memory) as context,
     ):
-        history = _History(spark, files, scratch, partitions_of(most))
         with _told(PREPARED):
-            tables = {
-                table: history.prepared(table, window, days) for table, window in windows.items()
-            }
-            plans = history.table(PLANS, None)
-        yield Done(PREPARED, str(days), sum(rows.values()), time.monotonic() - began)
-        inputs = Inputs(
-            attempts=tables[ATTEMPTS],
-            instances=tables[INSTANCES],
-            plans=plans,
-            days=days,
-            load_days=needed([job.loads for job in jobs], days) or days,
-            scratch=scratch,
-        )
+            inputs = Preparation(context, wanted, scratch).inputs()
+        yield Done(PREPARED, str(request.days), rows, time.monotonic() - began)
         staging = Staging(request.out, scratch, request.format)
-        for job in jobs:
+        for job in request.jobs:
             began = time.monotonic()
             with _told(job.name):
-                stored = staging.replace(job.name, job.compute(inputs), job.days(days))
-            yield Done(job.name, str(job.days(days)), stored, time.monotonic() - began)
-        staging.finish({job.name for job in jobs if job.is_served})
+                days = job.days(request.days)
+                stored = staging.replace(job.name, job.compute(inputs), days)
+            yield Done(job.name, str(days), stored, time.monotonic() - began)
+        staging.finish({job.name for job in request.jobs if job.is_served})
 
 
 def run_with_late(request: Request) -> Iterator[Done]:
@@ -129,83 +101,19 @@ def _told(job: str) -> Iterator[None]:
     """Say at which job Spark has failed."""
     try:
         yield
-    # py4j raises a ConnectionError where Java's process has gone.
-    except (Py4JError, PySparkException, ConnectionError) as error:
+    except Py4JJavaError as error:
+        raise SparkEnded(job, _why(str(error))) from error
+    # py4j raises a ConnectionError where Java's process has gone; results break off there.
+    except (Py4JError, ConnectionError, EOFError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise SparkEnded(job, lines[0]) from error
 
 
-@dataclass(frozen=True)
-class _History:
-    """The tables of the history as Spark reads them."""
-
-    spark: SparkSession
-    files: Sequence[HistoryFile]
-    scratch: Path
-    partitions: int
-
-    def prepared(self, table: HistoryTable, days: Days | None, asked: Days) -> DataFrame:
-        """Return the current rows of some days, on disk and in an order that all jobs use.
-
-        Attempts that ended after the days that are ``asked`` for are there if they began before.
-
-        They are divided by project and workflow and sorted by run (an integer: a sort by texts
-        takes many times as long). ``days`` None: no rows.
-        """
-        if days is None:
-            return read(self.spark, table, [])
-        rows = self.table(table, days)
-        if table is ATTEMPTS and days.last > asked.last:
-            over = F.lit(end_of(asked.last))
-            began = F.coalesce("queued_at", "started_at", "finished_at")
-            rows = rows.where((F.col("finished_at") < over) | (began < over))
-        name = f"current_{table.name}"
-        (
-            rows.drop(*_UNUSED)
-            .repartition(self.partitions, "project", "workflow")
-            .sortWithinPartitions("instance_id")
-            .write.bucketBy(self.partitions, "project", "workflow")
-            .sortBy("instance_id")
-            .format("parquet")
-            .saveAsTable(name)
-        )
-        return self.spark.table(name)
-
-    def table(self, table: HistoryTable, days: Days | None) -> DataFrame:
-        """Return the current rows of a table; ``days`` None: of all days."""
-        files = files_of(self.files, table.name, days)
-        # A row is superseded by what was exported with it or later, of whatever day that is.
-        since = min((one.since for one in files), default=0)
-        known = set(files)
-        beside = [
-            one
-            for one in files_of(self.files, table.name)
-            if one.exported >= since and one not in known
-        ]
-        rows = read(self.spark, table, self._local(files))
-        later = read(self.spark, table, self._local(beside)) if beside else None
-        return current(rows, table, later)
-
-    def _local(self, files: Sequence[HistoryFile]) -> list[str]:
-        """Return paths for Spark: its Java knows fewer kinds of storages than Python does."""
-        if not files:
-            return []
-        fs, _ = fsspec.core.url_to_fs(files[0].url)
-        paths = [one.url.split("://", 1)[1] for one in files]
-        if not isinstance(fs, LocalFileSystem):
-            paths = [str(self.scratch / "history" / path) for path in paths]
-            for one, copy in zip(files, paths, strict=True):
-                self._fetch(fs, one.url, Path(copy))
-        for path in paths:
-            if not Path(path).is_file():
-                raise MissingFile(path)
-        return [f"file://{path}" for path in paths]
-
-    def _fetch(self, fs: fsspec.AbstractFileSystem, url: str, copy: Path) -> None:
-        if copy.exists():
-            return
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fs.get_file(url, str(copy))
-        except FileNotFoundError as error:
-            raise MissingFile(url) from error
+def _why(text: str) -> str:
+    """Return the line of Java's error that says most: of an error in Python its last one."""
+    # The first line names the call, the second begins with the exception; behind it is the stack.
+    _, *lines = text.partition("\n\tat ")[0].splitlines()
+    said = [line.removeprefix(": ") for line in lines if not line.startswith((" SQLSTATE", "  "))]
+    if not said:
+        return text
+    return said[-1] if "Traceback" in said[0] else said[0]

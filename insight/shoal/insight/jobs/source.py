@@ -1,42 +1,19 @@
-"""The files of the history, and the tables that Spark reads from them.
+"""The files of the history: the only place of the jobs that knows how manifests are read."""
 
-The only place that knows how manifests are read; the jobs get DataFrames with the columns of
-``shoal.insight.history.tables``.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
+from pathlib import Path
 
 import fsspec
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from fsspec.implementations.local import LocalFileSystem
 
 from shoal.insight.history.store import HistoryStore, NoHistory
-from shoal.insight.history.tables import INSTANCES, HistoryTable, Kind
+from shoal.insight.history.tables import INSTANCES
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import MissingFile
-
-_TASK = T.StructType(
-    [
-        T.StructField("name", T.StringType()),
-        T.StructField("type", T.StringType()),
-        T.StructField("worker_group", T.StringType()),
-        T.StructField("upstream", T.ArrayType(T.StringType())),
-    ]
-)
-_TYPES: Mapping[Kind, T.DataType] = {
-    Kind.TEXT: T.StringType(),
-    Kind.INTEGER: T.LongType(),
-    Kind.NUMBER: T.DoubleType(),
-    Kind.YES_NO: T.BooleanType(),
-    Kind.TIME: T.TimestampType(),
-    Kind.LABELS: T.MapType(T.StringType(), T.StringType()),
-    Kind.TASKS: T.ArrayType(_TASK),
-}
 
 
 @dataclass(frozen=True)
@@ -106,38 +83,30 @@ def first_begun(files: Iterable[HistoryFile], days: Days) -> date | None:
     return min(earliest, default=None)
 
 
-def schema(table: HistoryTable) -> T.StructType:
-    """Return how Spark sees a table of the history."""
-    return T.StructType(
-        [T.StructField(column.name, _TYPES[column.kind]) for column in table.columns]
-    )
+def local_paths(files: Sequence[HistoryFile], scratch: Path) -> list[str]:
+    """Return where files are that all machines see; those of a URL are copied to ``scratch``.
 
-
-def read(spark: SparkSession, table: HistoryTable, urls: Sequence[str]) -> DataFrame:
-    """Return the rows of some files of a table, those that are superseded included."""
-    if not urls:
-        return spark.createDataFrame([], schema(table))
-    # A path is a path, whatever characters are in it.
-    reader = spark.read.schema(schema(table)).option("__globPaths__", "false")
-    return reader.parquet(*urls)
-
-
-def current(rows: DataFrame, table: HistoryTable, beside: DataFrame | None = None) -> DataFrame:
-    """Return of ``rows`` those that count: of one key that with the highest event id.
-
-    ``beside`` are further rows of the table, which may supersede some of ``rows``. What is
-    superseded is rare, so it is found by the keys alone, and the rows themselves stay where they
-    are.
+    Raises MissingFile.
     """
-    keys = rows.select(*table.key, "event_id")
-    if beside is not None:
-        keys = keys.unionByName(beside.select(*table.key, "event_id"))
-    newest = (
-        keys.groupBy(*table.key)
-        .agg(F.max("event_id").alias("_newest"), F.min("event_id").alias("_oldest"))
-        .where(F.col("_newest") > F.col("_oldest"))
-        .drop("_oldest")
-    )
-    joined = rows.join(F.broadcast(newest), list(table.key), "left")
-    counts = F.col("_newest").isNull() | (F.col("_newest") == F.col("event_id"))
-    return joined.where(counts).select(*rows.columns)
+    if not files:
+        return []
+    fs, _ = fsspec.core.url_to_fs(files[0].url)
+    paths = [one.url.split("://", 1)[1] for one in files]
+    if not isinstance(fs, LocalFileSystem):
+        paths = [str(scratch / "history" / path) for path in paths]
+        for one, copy in zip(files, paths, strict=True):
+            _fetch(fs, one.url, Path(copy))
+    for path in paths:
+        if not Path(path).is_file():
+            raise MissingFile(path)
+    return paths
+
+
+def _fetch(fs: fsspec.AbstractFileSystem, url: str, copy: Path) -> None:
+    if copy.exists():
+        return
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fs.get_file(url, str(copy))
+    except FileNotFoundError as error:
+        raise MissingFile(url) from error

@@ -7,26 +7,32 @@ name of the folder alone. A run that has ended leaves a mark (``serving/marks.py
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 
 import fsspec
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark import RDD
 
+from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.rows.packing import by_place, packed, sent, unpacked
 from shoal.insight.serving import marks
 
 _SCRATCH = ".staging-"
 _LOCK = "lock"
+_ROWS_OF_GROUP = 100_000
 
 
 class Format(StrEnum):
@@ -34,6 +40,29 @@ class Format(StrEnum):
 
     PARQUET = "parquet"
     JSON = "jsonl"  # a JSON object a line; times in UTC
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a job has found. ``schema``: with the column ``day``.
+
+    ``pieces``: the day (days since 1970), where the piece comes from, and its rows as ``packed``
+    has them, without their day.
+    """
+
+    schema: pa.Schema
+    pieces: "RDD[tuple[int, tuple[int, bytes]]]"
+
+
+def by_day(number: int, table: pa.Table) -> Iterator[tuple[int, tuple[int, bytes]]]:
+    """Cut a result into the pieces of ``Found``. ``number``: the part it was made from."""
+    days = table["day"].cast(pa.int32()).to_numpy()
+    rows = table.drop_columns("day")
+    known, counts = np.unique(days, return_counts=True)
+    if len(known) > 1:
+        rows = rows.take(pa.array(np.argsort(days, kind="stable"))).combine_chunks()
+    for day, end, size in zip(known, np.cumsum(counts), counts, strict=True):
+        yield int(day), (number, packed(rows.slice(int(end - size), int(size))))
 
 
 @dataclass(frozen=True)
@@ -48,28 +77,24 @@ class Staging:
     format: Format = Format.PARQUET
     stored: list[marks.Stored] = field(default_factory=list)
 
-    def replace(self, job: str, found: DataFrame, days: Days) -> int:
+    def replace(self, job: str, found: Found, days: Days) -> int:
         """Store the results of a job in place of those of the same days; return how many rows."""
         folder = self.scratch / "results" / job
-        writer = found.repartition("day").write.partitionBy("day")
-        if self.format is Format.PARQUET:
-            writer.parquet(str(folder))
-        else:
-            writer.options(
-                ignoreNullFields="false", timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
-            ).json(str(folder))
-        rows = 0
+        folder.mkdir(parents=True)
+        schema = pa.schema([one for one in found.schema if one.name != "day"])
+        write = _Write(folder, schema, self.format)
+        places = min(len(list(days)), max(1, found.pieces.getNumPartitions()))
+        rows = dict(sent(found.pieces, places).mapPartitions(write).collect())
         for day in days:
-            parts = sorted((folder / f"day={day}").glob("part-*"))
-            whole = self._whole(folder / f"{day}", found, parts)
-            of_day = self._rows(whole)
-            with whole.open("rb") as content:
+            number = number_of(day)
+            if number not in rows:
+                write.day(number, schema.empty_table())
+            with write.file(number).open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
-            self.publish(whole, f"{job}/day={day}/rows.{self.format}")
-            self.stored.append(marks.Stored(job, day, of_day, digest))
-            rows += of_day
+            self.publish(write.file(number), f"{job}/day={day}/rows.{self.format}")
+            self.stored.append(marks.Stored(job, day, rows.get(number, 0), digest))
         shutil.rmtree(folder)
-        return rows
+        return sum(rows.values())
 
     def finish(self, served: Collection[str]) -> None:
         """Leave the mark that says which results of jobs that are ``served`` were stored."""
@@ -82,29 +107,6 @@ class Staging:
         draft = self.scratch / "draft"
         draft.write_bytes(content)
         self.publish(draft, name)
-
-    def _whole(self, whole: Path, found: DataFrame, parts: list[Path]) -> Path:
-        """Return the one file with all rows of a day."""
-        if len(parts) == 1:
-            return parts[0]
-        if self.format is Format.JSON:
-            with whole.open("wb") as to:
-                for part in parts:
-                    with part.open("rb") as rows:
-                        shutil.copyfileobj(rows, to)
-        else:
-            schema = to_arrow_schema(found.drop("day").schema, timezone="UTC")
-            with pq.ParquetWriter(whole, schema) as writer:
-                for part in parts:
-                    writer.write_table(pq.read_table(part).cast(schema))
-        return whole
-
-    def _rows(self, whole: Path) -> int:
-        if self.format is Format.PARQUET:
-            rows: int = pq.read_metadata(whole).num_rows
-            return rows
-        with whole.open("rb") as lines:
-            return sum(1 for _ in lines)
 
     def publish(self, whole: Path, name: str) -> None:
         """Move a file to its name below ``out``, in place of the one that was there."""
@@ -122,6 +124,49 @@ class Staging:
             # Storages of objects show an object when all of it is there.
             fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             fs.put_file(str(whole), target)
+
+
+@dataclass(frozen=True)
+class _Write:
+    """Writes the rows of days to files in a folder that all machines see."""
+
+    folder: Path
+    schema: pa.Schema
+    format: Format
+
+    def __call__(
+        self, pieces: Iterable[tuple[int, tuple[int, bytes]]]
+    ) -> Iterator[tuple[int, int]]:
+        """Write the days of a partition; return how many rows each has."""
+        for day, mine in by_place(pieces):
+            # In the order of parts, so that equal results are equal files.
+            tables = [unpacked(content) for _, content in sorted(mine)]
+            rows = pa.concat_tables([self.schema.empty_table(), *tables])
+            self.day(day, rows)
+            yield day, rows.num_rows
+
+    def day(self, day: int, rows: pa.Table) -> None:
+        """Write the rows of a day. A step that Spark starts twice writes it in two places."""
+        draft = self.file(day).with_name(f".{day}.{os.getpid()}")
+        if self.format is Format.PARQUET:
+            pq.write_table(rows, draft, row_group_size=_ROWS_OF_GROUP)
+        else:
+            with draft.open("w", encoding="utf-8") as to:
+                for batch in rows.to_batches(max_chunksize=_ROWS_OF_GROUP):
+                    for row in batch.to_pylist():
+                        to.write(json.dumps(row, ensure_ascii=False, default=_json) + "\n")
+        draft.replace(self.file(day))
+
+    def file(self, day: int) -> Path:
+        """Return where the rows of a day are."""
+        return self.folder / f"{day}.{self.format}"
+
+
+def _json(value: date | datetime) -> str:
+    """Return a day, or a time in UTC with all its microseconds."""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.isoformat()
 
 
 @contextmanager

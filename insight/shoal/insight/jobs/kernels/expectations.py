@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers, deviations, quantiles
+from shoal.insight.jobs.kernels.arrays import compressed
+from shoal.insight.jobs.kernels.grouped import Ints, Numbers, spreads
 
 ENOUGH = 20
 ANY = -1  # of a weekday or an hour
@@ -60,15 +61,18 @@ def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Base
 
 
 def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselines:
-    codes, keys = np.unique(_code(subject, weekday, hour), return_inverse=True)
-    sizes = np.bincount(keys, minlength=len(codes))
+    code = _code(subject, weekday, hour)
+    group, count = compressed(code, int(code.max(initial=-1)) + 1)
+    codes = np.zeros(count, dtype=np.int64)
+    codes[group] = code
+    sizes = np.bincount(group, minlength=count)
     is_last = bool(len(weekday)) and weekday[0] == ANY and hour[0] == ANY
     kept = sizes >= (1 if is_last else ENOUGH)
     # The values of groups that are too small are not even sorted.
-    used = kept[keys]
+    used = kept[group]
     place = np.cumsum(kept) - 1
-    keys, values, codes = place[keys[used]], values[used], codes[kept]
-    number, (p50, p95) = quantiles(keys, values, len(codes), (0.5, 0.95))
+    keys, values, codes = place[group[used]], values[used], codes[kept]
+    number, (p50, p95), mad = spreads(keys, values, len(codes), (0.5, 0.95))
     return Baselines(
         subject=codes // ((_WEEKDAYS + 1) * (_HOURS + 1)),
         weekday=codes // (_HOURS + 1) % (_WEEKDAYS + 1) + ANY,
@@ -76,7 +80,7 @@ def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselin
         number=number,
         p50=p50,
         p95=p95,
-        mad=deviations(keys, values, p50),
+        mad=mad,
     )
 
 

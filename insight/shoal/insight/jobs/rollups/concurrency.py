@@ -1,43 +1,55 @@
 """How many attempts ran and waited in each hour of a day: the heat map."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Mapping
 
-from shoal.insight.jobs.columns import HOUR_US
-from shoal.insight.jobs.rollups.loads import NEEDED, RUNNING, WAITING, day_of_hour
+import numpy as np
+import pyarrow as pa
+
+from shoal.insight.jobs.columns import DAY_US, HOUR_US, chosen, dates, schema_of, table_of
+from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
+from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.rollups.loads import NEEDED, RUNNING, WAITING, DayLoads
+
+_HOURS = DAY_US // HOUR_US
+SCHEMA = schema_of(
+    "day date, hour int, worker_group string, running_mean double, running_max bigint, "
+    "waiting_mean double, waiting_max bigint, needed_max bigint"
+)
 
 
-def concurrency_hours(loads: DataFrame) -> DataFrame:
+def concurrency_hours(day: DayLoads) -> pa.Table:
     """Return a row for each hour (0 to 23, UTC) and worker group in which there was something.
 
-    ``loads``: ``hourly_loads``. Means are over the whole hour. ``needed_max``: the most attempts
-    that ran or waited at the same time; with so many slots none would have waited.
+    Means are over the whole hour. ``needed_max``: the most attempts that ran or waited at the same
+    time; with so many slots none would have waited.
     """
-
-    def of(kind: str, value: str) -> Column:
-        return F.coalesce(F.max(F.when(F.col("kind") == kind, F.col(value))), F.lit(0))
-
-    def mean(kind: str) -> Column:
-        return of(kind, "total_us") / F.lit(float(HOUR_US))
-
-    return (
-        loads.where(F.col("kind").isin(RUNNING, WAITING, NEEDED))
-        .groupBy("hour", F.col("name").alias("worker_group"))
-        .agg(
-            mean(RUNNING).alias("running_mean"),
-            of(RUNNING, "highest").alias("running_max"),
-            mean(WAITING).alias("waiting_mean"),
-            of(WAITING, "highest").alias("waiting_max"),
-            of(NEEDED, "highest").alias("needed_max"),
-        )
-        .select(
-            day_of_hour().alias("day"),
-            (F.col("hour") % F.lit(24)).cast("int").alias("hour"),
-            "worker_group",
-            "running_mean",
-            "running_max",
-            "waiting_mean",
-            "waiting_max",
-            "needed_max",
-        )
+    loads = day.loads()
+    loads = chosen(loads, is_one_of(loads, "kind", RUNNING, WAITING, NEEDED))
+    first, code = groups(loads, ("hour", "name"))
+    most: Mapping[str, Ints] = {
+        kind: _of(loads, kind, code, "highest", len(first)) for kind in (RUNNING, WAITING, NEEDED)
+    }
+    mean = {
+        kind: _of(loads, kind, code, "total_us", len(first)) / HOUR_US
+        for kind in (RUNNING, WAITING)
+    }
+    hour = ints(loads, "hour")[first]
+    return table_of(
+        SCHEMA,
+        dates(hour // _HOURS),
+        hour % _HOURS,
+        taken(loads, "name", first),
+        mean[RUNNING],
+        most[RUNNING],
+        mean[WAITING],
+        most[WAITING],
+        most[NEEDED],
     )
+
+
+def _of(loads: pa.Table, kind: str, code: Ints, name: str, count: int) -> Ints:
+    """Return a number of one kind for each hour and group, 0 where there is none."""
+    mine = is_one_of(loads, "kind", kind)
+    found = np.zeros(count, dtype=np.int64)
+    found[code[mine]] = ints(loads, name)[mine]
+    return found

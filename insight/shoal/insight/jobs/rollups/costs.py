@@ -1,17 +1,36 @@
 """What each task used, by day and by the labels of its runs."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Mapping
 
-from shoal.insight.jobs.columns import day_of, end_of, seconds, start_of, within
+import numpy as np
+import pyarrow as pa
+
+from shoal.insight.jobs.columns import DAY_US, chosen, dates, schema_of, seconds, table_of, within
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
+from shoal.insight.jobs.kernels.arrays import (
+    compressed,
+    groups,
+    ints,
+    is_there,
+    numbers,
+    taken,
+)
+from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.jobs.rows.parts import Part
 
-_RUN = ("project", "workflow", "version", "instance_id")
+SCHEMA = schema_of(
+    "day date, project string, workflow string, task string, label string, value string, "
+    "attempts bigint, cpu_s double, memory_gb_s double, slot_s double"
+)
 _KEY = ("day", "project", "workflow", "task")
-_SUMS = ("attempts", "cpu_s", "memory_gb_s", "slot_s")
+COLUMNS = (
+    *("project", "workflow", "version", "instance_id", "task", "worker"),
+    *("started_at", "finished_at", "cpu_s", "max_rss_kb"),
+)
+_KB_IN_GB = 1024 / 1e9
 
 
-def costs(attempts: DataFrame, instances: DataFrame, days: Days) -> DataFrame:
+def costs(part: Part, days: Days) -> pa.Table:
     """Return a row for each day, task and label, and one with an empty label for all its attempts.
 
     ``slot_s``: seconds in which attempts had a slot of a worker; ``memory_gb_s``: gigabytes (10**9
@@ -19,39 +38,90 @@ def costs(attempts: DataFrame, instances: DataFrame, days: Days) -> DataFrame:
     What was not measured counts 0. A run has its labels once it has ended, within 31 days of the
     attempt's end.
     """
-    has_worker = F.col("worker").isNotNull()
-    held_s = F.coalesce(seconds("started_at", "finished_at"), F.lit(0.0))
-    rows = attempts.where(within("finished_at", days) & has_worker).select(
-        day_of("finished_at").alias("day"),
-        *_RUN,
-        "task",
-        F.coalesce("cpu_s", F.lit(0.0)).alias("cpu_s"),
-        held_s.alias("slot_s"),
-        (F.coalesce("max_rss_kb", F.lit(0)) * held_s * F.lit(1024 / 1e9)).alias("memory_gb_s"),
+    rows = part.attempts(*COLUMNS)
+    rows = chosen(rows, within(rows, "finished_at", days) & is_there(rows, "worker"))
+    rows = rows.append_column("day", dates(ints(rows, "finished_at") // DAY_US))
+    first, key = groups(rows, _KEY)
+    held_s = np.nan_to_num(seconds(rows, "started_at", "finished_at"))
+    memory_kb = np.nan_to_num(numbers(rows, "max_rss_kb"))
+    used = {
+        "cpu_s": np.nan_to_num(numbers(rows, "cpu_s")),
+        "memory_gb_s": memory_kb * held_s * _KB_IN_GB,
+        "slot_s": held_s,
+    }
+    row, label, names, values = _labels(rows, part, days)
+    pairs, count = compressed(key[row] * len(names) + label, len(first) * len(names))
+    of_pair = np.zeros(count, dtype=np.int64)
+    of_pair[pairs] = np.arange(len(pairs))
+    nothing = pa.array([""] * len(first), pa.string())
+    return pa.concat_tables(
+        [
+            _rows(rows, first, nothing, nothing, key, used),
+            _rows(
+                rows,
+                first[key[row]][of_pair],
+                names.take(pa.array(label[of_pair])),
+                values.take(pa.array(label[of_pair])),
+                pairs,
+                {name: one[row] for name, one in used.items()},
+            ),
+        ]
     )
-    # Most runs of a workflow have the same labels: by a hash of them there is little to add up.
-    entries = F.array_sort(F.map_entries("labels"))
-    labelled = instances.where(
-        (F.col("finished_at") >= F.lit(start_of(days.first)))
-        & (F.col("finished_at") < F.lit(end_of(days.widened(after=LONGEST_DAYS).last)))
-        & (F.size("labels") > 0)
-    ).select(*_RUN, entries.alias("entries"), F.xxhash64(entries).alias("label_set"))
-    sets = labelled.groupBy("label_set").agg(F.first("entries").alias("entries"))
-    sums = (
-        rows.join(labelled.drop("entries").hint("shuffle_hash"), list(_RUN), "left")
-        .groupBy(*_KEY, "label_set")
-        .agg(
-            F.count(F.lit(1)).alias("attempts"),
-            *(F.sum(name).alias(name) for name in _SUMS[1:]),
-        )
+
+
+def _rows(
+    rows: pa.Table,
+    first: Ints,
+    label: pa.Array,
+    value: pa.Array,
+    group: Ints,
+    used: Mapping[str, Numbers],
+) -> pa.Table:
+    return table_of(
+        SCHEMA,
+        *(taken(rows, name, first) for name in _KEY),
+        label,
+        value,
+        np.bincount(group, minlength=len(first)),
+        *(np.bincount(group, one, len(first)) for one in used.values()),
     )
-    every = F.array(F.struct(F.lit("").alias("key"), F.lit("").alias("value")))
-    labels = F.concat(
-        every, F.coalesce("entries", F.array().cast("array<struct<key:string,value:string>>"))
+
+
+def _labels(rows: pa.Table, part: Part, days: Days) -> tuple[Ints, Ints, pa.Array, pa.Array]:
+    """Return a row for each attempt and label of its run: which attempt, and which label.
+
+    And the names and values of the labels.
+    """
+    runs = part.instances("instance_id", "version", "finished_at", "labels")
+    runs = chosen(runs, within(runs, "finished_at", days.widened(after=LONGEST_DAYS)))
+    order = np.argsort(ints(runs, "instance_id"))
+    labels = runs["labels"].combine_chunks()
+    keys, items = labels.keys.dictionary_encode(), labels.items.dictionary_encode()
+    # Where there is no value the label has none.
+    code = keys.indices.to_numpy() * (len(items.dictionary) + 1) + (
+        items.indices.fill_null(len(items.dictionary)).to_numpy()
     )
+    code, count = compressed(
+        code.astype(np.int64), len(keys.dictionary) * (len(items.dictionary) + 1)
+    )
+    of_code = np.zeros(count, dtype=np.int64)
+    of_code[code] = np.arange(len(code))
+    offsets = labels.offsets.to_numpy().astype(np.int64)
+    if not len(order):
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, pa.nulls(0, pa.string()), pa.nulls(0, pa.string())
+    known = ints(runs, "instance_id")[order]
+    run = ints(rows, "instance_id")
+    at = np.minimum(np.searchsorted(known, run), len(known) - 1)
+    is_known = known[at] == run
+    at = order[at]
+    is_known &= ints(runs, "version")[at] == ints(rows, "version")
+    sizes = np.where(is_known, offsets[at + 1] - offsets[at], 0)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + offsets[at][row]
     return (
-        sums.join(F.broadcast(sets), "label_set", "left")
-        .select(*_KEY, F.explode(labels).alias("label"), *_SUMS)
-        .groupBy(*_KEY, F.col("label.key").alias("label"), F.col("label.value").alias("value"))
-        .agg(*(F.sum(name).alias(name) for name in _SUMS))
+        row,
+        code[place],
+        labels.keys.take(pa.array(of_code)),
+        labels.items.take(pa.array(of_code)),
     )

@@ -1,35 +1,44 @@
 """Which tasks the end of each run has waited for, and what shortening them would gain."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from graphlib import CycleError
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from shoal.insight.jobs.columns import DAY_US, end_of, micros, start_of, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    end_us,
+    schema_of,
+    start_us,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
-from shoal.insight.jobs.kernels.batches import codes
+from shoal.insight.jobs.kernels.arrays import coded, groups, ints, is_there
+from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.kernels.paths import Plan
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
+from shoal.insight.jobs.rows.parts import Part
 
-_RUN = ("project", "workflow", "version", "instance_id")
-_SCHEMA = (
+SCHEMA = schema_of(
     "day date, project string, workflow string, instance_id bigint, place int, task string, "
     "attempt_id bigint, attempt bigint, wait_s double, own_s double, gain_s double"
 )
+_PLAN = ("project", "workflow", "version")
+COLUMNS = (*_PLAN, "instance_id", "task", "attempt_id", "attempt", "started_at", "finished_at")
+_OF_RUN = (*_PLAN, "instance_id", "created_at", "admitted_at", "started_at", "finished_at")
 #: Cells (tasks x runs) that are computed at once: some tens of megabytes.
 _MOST_CELLS = 200_000
 _SECOND = 1_000_000
 _Version = tuple[str, str, int]  # project, workflow, version
 
 
-def critical_paths(
-    attempts: DataFrame, instances: DataFrame, plans: DataFrame, days: Days
-) -> DataFrame:
+def critical_paths(part: Part, days: Days) -> pa.Table:
     """Return a row for each link of the path of each run that ended on one of the days.
 
     A link is the newest attempt of a task that ran. From the task that ended last (of equals that
@@ -42,137 +51,113 @@ def critical_paths(
 
     Attempts that ended more than 31 days before the first of the days are not seen.
     """
-    known = {
-        (row.project, row.workflow, row.version): {
-            task["name"]: task["upstream"] or [] for task in row.tasks
+    return part.kept("critical_paths", SCHEMA, lambda: _computed(part, days))
+
+
+def _computed(part: Part, days: Days) -> pa.Table:
+    runs = part.instances(*_OF_RUN)
+    runs = chosen(runs, within(runs, "finished_at", days))
+    rows = part.attempts(*COLUMNS)
+    if not runs.num_rows or not rows.num_rows:
+        return SCHEMA.empty_table()
+    rows = _of_runs(rows, runs, days)
+    plans = {
+        (row["project"], row["workflow"], row["version"]): {
+            task["name"]: task["upstream"] or [] for task in row["tasks"]
         }
-        for row in plans.join(
-            instances.where(within("finished_at", days)).select(*_RUN[:3]).distinct(),
-            list(_RUN[:3]),
-            "left_semi",
-        ).collect()
+        for row in part.plans().to_pylist()
     }
-    runs = instances.where(within("finished_at", days)).select(
-        *_RUN,
-        micros("finished_at").alias("_run_finished"),
-        F.coalesce(micros("started_at"), micros("admitted_at"), micros("created_at")).alias(
-            "_begun"
-        ),
-    )
-    first = start_of(days.widened(before=LONGEST_DAYS).first)
-    rows = (
-        attempts.where(
-            (F.col("finished_at") >= F.lit(first))
-            & (F.col("finished_at") < F.lit(end_of(days.last)))
-        )
-        .select(
-            *_RUN,
-            "task",
-            "attempt_id",
-            "attempt",
-            micros("started_at").alias("_started"),
-            micros("finished_at").alias("_finished"),
-        )
-        .join(runs.hint("shuffle_hash"), list(_RUN))
-        .repartition("project", "workflow")
-        .sortWithinPartitions("instance_id")
-    )
-    return rows.mapInArrow(_Walk(known), _SCHEMA)
+    return pa.concat_tables([SCHEMA.empty_table(), *_walked(rows, plans)])
 
 
-@dataclass(frozen=True)
-class _Walk:
-    """Goes through a partition that is sorted by run, many runs of one plan at once.
-
-    ``plans``: names of the tasks before each task, by project, workflow and version.
-    """
-
-    plans: Mapping[_Version, Mapping[str, Sequence[str]]]
-    _ordered: dict[_Version, Plan | None] = field(default_factory=dict)
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        left: pa.Table | None = None
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            if left is not None:
-                table = pa.concat_tables([left, table])
-            if not table.num_rows:
-                continue
-            # The last run may go on in the next batch.
-            runs = table["instance_id"].to_numpy()
-            complete = int(np.flatnonzero(np.diff(runs, prepend=runs[0] - 1))[-1])
-            left = table.slice(complete)
-            yield from self._walk(table.slice(0, complete))
-        if left is not None:
-            yield from self._walk(left)
-
-    def _walk(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Yield the links of complete runs."""
-        if not table.num_rows:
-            return
-        _, version = codes(table, _RUN[:3])
-        table = table.take(pa.array(np.argsort(version, kind="stable")))
-        runs = table["instance_id"].to_numpy()
-        starts = np.flatnonzero(np.diff(runs, prepend=runs[0] - 1))
-        versions = [table[name].take(pa.array(starts)).to_pylist() for name in _RUN[:3]]
-        keys = list(zip(*versions, strict=True))
-        at = 0
-        while at < len(starts):
-            plan = self._plan(keys[at])
-            most = max(1, _MOST_CELLS // max(1, len(plan.names))) if plan else len(starts)
-            to = at + 1
-            while to < len(starts) and keys[to] == keys[at] and to - at < most:
-                to += 1
-            if plan is not None:
-                end = starts[to] if to < len(starts) else table.num_rows
-                yield _links(plan, keys[at], table.slice(starts[at], end - starts[at]))
-            at = to
-
-    def _plan(self, key: _Version) -> Plan | None:
-        """Return a plan in order; None: unknown, or none that could have run."""
-        if key not in self._ordered:
-            try:
-                self._ordered[key] = Plan.of(self.plans[key])
-            except (KeyError, CycleError):
-                self._ordered[key] = None
-        return self._ordered[key]
+def _of_runs(rows: pa.Table, runs: pa.Table, days: Days) -> pa.Table:
+    """Return the attempts of some runs, with when their run ``_begun`` and ``_ended``."""
+    order = np.argsort(ints(runs, "instance_id"))
+    known = ints(runs, "instance_id")[order]
+    run = ints(rows, "instance_id")
+    at = np.minimum(np.searchsorted(known, run), len(known) - 1)
+    finished = ints(rows, "finished_at")
+    first = start_us(days.widened(before=LONGEST_DAYS).first)
+    ended = ints(runs, "finished_at")[order]
+    is_seen = (known[at] == run) & (finished >= first) & (finished < end_us(days.last))
+    is_seen &= ints(rows, "version") == ints(runs, "version")[order][at]
+    begun = ints(runs, "created_at")
+    for name in ("admitted_at", "started_at"):
+        begun = np.where(is_there(runs, name), ints(runs, name), begun)
+    rows = rows.append_column("_begun", pa.array(begun[order][at]))
+    return chosen(rows.append_column("_ended", pa.array(ended[at])), is_seen)
 
 
-def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.RecordBatch:
+def _walked(
+    rows: pa.Table, plans: Mapping[_Version, Mapping[str, Sequence[str]]]
+) -> Iterator[pa.Table]:
+    """Yield the links of runs, which are in the order of plans and runs; many runs at once."""
+    first, version = groups(rows, _PLAN)
+    names = [rows[name].take(pa.array(first)).to_pylist() for name in _PLAN]
+    runs = ints(rows, "instance_id")
+    is_start = (np.diff(runs, prepend=-1) != 0) | (np.diff(version, prepend=-1) != 0)
+    starts = np.append(np.flatnonzero(is_start), len(runs))
+    of_run = version[starts[:-1]]
+    bounds = np.flatnonzero(np.diff(of_run, prepend=-1, append=-1))
+    for low, high in pairwise(bounds.tolist()):
+        key: _Version = tuple(one[of_run[low]] for one in names)
+        plan = _ordered(plans.get(key))
+        if plan is None:
+            continue
+        most = max(1, _MOST_CELLS // max(1, len(plan.names)))
+        for at in range(low, high, most):
+            begin, end = starts[at], starts[min(at + most, high)]
+            yield _links(plan, key, rows.slice(begin, end - begin))
+
+
+def _ordered(upstream: Mapping[str, Sequence[str]] | None) -> Plan | None:
+    """Return a plan in order; None: unknown, or none that could have run."""
+    if upstream is None:
+        return None
+    try:
+        return Plan.of(upstream)
+    except CycleError:
+        return None
+
+
+def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.Table:
     """Return the rows of some runs of a plan."""
-    places = pc.index_in(table["task"], value_set=pa.array(plan.names))
-    table = table.append_column("place", places).filter(pc.is_valid(places))
-    columns = {
-        name: table[name].to_numpy()
-        for name in ("instance_id", "_begun", "_run_finished", "attempt_id", "attempt", "place")
-    }
-    finished = table["_finished"].to_numpy()
-    has_started = pc.is_valid(table["_started"]).to_numpy()
-    started = pc.fill_null(table["_started"], 0).to_numpy()
-    ids, first, run = np.unique(columns["instance_id"], return_index=True, return_inverse=True)
-    begun, ended = columns["_begun"][first], columns["_run_finished"][first]
+    place = _places(plan, table)
+    table = chosen(table, place >= 0)
+    place = place[place >= 0]
+    attempt, started = ints(table, "attempt"), ints(table, "started_at")
+    finished, has_started = ints(table, "finished_at"), is_there(table, "started_at")
+    ids, first, run = np.unique(ints(table, "instance_id"), return_index=True, return_inverse=True)
+    begun, ended = ints(table, "_begun")[first], ints(table, "_ended")[first]
     shape = len(plan.names), len(ids)
     # Of a task that ran several times the newest attempt counts: later rows overwrite earlier ones.
-    order = np.argsort(columns["attempt"], kind="stable")
+    order = np.argsort(attempt, kind="stable")
     row = np.full(shape, -1, dtype=np.int64)
-    row[columns["place"][order], run[order]] = order
+    row[place[order], run[order]] = order
     ran = (row >= 0) & has_started[row] if len(order) else np.zeros(shape, dtype=bool)
     since = np.where(ran, started[row] - begun, 0) if len(order) else np.zeros(shape, np.int64)
     until = np.where(ran, finished[row] - begun, 0) if len(order) else np.zeros(shape, np.int64)
     links = paths_of(plan, since, np.maximum(since, until), ran)
     of = row[links.task, links.run]
-    count = len(of)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array((ended[links.run] // DAY_US).astype(np.int32)).cast(pa.date32()),
-            pa.array([key[0]] * count, pa.string()),
-            pa.array([key[1]] * count, pa.string()),
-            pa.array(ids[links.run]),
-            pa.array(links.place.astype(np.int32)),
-            pa.array(plan.names, pa.string()).take(pa.array(links.task)),
-            pa.array(columns["attempt_id"][of]),
-            pa.array(columns["attempt"][of]),
-            *(pa.array(times / _SECOND) for times in (links.wait, links.own, links.gain)),
-        ],
-        names=[field.split()[0] for field in _SCHEMA.split(", ")],
+    project, workflow, _ = key
+    return table_of(
+        SCHEMA,
+        dates(ended[links.run] // DAY_US),
+        pa.array([project] * len(of), pa.string()),
+        pa.array([workflow] * len(of), pa.string()),
+        ids[links.run],
+        links.place,
+        pa.array(plan.names, pa.string()).take(pa.array(links.task)),
+        ints(table, "attempt_id")[of],
+        attempt[of],
+        links.wait / _SECOND,
+        links.own / _SECOND,
+        links.gain / _SECOND,
     )
+
+
+def _places(plan: Plan, table: pa.Table) -> Ints:
+    """Return the position of each row's task in the plan; -1: it is not in it."""
+    codes, names = coded(table, "task")
+    places = pc.index_in(names, value_set=pa.array(plan.names, pa.string()))
+    return np.asarray(pc.fill_null(places, -1).to_numpy().astype(np.int64)[codes])

@@ -1,22 +1,39 @@
 """Which failures are the same one, since when there is each, and how often."""
 
-from collections.abc import Iterator
-
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
 from shoal.core.runs.states import TaskState
 from shoal.core.runs.why.fingerprints import fingerprint
-from shoal.insight.jobs.columns import day_of, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    number_of,
+    schema_of,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
+from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 60
+SCHEMA = schema_of(
+    "day date, fingerprint string, project string, workflow string, task string, sample string, "
+    "first_seen timestamp, last_seen timestamp, count bigint, count_day bigint"
+)
 _KEY = ("fingerprint", "project", "workflow", "task")
+COLUMNS = (
+    *("project", "workflow", "task", "state", "attempt_id", "finished_at"),
+    *("error_line", "reason", "fingerprint"),
+)
 _SAMPLE_CHARS = 500
 
 
-def failures(attempts: DataFrame, days: Days) -> DataFrame:
+def failures(part: Part, days: Days) -> pa.Table:
     """Return a row for each day, fingerprint and task of which an attempt FAILED so on that day.
 
     ``count_day`` is of the day; ``count``, ``first_seen`` and ``last_seen`` are of the 60 days that
@@ -24,57 +41,61 @@ def failures(attempts: DataFrame, days: Days) -> DataFrame:
     ``sample`` is the error line of the newest of the day. An attempt whose output had no error line
     goes by its reason.
     """
-    failed = attempts.where(
-        within("finished_at", days.widened(before=WINDOW_DAYS - 1))
-        & (F.col("state") == TaskState.FAILED)
-    ).select(
-        *_KEY,
-        F.coalesce("error_line", "reason", F.lit("")).alias("line"),
-        F.coalesce("reason", "error_line", F.lit("")).alias("reason"),
-        "finished_at",
-        "attempt_id",
+    rows = part.attempts(*COLUMNS)
+    is_near = within(rows, "finished_at", days.widened(before=WINDOW_DAYS - 1))
+    rows = fingerprinted(chosen(rows, is_near & is_one_of(rows, "state", TaskState.FAILED)))
+    _, key = groups(rows, _KEY)
+    finished = ints(rows, "finished_at")
+    # The attempts of a key in the order of their ends: a day of a key is a stretch of them.
+    order = np.lexsort((ints(rows, "attempt_id"), finished, key))
+    key, finished = key[order], finished[order]
+    number = finished // DAY_US
+    starts = np.flatnonzero(
+        np.append(True, (np.diff(key) != 0) | (np.diff(number) != 0))[: len(key)]
     )
-    daily = (
-        fingerprinted(failed)
-        .groupBy(day_of("finished_at").alias("day"), *_KEY)
-        .agg(
-            F.count(F.lit(1)).alias("count_day"),
-            F.min("finished_at").alias("first"),
-            F.max("finished_at").alias("last"),
-            F.max_by("line", F.struct("finished_at", "attempt_id")).alias("sample"),
-        )
+    ends = np.append(starts[1:], len(key))
+    since = _window_starts(key, number, starts)
+    asked = number[starts]
+    wanted = (number_of(days.first) <= asked) & (asked <= number_of(days.last))
+    starts, ends, since = starts[wanted], ends[wanted], since[wanted]
+    newest = order[ends - 1]
+    line = pc.coalesce(rows["error_line"], rows["reason"], "").combine_chunks()
+    return table_of(
+        SCHEMA,
+        dates(number[starts]),
+        *(taken(rows, name, newest) for name in _KEY),
+        pc.utf8_slice_codeunits(line.take(pa.array(newest)), 0, _SAMPLE_CHARS),
+        finished[since],
+        finished[ends - 1],
+        ends - since,
+        ends - starts,
     )
-    number = F.unix_date("day")
-    window = Window.partitionBy(*_KEY).orderBy(number).rangeBetween(1 - WINDOW_DAYS, 0)
-    return daily.select(
-        "day",
-        *_KEY,
-        F.substring("sample", 1, _SAMPLE_CHARS).alias("sample"),
-        F.min("first").over(window).alias("first_seen"),
-        F.col("last").alias("last_seen"),
-        F.sum("count_day").over(window).alias("count"),
-        "count_day",
-    ).where((F.col("day") >= F.lit(days.first)) & (F.col("day") <= F.lit(days.last)))
 
 
-def fingerprinted(failed: DataFrame) -> DataFrame:
-    """Fill in ``fingerprint`` where there is none, from ``reason``.
+def _window_starts(key: Ints, number: Ints, starts: Ints) -> Ints:
+    """Return for each day of a key the first attempt of the 60 days that end with it."""
+    if not len(key):
+        return starts
+    low = int(number.min()) - WINDOW_DAYS
+    span = int(number.max()) - low + 1
+    place = key * span + number - low
+    return np.searchsorted(place, place[starts] - WINDOW_DAYS + 1)
+
+
+def fingerprinted(failed: pa.Table) -> pa.Table:
+    """Fill in ``fingerprint`` where there is none, from the reason, or else the error line.
 
     Reasons are few, however many have failed, so each is looked at once.
     """
-    missing = failed.where(F.col("fingerprint").isNull())
-    named = missing.select("reason").distinct().mapInArrow(_named, "reason string, _named string")
-    return (
-        failed.join(named, "reason", "left")
-        .withColumn("fingerprint", F.coalesce("fingerprint", "_named"))
-        .drop("_named")
-    )
-
-
-def _named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        reasons = batch.column(0)
-        texts = [fingerprint(reason) for reason in reasons.to_pylist()]
-        yield pa.RecordBatch.from_arrays(
-            [reasons, pa.array(texts, pa.string())], ["reason", "_named"]
-        )
+    column = failed["fingerprint"]
+    if column.null_count:
+        reason = pc.coalesce(failed["reason"], failed["error_line"], "").combine_chunks()
+        missing = pc.is_null(column)
+        coded = pc.if_else(missing, reason, None).combine_chunks().dictionary_encode()
+        texts = [fingerprint(one) for one in coded.dictionary.to_pylist()]
+        named = pa.array(texts, pa.string()).take(coded.indices)
+        filled = pc.coalesce(column, named)
+        failed = failed.set_column(
+            failed.column_names.index("fingerprint"), "fingerprint", filled
+        ).combine_chunks()
+    return failed

@@ -1,82 +1,72 @@
 """Tasks that fail now and then, which says more of the task than of what it works on."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from shoal.core.runs.states import TaskState
-from shoal.insight.jobs.columns import micros, within
+from shoal.insight.jobs.columns import chosen, dates, number_of, schema_of, table_of, within
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.kernels.batches import codes, whole
+from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
+from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 60
 RUNS = 20
-_TASK = ("project", "workflow", "task")
-_SCHEMA = (
-    "project string, workflow string, task string, runs bigint, changes bigint, "
+SCHEMA = schema_of(
+    "day date, project string, workflow string, task string, runs bigint, changes bigint, "
     "failed_rate double, retried_rate double, last_seen timestamp"
+)
+_TASK = ("project", "workflow", "task")
+COLUMNS = (
+    *_TASK,
+    *("instance_id", "attempt", "attempt_id", "finished_at", "state", "waiting_since"),
 )
 
 
-def flapping(attempts: DataFrame, days: Days) -> DataFrame:
+def flapping(part: Part, days: Days) -> pa.Table:
     """Return a row, of the last of the days, for each task whose outcome has changed.
 
     Looked at are the last 20 runs, of at most 60 days, in which the task SUCCEEDED or FAILED in the
     end. ``changes``: how many of them ended otherwise than the one before. ``retried_rate``: the
     share that succeeded after attempts that had failed or were lost.
     """
-    ended = F.col("state").isin(TaskState.SUCCEEDED, TaskState.FAILED)
-    rows = attempts.where(within("finished_at", days.up_to_last(WINDOW_DAYS)) & ended).select(
-        *_TASK,
-        "instance_id",
-        "attempt",
-        "attempt_id",
-        micros("finished_at").alias("finished"),
-        (F.col("state") == TaskState.FAILED).alias("has_failed"),
-        ((F.col("attempt") > 1) & F.col("waiting_since").isNull()).alias("is_retry"),
-    )
-    found = rows.repartition("project", "workflow").mapInArrow(_judged, _SCHEMA)
-    return found.select(F.lit(days.last).alias("day"), "*")
-
-
-def _judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Judge the tasks of a partition, which has all rows of each of them."""
-    table = whole(batches)
-    if table is None:
-        return
-    first, task = codes(table, _TASK)
-    names = [table[name].combine_chunks().take(pa.array(first)) for name in _TASK]
-    columns = {name: table[name].to_numpy() for name in table.column_names[len(_TASK) :]}
-    # The newest attempt of a task in each run, and of these the last runs of each task.
-    order = np.lexsort((columns["attempt"], columns["instance_id"], task))
-    run = columns["instance_id"][order]
-    is_newest = np.append((np.diff(run) != 0) | (np.diff(task[order]) != 0), True)
-    newest = order[is_newest]
-    by_end = np.lexsort((columns["attempt_id"][newest], columns["finished"][newest], task[newest]))
-    newest = newest[by_end]
-    of = task[newest]
-    count = len(first)
-    ends = np.cumsum(np.bincount(of, minlength=count))
-    last = newest[ends[of] - np.arange(len(of)) <= RUNS]
+    rows = part.attempts(*COLUMNS)
+    ended = is_one_of(rows, "state", TaskState.SUCCEEDED, TaskState.FAILED)
+    rows = chosen(rows, ended & within(rows, "finished_at", days.up_to_last(WINDOW_DAYS)))
+    first, task = groups(rows, _TASK)
+    last = _last_runs(rows, task)
     of = task[last]
-    failed, retry = columns["has_failed"][last], columns["is_retry"][last]
-    changed = np.append(False, (np.diff(failed) != 0) & (np.diff(of) == 0))
+    failed = is_one_of(rows, "state", TaskState.FAILED)[last]
+    is_again = (ints(rows, "attempt") > 1) & ~is_there(rows, "waiting_since")
+    retried = is_again[last] & ~failed
+    changed = np.append(False, (np.diff(failed) != 0) & (np.diff(of) == 0))[: len(of)]
+    count = len(first)
     runs = np.bincount(of, minlength=count)
     changes = np.bincount(of[changed], minlength=count)
     seen = np.zeros(count, dtype=np.int64)
-    np.maximum.at(seen, of, columns["finished"][last])
+    np.maximum.at(seen, of, ints(rows, "finished_at")[last])
     kept = np.flatnonzero(changes)
-    yield pa.RecordBatch.from_arrays(
-        [
-            *(one.take(pa.array(kept)) for one in names),
-            pa.array(runs[kept]),
-            pa.array(changes[kept]),
-            pa.array(np.bincount(of[failed], minlength=count)[kept] / runs[kept]),
-            pa.array(np.bincount(of[retry & ~failed], minlength=count)[kept] / runs[kept]),
-            pa.array(seen[kept]).cast(pa.timestamp("us", tz="UTC")),
-        ],
-        names=[field.split()[0] for field in _SCHEMA.split(", ")],
+    return table_of(
+        SCHEMA,
+        dates(np.full(len(kept), number_of(days.last))),
+        *(taken(rows, name, first[kept]) for name in _TASK),
+        runs[kept],
+        changes[kept],
+        np.bincount(of[failed], minlength=count)[kept] / runs[kept],
+        np.bincount(of[retried], minlength=count)[kept] / runs[kept],
+        seen[kept],
     )
+
+
+def _last_runs(rows: pa.Table, task: Ints) -> Ints:
+    """Return the newest attempts of the last runs of each task, by task and in order of time."""
+    attempt, run = ints(rows, "attempt"), ints(rows, "instance_id")
+    order = np.lexsort((attempt, run, task))
+    is_newest = np.append((np.diff(run[order]) != 0) | (np.diff(task[order]) != 0), True)
+    newest = order[is_newest[: len(order)]]
+    finished, attempt_id = ints(rows, "finished_at"), ints(rows, "attempt_id")
+    by_end = np.lexsort((attempt_id[newest], finished[newest], task[newest]))
+    newest = newest[by_end]
+    of = task[newest]
+    ends = np.cumsum(np.bincount(of))
+    return np.asarray(newest[ends[of] - np.arange(len(of)) <= RUNS]) if len(of) else newest

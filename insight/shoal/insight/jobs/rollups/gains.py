@@ -1,40 +1,48 @@
 """Which tasks are on critical paths, and what shortening them would gain, by day."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
-from shoal.insight.jobs.rollups.summary import Summary
+from shoal.insight.jobs.columns import schema_of, table_of
+from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.kernels.arrays import groups, ints, numbers, taken
+from shoal.insight.jobs.kernels.grouped import quantiles
+from shoal.insight.jobs.rollups.critical import critical_paths
+from shoal.insight.jobs.rows.parts import Part
 
+SCHEMA = schema_of(
+    "day date, project string, workflow string, task string, runs bigint, runs_of_day bigint, "
+    "own_p50_s double, own_mean_s double, gain_mean_s double, gain_max_s double, gain_sum_s double"
+)
 _WORKFLOW = ("day", "project", "workflow")
+_KEY = (*_WORKFLOW, "task")
 
 
-def critical_days(links: DataFrame) -> DataFrame:
+def critical_days(part: Part, days: Days) -> pa.Table:
     """Return a row for each day and task that was on the critical path of a run of that day.
 
-    ``links``: the result of ``critical_paths``. ``runs``: on whose path the task was;
-    ``runs_of_day``: runs of the workflow that have a path; ``own_…``: of the task's own times,
-    ``gain_…``: how much earlier a run would have ended had the task taken no time, in seconds.
+    ``runs``: on whose path the task was; ``runs_of_day``: runs of the workflow that have a path;
+    ``own_…``: of the task's own times, ``gain_…``: how much earlier a run would have ended had the
+    task taken no time, in seconds.
     """
-    summary = Summary(
-        keys=(*_WORKFLOW, "task"),
-        counts=("is_link",),
-        spreads={"own": (50,), "gain": ()},
-        sums=("gain_sum_s",),
-    )
-    of_tasks = summary.of(
-        links.withColumn("is_link", F.lit(True)).withColumn("gain_sum_s", F.col("gain_s"))
-    )
-    of_workflows = links.groupBy(*_WORKFLOW).agg(
-        F.count_distinct("instance_id").alias("runs_of_day")
-    )
-    return of_tasks.join(of_workflows, list(_WORKFLOW)).select(
-        *_WORKFLOW,
-        "task",
-        F.col("is_link").alias("runs"),
-        "runs_of_day",
-        F.col("own_p50").alias("own_p50_s"),
-        F.col("own_mean").alias("own_mean_s"),
-        F.col("gain_mean").alias("gain_mean_s"),
-        F.col("gain_max").alias("gain_max_s"),
-        "gain_sum_s",
+    links = critical_paths(part, days)
+    first, task = groups(links, _KEY)
+    count = len(first)
+    own_s, gain_s = numbers(links, "own_s"), numbers(links, "gain_s")
+    runs, (own_p50_s,) = quantiles(task, own_s, count, (0.5,))
+    _, (gain_max_s,) = quantiles(task, gain_s, count, (1.0,))
+    gain_sum_s = np.bincount(task, gain_s, count)
+    workflow_first, workflow = groups(links, _WORKFLOW)
+    # Each run has one link at place 1.
+    paths = np.bincount(workflow[ints(links, "place") == 1], minlength=len(workflow_first))
+    return table_of(
+        SCHEMA,
+        *(taken(links, name, first) for name in _KEY),
+        runs,
+        paths[workflow[first]],
+        own_p50_s,
+        np.bincount(task, own_s, count) / runs,
+        gain_sum_s / runs,
+        gain_max_s,
+        gain_sum_s,
     )

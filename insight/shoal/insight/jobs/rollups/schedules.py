@@ -1,106 +1,133 @@
 """In which minutes schedules fire, how late their runs start, and which of them to move."""
 
-from collections import Counter, defaultdict
+import numpy as np
+import pyarrow as pa
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from shoal.insight.jobs.columns import DAY_US, micros, seconds, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    number_of,
+    optional,
+    schema_of,
+    seconds,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.kernels.arrays import compressed, groups, ints, is_one_of, is_there, numbers
+from shoal.insight.jobs.kernels.grouped import Ints, quantiles
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
+from shoal.insight.jobs.rows.parts import Part
 
 WINDOW_DAYS = 28
 _MINUTE_US = 60_000_000
+_HOUR_MINUTES = 60
 _HOT = 20  # minutes at most
 _HOT_TIMES = 3.0  # the average of all minutes
-_SCOPES = ("day", "hour")
-_MINUTES_SCHEMA = (
+MINUTES_SCHEMA = schema_of(
     "day date, scope string, minute int, starts_mean double, starts_max bigint, "
     "skew_p50_s double, skew_p95_s double, skew_max_s double, is_hot boolean"
 )
-_MOVES_SCHEMA = (
+MOVES_SCHEMA = schema_of(
     "day date, place int, schedule_id bigint, project string, workflow string, minute int, "
     "move_min int, starts_per_day double, highest_before double, highest_after double"
 )
+FIRED_SCHEMA = schema_of(
+    "schedule_id bigint, project string, workflow string, number int, minute int, skew_s double"
+)
 
 
-def schedule_minutes(instances: DataFrame, days: Days) -> DataFrame:
+def fired(part: Part, days: Days) -> pa.Table:
+    """Return the runs of schedules that ended in the 28 days that end with the last one.
+
+    With the ``minute`` (of the day) and the day's ``number`` of their logical time, and the seconds
+    from there to their start, ``skew_s``.
+    """
+    rows = part.instances(
+        *("project", "workflow", "schedule_id", "trigger", "logical_time", "started_at"),
+        "finished_at",
+    )
+    is_near = within(rows, "finished_at", days.up_to_last(WINDOW_DAYS))
+    by_schedule = is_one_of(rows, "trigger", "schedule") & is_there(rows, "schedule_id")
+    rows = chosen(rows, is_near & by_schedule)
+    at = ints(rows, "logical_time")
+    return table_of(
+        FIRED_SCHEMA,
+        ints(rows, "schedule_id"),
+        rows["project"].combine_chunks().cast(pa.string()),
+        rows["workflow"].combine_chunks().cast(pa.string()),
+        at // DAY_US,
+        at // _MINUTE_US % MINUTES,
+        optional(seconds(rows, "logical_time", "started_at")),
+    )
+
+
+def schedule_minutes(fires: pa.Table, days: Days) -> pa.Table:
     """Return, as of the last of the days, a row for each minute in which schedules fired.
 
-    ``scope`` ``day``: ``minute`` 0 to 1439 of the day, UTC; ``hour``: 0 to 59 of any hour. Looked
-    at are runs of schedules that ended in the last 28 days, by their logical time. ``starts_mean``
-    is by day, ``starts_max`` the most on one; ``skew``: seconds from the logical time to the start
-    of the run. ``is_hot``: among the 20 fullest of the day and thrice as full as the average
-    minute.
+    ``fires``: ``fired`` of all parts. ``scope`` ``day``: ``minute`` 0 to 1439 of the day, UTC;
+    ``hour``: 0 to 59 of any hour. ``starts_mean`` is by day, ``starts_max`` the most on one;
+    ``skew``: seconds from the logical time to the start of the run. ``is_hot``: among the 20
+    fullest of the day and thrice as full as the average minute.
     """
-    fired = _fired(instances, days)
-    of_day, of_hour = F.col("minute"), F.col("minute") % F.lit(60)
-    scopes = F.array(
-        *(
-            F.struct(F.lit(scope).alias("scope"), minute.alias("minute"))
-            for scope, minute in zip(_SCOPES, (of_day, of_hour), strict=True)
-        )
+    minute = ints(fires, "minute")
+    of_day = _minutes(fires, minute, MINUTES, "day", days)
+    starts = np.bincount(minute, minlength=MINUTES)
+    fullest = np.argsort(-starts, kind="stable")[:_HOT]
+    hot = fullest[starts[fullest] >= max(1.0, _HOT_TIMES * len(minute) / MINUTES)]
+    is_hot = np.isin(ints(of_day, "minute"), hot)
+    at = of_day.column_names.index("is_hot")
+    return pa.concat_tables(
+        [
+            of_day.set_column(at, MINUTES_SCHEMA.field("is_hot"), pa.array(is_hot)),
+            _minutes(fires, minute % _HOUR_MINUTES, _HOUR_MINUTES, "hour", days),
+        ]
     )
-    spread = (
-        fired.select("skew_s", F.explode(scopes).alias("at"))
-        .groupBy("at.scope", "at.minute")
-        .agg(F.percentile("skew_s", [0.5, 0.95]).alias("skew"), F.max("skew_s").alias("most"))
-        .collect()
-    )
-    skews = {
-        (row["scope"], row["minute"]): (*(row["skew"] or (None, None)), row["most"])
-        for row in spread
-    }
-    counts: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
-    daily = fired.groupBy("minute", "number").agg(F.count(F.lit(1)).alias("starts"))
-    for row in daily.collect():
-        for scope, minute in zip(_SCOPES, (row["minute"], row["minute"] % 60), strict=True):
-            counts[scope, minute][row["number"]] += row["starts"]
-    known_days = len({number for of in counts.values() for number in of})
-    starts = {key: of.total() for key, of in counts.items()}
-    by_number = sorted(
-        (key for key in starts if key[0] == "day"), key=lambda key: (-starts[key], key[1])
-    )
-    average = sum(starts[key] for key in by_number) / MINUTES
-    hot = {key for key in by_number[:_HOT] if starts[key] >= _HOT_TIMES * average}
-    rows = [
-        (
-            days.last,
-            *key,
-            starts[key] / known_days,
-            max(of.values()),
-            *skews[key],
-            key in hot,
-        )
-        for key, of in counts.items()
-    ]
-    return instances.sparkSession.createDataFrame(rows, _MINUTES_SCHEMA)
 
 
-def schedule_moves(instances: DataFrame, days: Days) -> DataFrame:
+def _minutes(fires: pa.Table, minute: Ints, count: int, scope: str, days: Days) -> pa.Table:
+    """Return the rows of a scope, none of them hot."""
+    number, known_days = compressed(*_from_zero(ints(fires, "number")))
+    by_day = np.bincount(minute * known_days + number, minlength=count * known_days)
+    by_day = by_day.reshape(count, known_days)
+    _, skews = quantiles(minute, numbers(fires, "skew_s"), count, (0.5, 0.95, 1.0))
+    seen = np.flatnonzero(np.bincount(minute, minlength=count))
+    return table_of(
+        MINUTES_SCHEMA,
+        dates(np.full(len(seen), number_of(days.last))),
+        pa.array([scope] * len(seen), pa.string()),
+        seen,
+        by_day[seen].sum(axis=1) / max(1, known_days),
+        by_day[seen].max(axis=1, initial=0),
+        *(optional(one[seen]) for one in skews),
+        np.zeros(len(seen), dtype=bool),
+    )
+
+
+def _from_zero(values: Ints) -> tuple[Ints, int]:
+    low = int(values.min()) if len(values) else 0
+    return values - low, int(values.max(initial=low)) - low + 1
+
+
+def schedule_moves(fires: pa.Table, days: Days) -> pa.Table:
     """Return, as of the last of the days, the schedules to move, the most useful first.
 
-    ``minute`` (of the day) is relieved if the schedule fires ``move_min`` minutes later (negative:
-    earlier). ``highest_before`` and ``highest_after``: the most starts that are to be expected in
-    one minute, without and with this move and all of a lower ``place``. Only schedules that fire
-    at most 48 times a day are moved, by 15 minutes at most.
+    ``fires``: ``fired`` of all parts. ``minute`` (of the day) is relieved if the schedule fires
+    ``move_min`` minutes later (negative: earlier). ``highest_before`` and ``highest_after``: the
+    most starts that are to be expected in one minute, without and with this move and all of a lower
+    ``place``. Only schedules that fire at most 48 times a day are moved, by 15 minutes at most.
     """
-    fired = _fired(instances, days)
-    rows = (
-        fired.groupBy("schedule_id", "minute")
-        .agg(
-            F.count(F.lit(1)).alias("starts"),
-            F.max("project").alias("project"),
-            F.max("workflow").alias("workflow"),
-        )
-        .collect()
-    )
-    known_days = max(1, fired.agg(F.count_distinct("number")).collect()[0][0])
-    fires: dict[int, dict[int, float]] = defaultdict(dict)
-    names = {}
-    for row in rows:
-        fires[row.schedule_id][row.minute] = row.starts / known_days
-        names[row.schedule_id] = (row.project, row.workflow)
+    known_days = max(1, len(np.unique(ints(fires, "number"))))
+    first, group = groups(fires, ("schedule_id", "minute"))
+    starts = np.bincount(group, minlength=len(first)) / known_days
+    by_schedule: dict[int, dict[int, float]] = {}
+    schedules, minutes = ints(fires, "schedule_id")[first], ints(fires, "minute")[first]
+    for schedule, minute, often in zip(
+        schedules.tolist(), minutes.tolist(), starts.tolist(), strict=True
+    ):
+        by_schedule.setdefault(schedule, {})[minute] = often
+    names = _names(fires)
     found = [
         (
             days.last,
@@ -109,27 +136,22 @@ def schedule_moves(instances: DataFrame, days: Days) -> DataFrame:
             *names[move.schedule],
             move.minute,
             move.minutes,
-            float(sum(fires[move.schedule].values())),
+            sum(by_schedule[move.schedule].values()),
             move.before,
             move.after,
         )
-        for place, move in enumerate(moves(fires), 1)
+        for place, move in enumerate(moves(by_schedule), 1)
     ]
-    return instances.sparkSession.createDataFrame(found, _MOVES_SCHEMA)
+    rows = [dict(zip(MOVES_SCHEMA.names, row, strict=True)) for row in found]
+    return pa.Table.from_pylist(rows, MOVES_SCHEMA)
 
 
-def _fired(instances: DataFrame, days: Days) -> DataFrame:
-    """Return the runs of schedules, with the minute and the day's number of their logical time."""
-    at = micros("logical_time")
-    return instances.where(
-        within("finished_at", days.up_to_last(WINDOW_DAYS))
-        & (F.col("trigger") == "schedule")
-        & F.col("schedule_id").isNotNull()
-    ).select(
-        "project",
-        "workflow",
-        "schedule_id",
-        F.floor(at / F.lit(DAY_US)).alias("number"),
-        (F.floor(at / F.lit(_MINUTE_US)) % F.lit(MINUTES)).cast("int").alias("minute"),
-        seconds("logical_time", "started_at").alias("skew_s"),
-    )
+def _names(fires: pa.Table) -> dict[int, tuple[str, str]]:
+    """Return project and workflow of each schedule; of several the greatest."""
+    first, _ = groups(fires, ("schedule_id", "project", "workflow"))
+    rows = fires.select(["schedule_id", "project", "workflow"]).take(pa.array(first))
+    found: dict[int, tuple[str, str]] = {}
+    for row in rows.to_pylist():
+        schedule, *name = row.values()
+        found[schedule] = max(found.get(schedule, ("", "")), (name[0], name[1]))
+    return found

@@ -1,12 +1,13 @@
 """How often and how long each task ran, by day."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from shoal.core.runs.states import TaskState
-from shoal.insight.jobs.columns import day_of, seconds, within
+from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
 from shoal.insight.jobs.rollups.summary import Summary
+from shoal.insight.jobs.rows.parts import Part
 
 _COUNTED = (
     TaskState.SUCCEEDED,
@@ -17,34 +18,42 @@ _COUNTED = (
     TaskState.RESCHEDULED,
 )
 _PERCENTILES = (50, 95, 99)
+_TASK = ("project", "workflow", "task", "type")
 _SUMMARY = Summary(
-    keys=("day", "project", "workflow", "task", "type"),
+    keys={"day": pa.date32()} | dict.fromkeys(_TASK, pa.string()),
     counts=("attempts", *(state.lower() for state in _COUNTED), "retries"),
     spreads={"duration": _PERCENTILES, "wait": _PERCENTILES},
     sums=("busy_s", "cpu_s"),
     highest=("max_rss_kb",),
 )
+COLUMNS = (
+    *_TASK,
+    *("state", "attempt", "waiting_since", "queued_at", "started_at", "finished_at"),
+    *("cpu_s", "max_rss_kb"),
+)
+SCHEMA = _SUMMARY.schema
 
 
-def task_days(attempts: DataFrame, days: Days) -> DataFrame:
+def task_days(part: Part, days: Days) -> pa.Table:
     """Return a row for each day and task of which an attempt ended on that day.
 
     A retry is an attempt after another one of its task in its run, unless the task looks for
     something outside: there another attempt is the rule.
     """
-    state = F.col("state")
-    has_tried = ~state.isin(TaskState.SKIPPED, TaskState.RESCHEDULED)
-    duration_s = seconds("started_at", "finished_at")
-    rows = attempts.where(within("finished_at", days)).select(
-        day_of("finished_at").alias("day"),
-        *_SUMMARY.keys[1:],
-        has_tried.alias("attempts"),
-        *((state == one).alias(one.lower()) for one in _COUNTED),
-        (has_tried & (F.col("attempt") > 1) & F.col("waiting_since").isNull()).alias("retries"),
-        duration_s.alias("duration_s"),
-        seconds("queued_at", "started_at").alias("wait_s"),
-        duration_s.alias("busy_s"),
-        "cpu_s",
-        "max_rss_kb",
+    rows = part.attempts(*COLUMNS)
+    rows = chosen(rows, within(rows, "finished_at", days))
+    flags = {state.lower(): is_one_of(rows, "state", state) for state in _COUNTED}
+    has_tried = ~(flags["skipped"] | flags["rescheduled"])
+    is_again = (ints(rows, "attempt") > 1) & ~is_there(rows, "waiting_since")
+    duration_s = seconds(rows, "started_at", "finished_at")
+    return _SUMMARY.of(
+        rows.append_column("day", dates(ints(rows, "finished_at") // DAY_US)),
+        flags | {"attempts": has_tried, "retries": has_tried & is_again},
+        {
+            "duration": duration_s,
+            "wait": seconds(rows, "queued_at", "started_at"),
+            "busy_s": duration_s,
+            "cpu_s": numbers(rows, "cpu_s"),
+            "max_rss_kb": numbers(rows, "max_rss_kb"),
+        },
     )
-    return _SUMMARY.of(rows)

@@ -1,47 +1,56 @@
 """How much each worker had to do, by day."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
-from shoal.core.runs.states import TaskState
-from shoal.insight.jobs.columns import count_if, day_of, within
-from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.rollups.loads import WORKER, day_of_hour
+from shoal.insight.jobs.columns import chosen, dates, schema_of, table_of
+from shoal.insight.jobs.kernels.arrays import coded, ints, is_one_of
+from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.rollups.loads import WORKER, DayLoads
+
+SCHEMA = schema_of(
+    "day date, worker string, attempts bigint, failed bigint, lost bigint, busy_s double, "
+    "hours bigint, slots bigint, utilisation double"
+)
+_SECOND = 1_000_000.0
+_HOUR_S = 3600.0
 
 
-def worker_days(attempts: DataFrame, loads: DataFrame, days: Days) -> DataFrame:
-    """Return a row for each day and worker that ran something on it.
+def worker_days(day: DayLoads) -> pa.Table:
+    """Return a row for each worker that ran something on the day.
 
-    ``loads``: ``hourly_loads`` of the same days. Counts are of attempts that ended on the day; busy
-    seconds are those within the day, of attempts that ended later too. ``utilisation`` is their
-    share of ``hours`` (hours of the day with an attempt in them) times ``slots`` (the most
-    attempts at the same time on that day).
+    Counts are of attempts that ended on the day; busy seconds are those within the day, of attempts
+    that ended later too. ``utilisation`` is their share of ``hours`` (hours of the day with an
+    attempt in them) times ``slots`` (the most attempts at the same time on that day).
     """
-    busy = (
-        loads.where(F.col("kind") == WORKER)
-        .groupBy(day_of_hour().alias("day"), F.col("name").alias("worker"))
-        .agg(
-            (F.sum("total_us") / F.lit(1_000_000.0)).alias("busy_s"),
-            F.count(F.lit(1)).alias("hours"),
-            F.max("highest").alias("slots"),
-        )
+    loads, ended = day.loads(), day.ended()
+    loads = chosen(loads, is_one_of(loads, "kind", WORKER))
+    names = sorted({*loads["name"].to_pylist(), *ended["worker"].to_pylist()})
+    places = {name: place for place, name in enumerate(names)}
+    of_load, of_ended = _places(loads, "name", places), _places(ended, "worker", places)
+    busy_s = np.bincount(of_load, ints(loads, "total_us"), len(names)) / _SECOND
+    hours = np.bincount(of_load, minlength=len(names))
+    slots = np.zeros(len(names), dtype=np.int64)
+    np.maximum.at(slots, of_load, ints(loads, "highest"))
+    counts = []
+    for name in ("attempts", "failed", "lost"):
+        count = np.zeros(len(names), dtype=np.int64)
+        count[of_ended] = ints(ended, name)
+        counts.append(count)
+    capacity_s = hours * slots * _HOUR_S
+    share = np.divide(busy_s, capacity_s, out=np.zeros(len(names)), where=capacity_s > 0)
+    return table_of(
+        SCHEMA,
+        dates(np.full(len(names), day.number)),
+        pa.array(names, pa.string()),
+        *counts,
+        busy_s,
+        hours,
+        slots,
+        share,
     )
-    ended = (
-        attempts.where(within("finished_at", days) & F.col("worker").isNotNull())
-        .groupBy(day_of("finished_at").alias("day"), "worker")
-        .agg(
-            F.count(F.lit(1)).alias("attempts"),
-            count_if(F.col("state") == TaskState.FAILED).alias("failed"),
-            count_if(F.col("state") == TaskState.LOST).alias("lost"),
-        )
-    )
-    numbers = ("attempts", "failed", "lost", "busy_s", "hours", "slots")
-    capacity_s = F.col("hours") * F.col("slots") * F.lit(3600.0)
-    return (
-        busy.join(ended, ["day", "worker"], "full")
-        .select("day", "worker", *(F.coalesce(name, F.lit(0)).alias(name) for name in numbers))
-        .withColumn(
-            "utilisation",
-            F.when(capacity_s > 0, F.col("busy_s") / capacity_s).otherwise(F.lit(0.0)),
-        )
-    )
+
+
+def _places(rows: pa.Table, name: str, places: dict[str, int]) -> Ints:
+    codes, names = coded(rows, name)
+    return np.array([places[one] for one in names.to_pylist()], dtype=np.int64)[codes]
