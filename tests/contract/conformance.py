@@ -65,6 +65,7 @@ RULES = {
         ("getInsightSummary", "listInsightWorkflows", "listInsightFailures", "getInsightLoad"),
         "at most 92 days",
     ),
+    "listInsightRollupRows": "a job",
     "listInsightTasks": "the same, and project and workflow",
     "listInsightCosts": "the same, and a project where it is by task",
     "putAlertRule": "receivers that there are; what triggers need",

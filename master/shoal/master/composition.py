@@ -48,6 +48,7 @@ from shoal.master.services.upkeep.archived_logs import ArchivedLogSweeper
 from shoal.master.services.upkeep.history import HistoryExport
 from shoal.master.services.upkeep.purging import Purger
 from shoal.master.services.upkeep.resources import ResourceSweeper
+from shoal.master.services.upkeep.rollups import RollupLoading
 from shoal.master.settings import MasterSettings
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
@@ -112,7 +113,12 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         revoker,
         Storage.of(opened.cluster),
         LogArchive.of(opened.cluster, opened.cluster_uid),
-        HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
+        [
+            HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
+            RollupLoading(
+                context, opened.cluster.history_url, opened.cluster_uid, opened.cluster.data
+            ),
+        ],
     )
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
@@ -171,7 +177,7 @@ def _services(
     revoker: Revoker,
     storage: Storage,
     archive: LogArchive | None,
-    export: HistoryExport,
+    insight: Sequence[Service],
 ) -> Sequence[Service]:
     settings = context.settings
     backfills = Backfills(context)
@@ -187,7 +193,7 @@ def _services(
         Purger(context, settings.retention, settings.hours, settings.purge_trigger),
         ResourceSweeper(context, storage),
         ArchivedLogSweeper(context, archive),
-        export,
+        *insight,
     )
 
 

@@ -54,6 +54,8 @@ class MasterSettings(BaseSettings):
     export_interval_s: float = Field(default=900.0, gt=0)
     export_share: float = Field(default=0.2, gt=0, le=1)
     keep_history_days: float = Field(default=1_100.0, ge=0)
+    # Roll-ups of the history, of days; 0: for ever.
+    keep_rollups_days: float = Field(default=400.0, ge=0)
 
     @model_validator(mode="after")
     def _purge_times_can_be_read(self) -> Self:

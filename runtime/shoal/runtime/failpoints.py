@@ -112,6 +112,15 @@ EXPORT: Mapping[str, str] = {
     "export.before_removal": "a full manifest is in the storage, those before it as well",
 }
 
+# Of the process that loads roll-ups.
+LOAD: Mapping[str, str] = {
+    "load.in_batch": "some rows of a result are in the database, none count",
+    "load.before_publish": "all rows of a result are in the database, none count",
+    "load.after_publish": "the rows of a result count, those before them are still there",
+    "load.before_marks_go": "all results count, the marks that named them are still there",
+    "load.in_removal": "some of the rows that do not count have gone",
+}
+
 
 class InvalidFailpoint(ShoalError):
     """``SHOAL_FAILPOINTS`` cannot be understood."""
@@ -151,7 +160,7 @@ class _Armed:
         self.act()
 
 
-_KNOWN = MASTER.keys() | WORKER.keys() | API.keys() | EXPORT.keys()
+_KNOWN = MASTER.keys() | WORKER.keys() | API.keys() | EXPORT.keys() | LOAD.keys()
 
 
 def parse(text: str) -> dict[str, _Armed]:

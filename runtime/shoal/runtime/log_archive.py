@@ -5,11 +5,10 @@ cluster's database has, so clusters that share a storage do not meet; THOUSAND i
 so no folder has very many. Everything here blocks.
 """
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from shoal.runtime.storage import Purpose, Storage
+from shoal.runtime.storage import Purpose, Storage, cluster_folder
 
 if TYPE_CHECKING:
     from shoal.runtime.settings import ClusterSettings
@@ -28,7 +27,7 @@ class LogArchive:
 
     def __init__(self, url: str, cluster: str) -> None:
         self._storage = Storage(url, LOGS)
-        self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]  # whatever the uid is
+        self._cluster = cluster_folder(cluster)
 
     @classmethod
     def of(cls, settings: "ClusterSettings", cluster: str) -> Self | None:

@@ -46,6 +46,15 @@ RESOURCES = Purpose(
 )
 
 
+#: For who only lists the history: nobody reads or writes an object with it.
+LISTED_HISTORY = Purpose("the exported history", "history_url", re.compile(r"(?!)"))
+
+
+def cluster_folder(uid: str) -> str:
+    """Return the folder of a cluster in a storage that clusters may share, whatever its uid is."""
+    return hashlib.sha256(uid.encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True)
 class Limits:
     """What may be stored, in bytes: of one file, and of all versions of a project's files."""

@@ -192,6 +192,33 @@ class Expected:
                 )
         return found
 
+    def critical_days(self) -> list[Row]:
+        links: dict[tuple[date, str, str, str], list[Row]] = defaultdict(list)
+        runs: dict[tuple[date, str, str], set[int]] = defaultdict(set)
+        for link in self.critical_paths():
+            workflow = (link["day"], link["project"], link["workflow"])
+            links[*workflow, link["task"]].append(link)
+            runs[workflow].add(link["instance_id"])
+        found = []
+        for (day, project, workflow_name, task), rows in links.items():
+            own, gain = [row["own_s"] for row in rows], [row["gain_s"] for row in rows]
+            found.append(
+                {
+                    "day": day,
+                    "project": project,
+                    "workflow": workflow_name,
+                    "task": task,
+                    "runs": len(rows),
+                    "runs_of_day": len(runs[day, project, workflow_name]),
+                    "own_p50_s": median(own),
+                    "own_mean_s": sum(own) / len(own),
+                    "gain_mean_s": sum(gain) / len(gain),
+                    "gain_max_s": max(gain),
+                    "gain_sum_s": sum(gain),
+                }
+            )
+        return found
+
     def costs(self) -> list[Row]:
         return self._rows(f"""
             WITH labels AS (

@@ -27,7 +27,7 @@ class History:
 
     def __init__(self, root: Path) -> None:
         self._store = HistoryStore.at(str(root))
-        self._event = self._sequence = 0
+        self._event = 0
 
     def event(self) -> int:
         """Return the next event id."""
@@ -36,7 +36,7 @@ class History:
 
     def export(self, rows: Mapping[HistoryTable, Sequence[Row]]) -> None:
         """Write rows as one export does: files by day, then the manifest that names them."""
-        self._sequence += 1
+        sequence = self._store.last_sequence() + 1
         files = []
         for table, all_rows in rows.items():
             by_day: dict[date, list[Row]] = defaultdict(list)
@@ -46,11 +46,9 @@ class History:
                 content = io.BytesIO()
                 pq.write_table(pa.Table.from_pylist(of_day, schema_of(table)), content)
                 files.append(
-                    self._store.put(
-                        self._sequence, table.name, day, content.getvalue(), len(of_day)
-                    )
+                    self._store.put(sequence, table.name, day, content.getvalue(), len(of_day))
                 )
-        self._store.put_manifest(Manifest(self._sequence, files, datetime.now(UTC)))
+        self._store.put_manifest(Manifest(sequence, files, datetime.now(UTC)))
 
 
 class Generator:

@@ -1,5 +1,6 @@
 """The program: its errors, what a kill leaves, and a real cluster of Spark's."""
 
+import hashlib
 import json
 import os
 import signal
@@ -9,9 +10,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from bench.support.processes import below
+from shoal.insight.serving import marks
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.results import Row, assert_same, stored
@@ -107,6 +110,7 @@ def test_killed_java_leaves_whole_results_and_the_next_run_all_of_them(
     history: Path, expected: Expected, tmp_path: Path
 ) -> None:
     out, jobs = tmp_path / "out", ["task_days", "critical_paths", "workflow_days"]
+    served = {"task_days", "workflow_days"}
     process = started(history, out, "--only", ",".join(jobs))
     assert [step_of(process), step_of(process)] == ["prepare", "task_days"]
     os.kill(java_of(process), signal.SIGKILL)
@@ -120,6 +124,15 @@ def test_killed_java_leaves_whole_results_and_the_next_run_all_of_them(
     assert [step["job"] for step in steps] == ["prepare", *jobs]
     for job in jobs:
         assert_same(stored(out, job), getattr(expected, job)())
+    [mark] = (out / "finished").iterdir()
+    told = marks.read(mark.read_bytes())
+    assert {(one.job, one.day) for one in told} == {
+        (job, FIRST + timedelta(days=number)) for job in served for number in range(7)
+    }
+    for one in told:
+        file = out / one.job / f"day={one.day}" / "rows.parquet"
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == one.sha256
+        assert pq.read_metadata(file).num_rows == one.rows
 
 
 def test_killed_program_ends_java_and_what_it_left_goes_with_the_next_run(
@@ -139,8 +152,21 @@ def test_killed_program_ends_java_and_what_it_left_goes_with_the_next_run(
     assert not list(out.glob("*/day=*/.*"))
     code, _, err = ended(started(history, out, "--only", "task_days,costs"))
     assert code == 0, err
-    assert sorted(path.name for path in out.iterdir()) == ["costs", "task_days"]
+    assert sorted(path.name for path in out.iterdir()) == ["costs", "finished", "task_days"]
     assert_same(stored(out, "costs"), expected.costs())
+
+
+def test_results_are_beside_the_history_that_the_settings_name(tmp_path: Path) -> None:
+    root = tmp_path / "history" / CLUSTER
+    Generator(History(root), 1, runs=5).write()
+    argv = [sys.executable, "-m", "shoal.insight.jobs", "--days", DAYS, "--only", "task_days"]
+    environment = {**os.environ, "SHOAL_DATA": str(tmp_path / "data")}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "give --history the folder" in done.stderr) == (1, True)
+    environment["SHOAL_HISTORY_URL"] = str(tmp_path / "history")
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert_same(stored(root / "rollups", "task_days"), Expected(root, FIRST, LAST).task_days())
 
 
 def test_real_cluster_gives_the_same_results(

@@ -1,5 +1,6 @@
 """Results of all jobs equal those of DuckDB and plain Python, on random histories."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +12,8 @@ from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.running import Done, Request, run
+from shoal.insight.serving.blocks import blocks_of, table_of
+from shoal.insight.serving.results import RESULTS
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.results import assert_same, stored
@@ -80,6 +83,18 @@ def test_every_day_has_a_file_even_without_rows(case: Computed) -> None:
         files = [case.out / name / f"day={day}" / "rows.parquet" for day in days]
         assert sorted(case.out.glob(f"{name}/*/*")) == files
     assert not [row for row in stored(case.out, "task_days") if row["day"] == LAST + timedelta(1)]
+
+
+def test_results_that_are_served_have_the_columns_that_are_loaded(case: Computed) -> None:
+    assert {name for name, job in JOBS.items() if job.is_served} == set(RESULTS)
+    for name, result in RESULTS.items():
+        assert result.is_snapshot == JOBS[name].is_snapshot
+        rows = stored(case.out, name)
+        blocks = []
+        for file in sorted(case.out.glob(f"{name}/*/rows.parquet")):
+            blocks += list(blocks_of(result, table_of(result, file.read_bytes())))
+        assert rows
+        assert sum(len(json.loads(block.body)) for block in blocks) == len(rows)
 
 
 def test_running_again_or_for_other_days_changes_nothing_else(case: Computed) -> None:

@@ -41,7 +41,8 @@ async def written(
 async def begun(database: Database, job: str, day: date, blocks: Sequence[NewBlock]) -> Batch:
     """Write a batch that does not count yet."""
     async with database.unit_of_work() as uow:
-        batch = await uow.rollup_batches.begin(job, day, NOW)
+        before = await uow.rollup_batches.counting(job, day)
+        batch = await uow.rollup_batches.begin(job, day, before.batch if before else None, NOW)
         await uow.commit()
     async with database.unit_of_work() as uow:
         await uow.rollup_batches.add(batch, blocks, NOW)

@@ -35,8 +35,9 @@ def test_every_point_of_an_api_is_passed_at_one_place_in_its_code() -> None:
     assert found == Counter(dict.fromkeys(failpoints.API, 1))
 
 
-def test_every_point_of_an_export_is_passed_at_one_place_in_its_code() -> None:
-    assert calls_in("insight") == Counter(dict.fromkeys(failpoints.EXPORT, 1))
+def test_every_point_of_insight_is_passed_at_one_place_in_its_code() -> None:
+    points = [*failpoints.EXPORT, *failpoints.LOAD]
+    assert calls_in("insight") == Counter(dict.fromkeys(points, 1))
 
 
 def test_no_other_part_passes_failpoints() -> None:
@@ -45,7 +46,8 @@ def test_no_other_part_passes_failpoints() -> None:
 
 def test_unarmed_points_do_nothing() -> None:
     assert failpoints.armed() == []
-    for name in [*failpoints.MASTER, *failpoints.WORKER, *failpoints.API, *failpoints.EXPORT]:
+    of_insight = [*failpoints.EXPORT, *failpoints.LOAD]
+    for name in [*failpoints.MASTER, *failpoints.WORKER, *failpoints.API, *of_insight]:
         failpoints.hit(name)
 
 

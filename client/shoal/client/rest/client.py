@@ -20,6 +20,7 @@ from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.environments import EnvironmentCalls
+from shoal.client.rest.insight import InsightCalls
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.alerts import AlertCalls
@@ -89,6 +90,7 @@ class ShoalClient(
     AccessCalls,
     RunCalls,
     ViewCalls,
+    InsightCalls,
 ):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 

@@ -58,7 +58,9 @@ _VALUES = itemgetter(*Baseline._fields)
 
 def _baseline(row: Mapping[str, Any]) -> Baseline:
     found = Baseline._make(_VALUES(row))
-    sum(value for value in found if value is not None)  # a TypeError now, and none later
+    sum((found.n, found.p50_s, found.p95_s, found.mad_s, found.late_after_s))  # a TypeError now
+    waits = (found.wait_n, found.wait_p50_s, found.wait_p95_s, found.wait_mad_s)
+    sum(value for value in waits if value is not None)
     return found
 
 

@@ -3,13 +3,19 @@
 Of the whole run: its start and the median of runs that started at such a time. Of its tasks: the
 longest of all ways through what is open, each task with its median wait and its median duration.
 The tasks know more, since they know how far the run has come, so they count where all open ones
-have a baseline. Nothing is expected in the past: what should have ended is expected now.
+have a baseline.
+
+What has been going on for a while is one of those that took at least so long, so not their median
+counts, but the median of these: as if durations were log-normal with the median and the p95 of the
+baseline. So nothing is expected in the past, and what is slow is not expected to end at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import exp, log
+from statistics import NormalDist
 
 from shoal.core.definition.dag import topological_order
 from shoal.core.insight.baselines import RUN, Baseline, Baselines
@@ -56,8 +62,7 @@ def of_run(run: Instance, baselines: Baselines, now: datetime) -> Expected:
     late_after_at = _after(started, usual.late_after_s)
     if run.state is not WorkflowState.RUNNING:
         return Expected(None, late_after_at, None, usual)
-    end_at = max(now, _after(started, usual.p50_s))
-    return Expected(end_at, late_after_at, Basis.RUN, usual)
+    return Expected(_end_of(started, usual, now), late_after_at, Basis.RUN, usual)
 
 
 def of_tasks(
@@ -126,7 +131,7 @@ def _end(
         return min(attempt.finished_at or now, now)
     if attempt.state is _T.RUNNING and attempt.started_at is not None:
         usual = baselines.of(attempt.task, attempt.started_at)
-        return None if usual is None else max(now, _after(attempt.started_at, usual.p50_s))
+        return None if usual is None else _end_of(attempt.started_at, usual, now)
     begin = max(ready, attempt.due_at) if attempt.due_at is not None else ready
     usual = baselines.of(attempt.task, begin)
     if usual is None:
@@ -135,6 +140,30 @@ def _end(
     queued = attempt.queued_at if attempt.state in (_T.QUEUED, _T.CLAIMED) else None
     start = max(now, _after(queued or begin, wait_s))
     return _after(start, usual.p50_s)
+
+
+def lasting_s(usual: Baseline, elapsed_s: float) -> float:
+    """Return how long something will take in all that has been going on for some seconds.
+
+    The median of those durations of a log-normal distribution that are longer; no less than
+    ``elapsed_s``.
+    """
+    if elapsed_s <= 0 or not 0 < usual.p50_s < usual.p95_s:
+        return max(usual.p50_s, elapsed_s)
+    spread = log(usual.p95_s / usual.p50_s) / _Z95
+    place = min(log(elapsed_s / usual.p50_s) / spread, _FARTHEST)
+    of_longer = _NORMAL.inv_cdf((1 + _NORMAL.cdf(place)) / 2)
+    return max(elapsed_s, elapsed_s * exp(spread * (of_longer - place)))
+
+
+_NORMAL = NormalDist()
+_Z95 = _NORMAL.inv_cdf(0.95)
+_FARTHEST = 6.0  # standard deviations; what is beyond is taken for this far
+
+
+def _end_of(started: datetime, usual: Baseline, now: datetime) -> datetime:
+    elapsed_s = (now - started).total_seconds()
+    return max(now, _after(started, lasting_s(usual, elapsed_s)))
 
 
 def _after(at: datetime, seconds: float) -> datetime:

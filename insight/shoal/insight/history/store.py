@@ -16,7 +16,7 @@ from typing import Self
 from shoal.core.errors import ShoalError
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.tables import TABLES
-from shoal.runtime.storage import ObjectMissing, Purpose, Storage
+from shoal.runtime.storage import ObjectMissing, Purpose, Storage, cluster_folder
 
 _CLUSTER = r"[0-9a-f]{32}"
 _FILE = r"[0-9]{12}-([0-9]{16})-[0-9a-f]{8}\.parquet"
@@ -52,7 +52,7 @@ class HistoryStore:
 
     def __init__(self, url: str, cluster: str) -> None:
         self._storage = Storage(url, HISTORY)
-        self._cluster = hashlib.sha256(cluster.encode()).hexdigest()[:32]
+        self._cluster = cluster_folder(cluster)
 
     @classmethod
     def at(cls, root: str) -> Self:
@@ -77,6 +77,11 @@ class HistoryStore:
     def root(self) -> str:
         """The URL below which the paths of files begin."""
         return f"{self._storage.url.rstrip('/')}/{self._cluster}"
+
+    @property
+    def results(self) -> str:
+        """The URL of the folder that results of the jobs are in by default."""
+        return f"{self.root}/rollups"
 
     def put(
         self,

@@ -11,18 +11,27 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from shoal.core.errors import ShoalError
-from shoal.insight.jobs.errors import NoSpark
+from shoal.insight.jobs.errors import NoHistoryNamed, NoSpark
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the jobs that the arguments ask for."""
     parser = argparse.ArgumentParser(prog="python -m shoal.insight.jobs", description=__doc__)
     add = parser.add_argument
-    add("--history", required=True, help="folder or URL of the exported history")
+    add(
+        "--history",
+        help="folder or URL of the exported history; that of the setting history_url if not given",
+    )
     add("--days", required=True, help="DAY or FROM:TO, both included, such as 2026-01-31; UTC")
-    add("--out", required=True, help="folder or URL for the results")
+    add("--out", help="folder or URL for the results; beside the history if not given")
+    add(
+        "--late",
+        action="store_true",
+        help="also the days before, 31 at most, that rows have come for since the last such run",
+    )
     add("--only", help="names of jobs, separated by commas; all if not given")
     add("--format", choices=["parquet", "jsonl"], default="parquet")
     add(
@@ -43,15 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> int:
     if importlib.util.find_spec("pyspark") is None:
         raise NoSpark("the jobs need PySpark: pip install 'shoal[insight]'")
+    from shoal.insight.history.store import HistoryStore
     from shoal.insight.jobs.catalogue import chosen
     from shoal.insight.jobs.days import Days
-    from shoal.insight.jobs.running import Request, run
+    from shoal.insight.jobs.running import Request, run, run_with_late
     from shoal.insight.jobs.staging import Format
 
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    history = HistoryStore.at(given.history or _history_of_settings())
     request = Request(
-        history=given.history,
-        out=given.out,
+        history=history.root,
+        out=given.out or history.results,
         days=Days.parse(given.days),
         jobs=chosen(given.only.split(",") if given.only else None),
         master=given.master or (None if under_submit else "local[*]"),
@@ -59,10 +70,21 @@ def _run(given: argparse.Namespace) -> int:
         scratch=given.scratch,
         memory=given.memory,
     )
-    for done in run(request):
+    for done in run_with_late(request) if given.late else run(request):
         sys.stdout.write(json.dumps(asdict(done) | {"seconds": round(done.seconds, 2)}) + "\n")
         sys.stdout.flush()
     return 0
+
+
+def _history_of_settings() -> str:
+    """Return where this machine's settings say that the history is. Raises NoHistoryNamed."""
+    from shoal.runtime.settings import ClusterSettings, load_settings
+
+    data = Path(os.environ.get("SHOAL_DATA", "~/.shoal")).expanduser()
+    url = load_settings(ClusterSettings, "cluster", data).history_url
+    if not url:
+        raise NoHistoryNamed
+    return url
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from shoal.insight.jobs.rollups import baselines, capacity, failures, flapping, 
 from shoal.insight.jobs.rollups.concurrency import concurrency_hours
 from shoal.insight.jobs.rollups.costs import costs
 from shoal.insight.jobs.rollups.critical import critical_paths
+from shoal.insight.jobs.rollups.gains import critical_days
 from shoal.insight.jobs.rollups.loads import hourly_loads, loads_of
 from shoal.insight.jobs.rollups.tasks import task_days
 from shoal.insight.jobs.rollups.workers import worker_days
@@ -73,6 +74,8 @@ class Job:
     """A job. ``attempts``, ``instances``, ``loads``: which rows it needs; None: none.
 
     ``is_snapshot``: its result is one as of the last of the days, not one of each day.
+    ``goes_on``: what is late for a day changes the results of the days after it as well.
+    ``is_served``: its result is for the database, too (``serving/results.py``).
     """
 
     name: str
@@ -81,6 +84,8 @@ class Job:
     instances: Reach | None = None
     is_snapshot: bool = False
     loads: Reach | None = None
+    goes_on: bool = False
+    is_served: bool = True
 
     def days(self, days: Days) -> Days:
         """Return the days of which there are results."""
@@ -96,7 +101,19 @@ _AFTER = Reach(after=LONGEST_DAYS)
 
 _ALL = (
     Job("task_days", lambda on: task_days(on.attempts, on.days), attempts=_DAYS),
-    Job("critical_paths", lambda on: on.critical_paths, attempts=_OF_RUNS, instances=_DAYS),
+    Job(
+        "critical_paths",
+        lambda on: on.critical_paths,
+        attempts=_OF_RUNS,
+        instances=_DAYS,
+        is_served=False,  # a row for each task of each run is too much for a database
+    ),
+    Job(
+        "critical_days",
+        lambda on: critical_days(on.critical_paths),
+        attempts=_OF_RUNS,
+        instances=_DAYS,
+    ),
     Job(
         "workflow_days",
         lambda on: workflow_days(on.instances, on.critical_paths, on.days),
@@ -134,6 +151,7 @@ _ALL = (
         "failures",
         lambda on: failures.failures(on.attempts, on.days),
         attempts=Reach(before=failures.WINDOW_DAYS - 1),
+        goes_on=True,
     ),
     Job(
         "flapping",

@@ -30,6 +30,9 @@ class Days:
         if self.last < self.first:
             raise BadDays(f"{self.first}:{self.last}", "the last day is before the first")
 
+    def __str__(self) -> str:
+        return f"{self.first}:{self.last}"
+
     def __iter__(self) -> Iterator[date]:
         for number in range((self.last - self.first).days + 1):
             yield self.first + timedelta(days=number)

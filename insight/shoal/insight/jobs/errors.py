@@ -3,6 +3,7 @@
 JobsError
 ├── BadDays          --days is not understood
 ├── UnknownJob       --only names no job
+├── NoHistoryNamed   nothing says where the history is
 ├── MissingFile      a file that a manifest names is not there
 ├── NoSpark          PySpark or Java is not there
 └── SparkEnded       Spark's process has gone in the middle
@@ -32,6 +33,16 @@ class UnknownJob(JobsError):
     def __init__(self, names: Iterable[str], known: Iterable[str]) -> None:
         given = ", ".join(sorted(names))
         super().__init__(f"--only {given}: no such job; there are {', '.join(sorted(known))}")
+
+
+class NoHistoryNamed(JobsError):
+    """Neither an argument nor a setting says where the history is."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no history is named: give --history the folder or URL that `shoal insight status` "
+            "shows, or set history_url in section [cluster] of the settings"
+        )
 
 
 class MissingFile(JobsError):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import fsspec
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
+from shoal.insight.jobs import late
 from shoal.insight.jobs.catalogue import Inputs, Job, needed
 from shoal.insight.jobs.columns import end_of
 from shoal.insight.jobs.days import Days
@@ -45,9 +46,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Done:
-    """A step that is done; ``rows``: how many results it has stored, or rows it has prepared."""
+    """A step that is done; ``rows``: how many results it has stored, or rows it has prepared.
+
+    ``days``: FROM:TO, of which it was about.
+    """
 
     job: str
+    days: str
     rows: int
     seconds: float
 
@@ -84,7 +89,7 @@ def run(request: Request) -> Iterator[Done]:
                 table: history.prepared(table, window, days) for table, window in windows.items()
             }
             plans = history.table(PLANS, None)
-        yield Done(PREPARED, sum(rows.values()), time.monotonic() - began)
+        yield Done(PREPARED, str(days), sum(rows.values()), time.monotonic() - began)
         inputs = Inputs(
             attempts=tables[ATTEMPTS],
             instances=tables[INSTANCES],
@@ -98,7 +103,25 @@ def run(request: Request) -> Iterator[Done]:
             began = time.monotonic()
             with _told(job.name):
                 stored = staging.replace(job.name, job.compute(inputs), job.days(days))
-            yield Done(job.name, stored, time.monotonic() - began)
+            yield Done(job.name, str(job.days(days)), stored, time.monotonic() - began)
+        staging.finish({job.name for job in jobs if job.is_served})
+
+
+def run_with_late(request: Request) -> Iterator[Done]:
+    """Do as ``run``, also for the days before that rows have come for since the last such run.
+
+    What was looked at is remembered at the end, so whatever was broken off is done again.
+    """
+    of_days = [job for job in request.jobs if not job.is_snapshot]
+    names = [job.name for job in of_days]
+    is_one = any(job.goes_on for job in of_days)
+    work = late.work_of(manifested(request.history), request.out, names, request.days, is_one)
+    for days in work.ranges[:-1]:
+        yield from run(replace(request, days=days, jobs=of_days))
+    yield from run(replace(request, days=work.ranges[-1]))
+    if work.look is not None:
+        with scratch_folder(request.out, request.scratch) as scratch:
+            late.remember(Staging(request.out, scratch), names, work.look)
 
 
 @contextmanager

@@ -2,16 +2,17 @@
 
 A file is complete or not there: it is written elsewhere first, and then gets its name, in place of
 the one of an earlier run. A day without rows has a file without rows. The column ``day`` is in the
-name of the folder alone.
+name of the folder alone. A run that has ended leaves a mark (``serving/marks.py``).
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from shoal.insight.jobs.days import Days
+from shoal.insight.serving import marks
 
 _SCRATCH = ".staging-"
 _LOCK = "lock"
@@ -44,6 +46,7 @@ class Staging:
     out: str
     scratch: Path
     format: Format = Format.PARQUET
+    stored: list[marks.Stored] = field(default_factory=list)
 
     def replace(self, job: str, found: DataFrame, days: Days) -> int:
         """Store the results of a job in place of those of the same days; return how many rows."""
@@ -59,10 +62,26 @@ class Staging:
         for day in days:
             parts = sorted((folder / f"day={day}").glob("part-*"))
             whole = self._whole(folder / f"{day}", found, parts)
-            rows += self._rows(whole)
-            self._publish(whole, f"{job}/day={day}/rows.{self.format}")
+            of_day = self._rows(whole)
+            with whole.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            self.publish(whole, f"{job}/day={day}/rows.{self.format}")
+            self.stored.append(marks.Stored(job, day, of_day, digest))
+            rows += of_day
         shutil.rmtree(folder)
         return rows
+
+    def finish(self, served: Collection[str]) -> None:
+        """Leave the mark that says which results of jobs that are ``served`` were stored."""
+        results = [one for one in self.stored if one.job in served]
+        if results and self.format is Format.PARQUET:
+            self.publish_bytes(marks.written(results), f"{marks.FOLDER}/{marks.new_name()}")
+
+    def publish_bytes(self, content: bytes, name: str) -> None:
+        """Store a small file, complete or as it was."""
+        draft = self.scratch / "draft"
+        draft.write_bytes(content)
+        self.publish(draft, name)
 
     def _whole(self, whole: Path, found: DataFrame, parts: list[Path]) -> Path:
         """Return the one file with all rows of a day."""
@@ -87,7 +106,8 @@ class Staging:
         with whole.open("rb") as lines:
             return sum(1 for _ in lines)
 
-    def _publish(self, whole: Path, name: str) -> None:
+    def publish(self, whole: Path, name: str) -> None:
+        """Move a file to its name below ``out``, in place of the one that was there."""
         fs, root = fsspec.core.url_to_fs(self.out)
         target = f"{root}/{name}"
         if isinstance(fs, LocalFileSystem):

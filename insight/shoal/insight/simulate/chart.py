@@ -4,12 +4,13 @@ The page needs nothing else: no script, no network. It follows the reader's ligh
 prints, and says in words and tables what its charts show.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from shoal.core.errors import ShoalError
 from shoal.core.timing.durations import format_duration
+from shoal.insight.pages import document
+from shoal.insight.pages.document import table
 from shoal.insight.simulate.result import HourOfPool, PoolResult, Result, Spread, WorkflowResult
 
 _WIDTH, _HEIGHT = 960, 150  # of a plot, in units of its own
@@ -18,50 +19,17 @@ _MOST_WORKFLOWS = 50  # in the table
 _MOST_TICKS = 8
 
 
-class ChartNotWritten(ShoalError, OSError):
-    """The page could not be stored."""
-
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --line: #d1d9e0; --paper: #fff;
-  --busy: #1f6feb; --wait: #b35900; --bad: #c0272d; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --dim: #9da7b3; --line: #3d444d;
-  --paper: #0d1117; --busy: #58a6ff; --wait: #f0a04b; --bad: #ff7b72; } }
-body { margin: 2rem auto; max-width: 64rem; padding: 0 1rem; color: var(--ink);
-  background: var(--paper); font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-p.dim, caption, figcaption { color: var(--dim); }
-figure { margin: 1rem 0; overflow-x: auto; } svg { width: 100%; min-width: 32rem; height: auto; }
-svg text { fill: var(--dim); font-size: 12px; }
-.axis { stroke: var(--line); } .busy { fill: var(--busy); }
-.wait { fill: none; stroke: var(--wait); stroke-width: 1.5; } .limit { stroke: var(--bad);
-  stroke-dasharray: 4 4; }
-div.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; } caption { text-align: left; padding: .3rem 0; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
-  font-variant-numeric: tabular-nums; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-.bad { color: var(--bad); font-weight: 600; }
-"""
-
-
 def write(result: Result, path: Path) -> None:
-    """Write the page to a file. Raises ChartNotWritten."""
-    try:
-        path.write_text(page(result), encoding="utf-8")
-    except OSError as error:
-        raise ChartNotWritten(f"{path}: cannot be written: {error}") from error
+    """Write the page to a file. Raises PageNotWritten."""
+    document.write(page(result), path)
 
 
 def page(result: Result) -> str:
     """Return the page as HTML."""
     title = f"Simulation from {_time(result.start)} to {_time(result.end)}"
-    return "\n".join(
+    return document.document(
+        title,
         [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>",
             f"<h1>{escape(title)}</h1>",
             f'<p class="dim">{result.runs:,} runs, {result.attempts:,} attempts, seed '
             f"{result.seed}. All times are UTC.</p>",
@@ -70,9 +38,7 @@ def page(result: Result) -> str:
             *_pools("Concurrency groups", "concurrency group", result.concurrency, result.limit_s),
             *_workflows(result),
             *_left_out(result),
-            "</main></body></html>",
-            "",
-        ]
+        ],
     )
 
 
@@ -94,7 +60,7 @@ def _pools(heading: str, kind: str, pools: Sequence[PoolResult], limit_s: float)
     if not pools:
         return
     yield f"<h2>{heading}</h2>"
-    yield from _table(
+    yield from table(
         f"{heading} over the whole time",
         ["name", "slots", "busy", "attempts", "wait p50", "p95", "max", "still wait", "congested"],
         (_pool_row(pool, limit_s) for pool in pools),
@@ -102,7 +68,7 @@ def _pools(heading: str, kind: str, pools: Sequence[PoolResult], limit_s: float)
     for index, pool in enumerate(pools):
         yield from _chart(f"{kind.replace(' ', '-')}-{index}", kind, pool, limit_s)
         days = _days(pool.hours)
-        yield from _table(
+        yield from table(
             f"{pool.name}: day by day",
             ["day", "busy", "busiest hour", "most waiting", "longest wait", "attempts"],
             days,
@@ -210,7 +176,7 @@ def _workflows(result: Result) -> Iterator[str]:
     if more > 0:
         caption += f"; {more:,} more are in the JSON"
     head = ["workflow", "runs", "failed", "refused", "lasted p50", "p95", "task wait p95", "max"]
-    yield from _table(
+    yield from table(
         caption,
         [*head, "late", "by p50", "at most"],
         map(_workflow_row, ordered[:_MOST_WORKFLOWS]),
@@ -242,15 +208,6 @@ def _left_out(result: Result) -> Iterator[str]:
     yield "<h2>What was assumed or left out</h2><ul>"
     yield from (f"<li>{escape(sentence)}</li>" for sentence in result.left_out)
     yield "</ul>"
-
-
-def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>'
-    yield "".join(f'<th scope="col">{escape(name)}</th>' for name in head) + "</tr></thead><tbody>"
-    for first, *others in rows:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
-        yield f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
-    yield "</tbody></table></div>"
 
 
 def _spread(spread: Spread) -> list[str]:

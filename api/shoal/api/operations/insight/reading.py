@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
 from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
@@ -156,10 +157,19 @@ async def rows_of(
     window: Window,
     visible: Visible,
     project: str | None,
-    workflow: str | None = None,
-) -> list[tuple[date, Name, Mapping[str, Any]]]:
-    """Return the rows of a window as they are, of projects that are visible."""
+    workflow: str | None,
+    keep: Callable[[Mapping[str, Any]], T],
+) -> list[tuple[date, Name, T]]:
+    """Return what is kept of each row of a window, of projects that are visible."""
     blocks = await uow.rollups.blocks(job, window.first, window.last, visible, project, workflow)
+    by_day = {day: [*some] for day, some in groupby(blocks, key=lambda one: one.day)}
+
+    def of_block(rows: Rows) -> list[T]:
+        return [keep(row) for row in rows]
+
     return [
-        (block.day, (block.project, block.workflow), row) for block in blocks for row in block.rows
+        (day, name, value)
+        for day, some in by_day.items()
+        for name, values in _kept_of(some, job, of_block)
+        for value in values
     ]

@@ -20,7 +20,7 @@ from shoal.api.operations.insight.reading import (
 from shoal.core.access.judging import Visible
 from shoal.core.insight.costs import CostBy, CostGroup, CostName, cost_groups
 from shoal.core.insight.days import Cost, TaskDay, costs_of
-from shoal.core.insight.failures import FailureGroup, failure_groups
+from shoal.core.insight.failures import FailureDay, FailureGroup, failure_groups
 from shoal.core.insight.trends import (
     Critical,
     TaskTrend,
@@ -147,34 +147,50 @@ async def tasks(
 ) -> Tasks:
     """Return the tasks of a workflow; nothing of one that is not visible."""
     whole = both(window)
-    rows = await rows_of(uow, "task_days", whole, visible, project, workflow)
-    paths = await rows_of(uow, "critical_days", window, visible, project, workflow)
+    where = (visible, project, workflow)
+    rows = await rows_of(uow, "task_days", whole, *where, _named_task)
+    paths = await rows_of(uow, "critical_days", window, *where, _critical)
     there = await days_there(uow, "task_days", window)
     flapping = []
     if (newest := await uow.rollups.newest("flapping")) is not None:
         days = Window(newest.day, newest.day)
-        flapping = await rows_of(uow, "flapping", days, visible, project, workflow)
-    trends = task_trends(
-        window, ((day, (row["task"], row["type"]), TaskDay.of(row)) for day, _, row in rows)
-    )
+        flapping = await rows_of(uow, "flapping", days, *where, _of_task)
+    trends = task_trends(window, ((day, *named) for day, _, named in rows))
     by_task: dict[str, list[Row]] = {}
-    for _, _, row in paths:
-        by_task.setdefault(row["task"], []).append(row)
+    for _, _, (task, row) in paths:
+        by_task.setdefault(task, []).append(row)
     return Tasks(
         there,
         trends,
         {task: critical_of(some) for task, some in by_task.items()},
-        {row["task"]: row for _, _, row in flapping},
+        {task: row for _, _, (task, row) in flapping},
     )
+
+
+def _named_task(row: Row) -> tuple[tuple[str, str], TaskDay]:
+    return (row["task"], row["type"]), TaskDay.of(row)
+
+
+def _of_task(row: Row) -> tuple[str, Row]:
+    return row["task"], row
+
+
+def _critical(row: Row) -> tuple[str, Row]:
+    critical_of([row])  # what cannot be read shows now, and only its workflow lacks it
+    return _of_task(row)
 
 
 async def failures(
     uow: UnitOfWork, window: Window, visible: Visible, project: str | None, workflow: str | None
 ) -> tuple[Sequence[date], Sequence[FailureGroup]]:
     """Return the days that have results, and the groups of failures."""
-    rows = await rows_of(uow, "failures", window, visible, project, workflow)
+    rows = await rows_of(uow, "failures", window, visible, project, workflow, FailureDay.of)
     there = await days_there(uow, "failures", window)
     return there, await asyncio.to_thread(failure_groups, rows)
+
+
+def _task_cost(row: Row) -> tuple[str, str, Cost]:
+    return row["task"], row["label"], Cost.of(row)
 
 
 async def costs(
@@ -185,14 +201,15 @@ async def costs(
     days = await cache.days(uow, "costs", whole, cost_block)
     by_task = []
     if by is CostBy.TASK:
-        by_task = await rows_of(uow, "costs", whole, visible, which.project, which.workflow)
+        where = (visible, which.project, which.workflow)
+        by_task = await rows_of(uow, "costs", whole, *where, _task_cost)
 
     def named() -> list[tuple[date, CostName, Cost]]:
         if by is CostBy.TASK:
             return [
-                (day, (*name, row["task"]), Cost.of(row))
-                for day, name, row in by_task
-                if row["label"] == "" and which.has(name)
+                (day, (*name, task), cost)
+                for day, name, (task, label, cost) in by_task
+                if label == "" and which.has(name)
             ]
         found: list[tuple[date, CostName, Cost]] = []
         block: CostBlock

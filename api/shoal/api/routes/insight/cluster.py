@@ -22,6 +22,7 @@ from shoal.api.schemas.insight.load import (
 from shoal.api.services import Shoal
 from shoal.api.web.legible import legible
 from shoal.api.web.route import strict_router
+from shoal.core.access.judging import Visible
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.load import heat_map, worker_loads
 from shoal.core.insight.windows import Window
@@ -74,21 +75,17 @@ async def get_insight_schedule_minutes(shoal: Shoal, caller: Calling) -> Schedul
     sees_cluster = caller.may(Permission.CLUSTER_READ)
     async with shoal.database.unit_of_work(read_only=True) as uow:
         until, minutes = await _newest_of_cluster(uow, "schedule_minutes")
-        moves: list[Mapping[str, Any]] = []
+        moves: list[ScheduleMoveOut] = []
         if (newest := await uow.rollups.newest("schedule_moves")) is not None:
             day = Window(newest.day, newest.day)
-            moves = [
-                {**row, "project": name[0], "workflow": name[1]}
-                for _, name, row in await rows_of(uow, "schedule_moves", day, caller.visible, None)
-            ]
-    with legible("roll-up", "schedule_minutes or schedule_moves"):
-        moves.sort(key=lambda row: row["place"])
+            moves = await _moves(uow, day, caller.visible)
+    with legible("roll-up", "schedule_minutes"):
         return ScheduleMinutesOut(
             until=until,
             minutes=[ScheduleMinuteOut.model_validate(row) for row in minutes]
             if sees_cluster
             else None,
-            moves=[_move(row, place, sees_cluster) for place, row in enumerate(moves, 1)],
+            moves=[_move(one, place, sees_cluster) for place, one in enumerate(moves, 1)],
         )
 
 
@@ -102,6 +99,26 @@ async def _newest_of_cluster(
     return newest.day, [row for block in blocks for row in block.rows]
 
 
-def _move(row: Mapping[str, Any], place: int, sees_cluster: bool) -> ScheduleMoveOut:
+async def _moves(uow: UnitOfWork, day: Window, visible: Visible) -> list[ScheduleMoveOut]:
+    """Return the moves of schedules that are visible, the most useful first."""
+    named = {"project": "", "workflow": ""}
+    found = await rows_of(
+        uow,
+        "schedule_moves",
+        day,
+        visible,
+        None,
+        None,
+        lambda row: ScheduleMoveOut.model_validate({**row, **named}),
+    )
+    moves = [
+        move.model_copy(update={"project": project, "workflow": workflow})
+        for _, (project, workflow), move in found
+    ]
+    return sorted(moves, key=lambda move: move.place)
+
+
+def _move(move: ScheduleMoveOut, place: int, sees_cluster: bool) -> ScheduleMoveOut:
+    """Return what is shown of it: what tells of the schedules of others is for the cluster's."""
     highest = {} if sees_cluster else {"highest_before": None, "highest_after": None}
-    return ScheduleMoveOut.model_validate({**row, "place": place, **highest})
+    return move.model_copy(update={"place": place, **highest})

@@ -11,6 +11,7 @@ from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.insight.rollups import RollupOut, RollupPageOut, RollupRowsOut
 from shoal.api.services import Shoal
+from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, filtered, page
 from shoal.api.web.route import strict_router
@@ -20,10 +21,10 @@ from shoal.core.definition.fields import NAME_PATTERN
 router = strict_router("insight")
 
 JobName = Annotated[
-    str,
+    str | None,
     Query(
         pattern=NAME_PATTERN,
-        description="Of a result, as `GET /insight/rollups` lists them.",
+        description="Whose result; has to be given. `GET /insight/rollups` lists them.",
         examples=["workflow_days"],
     ),
 ]
@@ -73,8 +74,11 @@ async def list_insight_rollups(
 async def list_insight_rollup_rows(
     shoal: Shoal,
     caller: Calling,
-    job: JobName,
-    day: Annotated[Day, Query(description="Of the result.", examples=["2026-01-31"])],
+    job: JobName = None,
+    day: Annotated[
+        Day | None,
+        Query(description="Of the result; default: the newest.", examples=["2026-01-31"]),
+    ] = None,
     project: Project = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -84,9 +88,15 @@ async def list_insight_rollup_rows(
     Rows that are of no project come first, for who sees the cluster. A result that there is not is
     empty.
     """
-    kind = filtered("insight rollup rows", job, day, project)
-    after = decode_cursor(kind, cursor, str, str)
+    if job is None:
+        raise InvalidRequest([FieldError("job", "is needed: rows are those of one job")])
     async with shoal.database.unit_of_work(read_only=True) as uow:
+        if day is None and (newest := await uow.rollups.newest(job)) is not None:
+            day = newest.day
+        kind = filtered("insight rollup rows", job, day, project)
+        after = decode_cursor(kind, cursor, str, str)
+        if day is None:
+            return RollupPageOut(job=job, day=None, items=[])
         names = await uow.rollups.names(
             job,
             day,

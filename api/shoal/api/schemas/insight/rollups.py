@@ -48,4 +48,4 @@ class RollupPageOut(Page[RollupRowsOut]):
     )
 
     job: str
-    day: date
+    day: date | None = Field(description="Null: the job has no result yet.")

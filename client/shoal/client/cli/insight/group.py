@@ -2,14 +2,14 @@
 
 import typer
 
-from shoal.client.cli.insight import exporting
+from shoal.client.cli.insight import exporting, reporting, slowness
 
 group = typer.Typer(
     name="insight",
     no_args_is_help=True,
     help="The history of all runs, exported as Parquet files, and what it tells.",
 )
-for _command in (exporting.export, exporting.status):
+for _command in (reporting.report, slowness.why_slow, exporting.export, exporting.status):
     group.command()(_command)
 
 

@@ -130,7 +130,7 @@ def instance(
         return
     from rich.text import Text
 
-    from shoal.client.cli.runs.view import head_text, progress_text, tasks_table
+    from shoal.client.cli.runs.view import expected_facts, head_text, progress_text, tasks_table
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
 
@@ -142,6 +142,7 @@ def instance(
         facts.append(f"for {clock(found['logical_time'], now)}")
     if found.get("deadline_at"):
         facts.append(f"deadline {clock(found['deadline_at'], now)}")
+    facts += expected_facts(found, now)
     if parent := found.get("parent"):
         facts.append(
             f"works for instance {parent['instance_id']}, "

@@ -10,15 +10,18 @@ from shoal.client.cli.terminal.appearance import (
     counts_text,
     failure_text,
     lasted,
+    parse_time,
     plural,
     state_text,
 )
 from shoal.client.cli.terminal.text import one_line
+from shoal.core.timing.durations import format_duration
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from shoal.client.rest.operations.generated.types import TodayRun
     from shoal.client.rest.types import (
         InstanceDetailJson,
         InstanceJson,
@@ -53,6 +56,18 @@ def head_text(instance: "InstanceJson", now: datetime) -> "Text":
     if instance.get("is_late"):
         text.append("  late", "yellow")
     return text
+
+
+def expected_facts(instance: "InstanceJson | TodayRun", now: datetime) -> list[str]:
+    """Return when an open run is expected to end, and that it takes longer than usual."""
+    found = []
+    if instance.get("expected_end_at"):
+        found.append(f"expected to end {clock(instance['expected_end_at'], now)}")
+    late_after = parse_time(instance.get("late_after_at"))
+    if late_after is not None and now > late_after:
+        by = format_duration((now - late_after).total_seconds())
+        found.append(f"later than usual by {by}")
+    return found
 
 
 def newest_attempts(tasks: "Iterable[InstanceTaskJson]") -> "dict[str, InstanceTaskJson]":

@@ -90,16 +90,20 @@ def lanes_table(lanes: "list[LaneJson]", now: datetime, width: int) -> "Table":
             Text(clock(newest["created_at"], now) if newest else "", "dim"),
             lasted(newest["started_at"], newest["finished_at"], now) if newest else "",
             Text(clock(lane["next_fires"][0]["at"], now) if lane["next_fires"] else "", "dim"),
-            Text(_note(lane), "dim"),
+            Text(_note(lane, now), "dim"),
         )
     return shown.table(width, ("created", "lasted", "runs", "next fire"))
 
 
-def _note(lane: "LaneJson") -> str:
-    """Return what is late, or why the newest run waits or failed."""
+def _note(lane: "LaneJson", now: datetime) -> str:
+    """Return what is late, when the newest run will end, or why it waits or failed."""
+    from shoal.client.cli.runs.view import expected_facts
+
     if lane["late"]:
         return "; ".join(one["said"]["text"] for one in lane["late"])
     newest = lane["runs"][0] if lane["runs"] else None
     if newest is None:
         return ""
-    return newest["waits_for"]["text"] if newest["waits_for"] else newest["reason"] or ""
+    waits_for = newest["waits_for"]["text"] if newest["waits_for"] else ""
+    said = [waits_for, *expected_facts(newest, now)]
+    return "; ".join(filter(None, said)) or newest["reason"] or ""

@@ -23,12 +23,20 @@ _KEY = (_R.project, _R.workflow, _R.place)
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch that is being written. ``before``: the one that counted when it began, if any."""
+    """A batch that is being written, in place of ``before``; None: there was none."""
 
     id: int
     job: str
     day: date
     before: int | None
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The batch that counts, and the digest of the file that it came from."""
+
+    batch: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,16 @@ class RollupBatches:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def begin(self, job: str, day: date, at: datetime) -> Batch:
-        """Begin a batch that is to be the result of a job for a day."""
-        before = await self._connection.scalar(_counting(job, day))
+    async def counting(self, job: str, day: date) -> Counting | None:
+        """Return which batch is the result of a job for a day; None: there is none."""
+        row = await self._connection.first(_counting(job, day))
+        return None if row is None else Counting(row.batch, row.digest)
+
+    async def begin(self, job: str, day: date, before: int | None, at: datetime) -> Batch:
+        """Begin a batch that is to be the result of a job for a day, in place of ``before``.
+
+        That is the batch that counted before its writer has read anything.
+        """
         [row] = await self._connection.changed(
             insert(rollup_batch)
             .values(job=job, day=day.isoformat(), touched_at=at)
@@ -81,7 +96,8 @@ class RollupBatches:
     async def publish(self, batch: Batch, digest: str, rows: int, at: datetime) -> None:
         """Let a batch count in place of the one before it. Raises RollupTaken.
 
-        It is refused if another one counts than when it began: that may be of a newer file.
+        It is refused if another one counts than that which it replaces: that may be of a newer
+        file.
         """
         gone = await self._connection.execute(
             delete(rollup_batch).where(_B.id == batch.id, _B.touched_at.is_not(None))
@@ -103,6 +119,12 @@ class RollupBatches:
             raise RollupTaken(batch.job, batch.day)
         if batch.before is not None:
             await self._dismiss(batch.before, key)
+
+    async def give_up(self, batch: Batch) -> None:
+        """Say that a batch may go, by its writer."""
+        await self._connection.execute(
+            update(rollup_batch).where(_B.id == batch.id).values(touched_at=None)
+        )
 
     async def forget(self, job: str, day: date) -> bool:
         """Let no batch count for a day any more; return whether one did."""
@@ -152,4 +174,4 @@ class RollupBatches:
 
 
 def _counting(job: str, day: date) -> Select[Any]:
-    return select(_D.batch).where(_D.job == job, _D.day == day.isoformat())
+    return select(_D.batch, _D.digest).where(_D.job == job, _D.day == day.isoformat())

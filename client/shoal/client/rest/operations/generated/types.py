@@ -307,6 +307,8 @@ Code: TypeAlias = Literal[
     "run.stopping",
     "run.overdue",
     "run.late",
+    "run.expected",
+    "run.slower",
     "tasks.blocked",
     "tasks.queued",
     "tasks.delayed",
@@ -3493,7 +3495,7 @@ class RollupPageOut(TypedDict):
     items: list[RollupRowsOut]
     next: NotRequired[str | None]
     job: str
-    day: str
+    day: str | None
 
 
 class RuleSpec(TypedDict):

@@ -1,0 +1,180 @@
+"""Days that were computed already, and about which the history has learned something since.
+
+A row may be exported after its day was computed: of an attempt that ended while the exporter was
+behind, or of a run that went on after its end. An attempt that crosses midnight is known only after
+its end, and counts in the hours before it as well. So each new row asks for the day of its end
+and all days that it touches; a row that it supersedes is of one of them.
+
+How far a job has looked is beside its results, in ``<job>/looked.json``.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, timedelta
+from typing import Self
+
+import fsspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
+from shoal.insight.jobs.days import LONGEST_DAYS, Days
+from shoal.insight.jobs.errors import MissingFile
+from shoal.insight.jobs.source import HistoryFile, files_of
+from shoal.insight.jobs.staging import Staging
+
+#: Ranges of days with no more days between them are one: Spark's start costs more than a few days.
+_TOGETHER_DAYS = 3
+_NEWEST_FILES = 10
+_SINCE: dict[HistoryTable, Sequence[str]] = {
+    ATTEMPTS: ("queued_at", "started_at"),
+    INSTANCES: ("created_at",),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How far the history was looked at: up to this export, this event id and this day."""
+
+    exports: int
+    event: int
+    day: date
+
+    @classmethod
+    def now(cls, files: Sequence[HistoryFile], day: date) -> Self:
+        """Return how far the history goes, for days up to ``day``. Raises MissingFile."""
+        newest = sorted(_of_runs(files), key=lambda one: one.exported)[-_NEWEST_FILES:]
+        return cls(
+            max((one.exported for one in files), default=0),
+            max((_newest_event(one) for one in newest), default=0),
+            day,
+        )
+
+    def to_json(self) -> bytes:
+        """Return what ``from_json`` reads."""
+        return json.dumps(asdict(self) | {"day": self.day.isoformat()}).encode()
+
+    @classmethod
+    def from_json(cls, stored: bytes) -> Self:
+        """Build it from what ``to_json`` made. Raises ValueError, TypeError, KeyError."""
+        found = json.loads(stored)
+        return cls(**{**found, "day": date.fromisoformat(found["day"])})
+
+
+@dataclass(frozen=True)
+class Work:
+    """Ranges of days that are to be computed, and how far was looked by that; None: not at all."""
+
+    ranges: Sequence[Days]
+    look: Look | None
+
+
+def work_of(
+    files: Sequence[HistoryFile], out: str, jobs: Collection[str], asked: Days, is_one: bool
+) -> Work:
+    """Return the days that are asked for, last, and before them those that rows have come for.
+
+    ``jobs``: those with a result for each day. ``is_one``: all days in between are to be computed,
+    too. Days that are older than those of the last look are computed alone: what has come for the
+    days behind them is the matter of another run. Raises MissingFile.
+    """
+    last = _last_look(out, jobs)
+    if last is not None and asked.last < last.day:
+        return Work([asked], None)
+    look = Look.now(files, asked.last)
+    if last is None or last.exports > look.exports:  # never before, or it is another history
+        return Work([asked], look)
+    found = ranges(asked, changed_days(files, last, asked))
+    return Work([Days(found[0].first, asked.last)] if is_one else found, look)
+
+
+def remember(staging: Staging, jobs: Collection[str], look: Look) -> None:
+    """Store how far these jobs have looked."""
+    for job in jobs:
+        staging.publish_bytes(look.to_json(), _place(job))
+
+
+def _last_look(out: str, jobs: Collection[str]) -> Look | None:
+    """Return how far all of these jobs have looked; None: one of them has not yet."""
+    looks = []
+    fs, root = fsspec.core.url_to_fs(out)
+    for job in jobs:
+        try:
+            looks.append(Look.from_json(fs.cat_file(f"{root}/{_place(job)}")))
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None
+    if not looks:
+        return None
+    return Look(
+        min(one.exports for one in looks),
+        min(one.event for one in looks),
+        min(one.day for one in looks),
+    )
+
+
+def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> set[date]:
+    """Return the days that rows which came after ``look`` are about, up to the last one asked for.
+
+    Of earlier days those within 31 days. Raises MissingFile.
+    """
+    bounds = Days(asked.first, asked.last).widened(before=LONGEST_DAYS)
+    found: set[date] = set()
+    for one in _of_runs(files):
+        if bounds.first <= one.day and _has_come_since(one, look):
+            for number in range((one.day - _first_touched(one)).days + 1):
+                found.add(one.day - timedelta(days=number))
+    return {day for day in found if day in bounds}
+
+
+def ranges(asked: Days, changed: Collection[date]) -> list[Days]:
+    """Return the days that are asked for, last, and what has changed before them, in few ranges."""
+    found: list[Days] = []
+    for day in sorted({*(one for one in changed if one < asked.first), asked.first}):
+        if found and (day - found[-1].last).days <= _TOGETHER_DAYS:
+            found[-1] = Days(found[-1].first, day)
+        else:
+            found.append(Days(day, day))
+    found[-1] = Days(found[-1].first, asked.last)
+    return found
+
+
+def _of_runs(files: Sequence[HistoryFile]) -> Iterator[HistoryFile]:
+    for table in _SINCE:
+        yield from files_of(files, table.name)
+
+
+def _has_come_since(one: HistoryFile, look: Look) -> bool:
+    """Whether a file has rows of later exports. One that was joined may have earlier ones alone."""
+    if one.day > look.day:
+        return True
+    if one.exported <= look.exports:
+        return False
+    return one.since > look.exports or _newest_event(one) >= look.event
+
+
+def _newest_event(one: HistoryFile) -> int:
+    return int(pc.max(_read(one, ["event_id"])["event_id"]).as_py() or 0)
+
+
+def _first_touched(one: HistoryFile) -> date:
+    """Return the first of the days on which something of a file was there; at most its own."""
+    [columns] = [names for table, names in _SINCE.items() if table.name == one.table]
+    table = _read(one, columns)
+    earliest = [pc.min(table[name]).as_py() for name in columns]
+    days = [at.astimezone(UTC).date() for at in earliest if at is not None]
+    first: date = min([*days, one.day])
+    return max(first, one.day - timedelta(days=2 * LONGEST_DAYS))
+
+
+def _read(one: HistoryFile, columns: Sequence[str]) -> pa.Table:
+    try:
+        with fsspec.open(one.url, "rb") as file:
+            return pq.read_table(file, columns=list(columns))
+    except FileNotFoundError as error:
+        raise MissingFile(one.url.removeprefix("file://")) from error
+
+
+def _place(job: str) -> str:
+    return f"{job}/looked.json"

@@ -1,0 +1,90 @@
+"""Load what the jobs of insight have computed into the database, in a process of its own.
+
+The owner of partition 0 looks for marks, which runs of the jobs leave beside their results. Should
+two masters load at once, both do no harm: of two batches one counts.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from shoal.core.errors import ShoalError, shortened
+from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.master.services.upkeep.purging import HOME
+from shoal.runtime.programs import run_program
+from shoal.runtime.storage import LISTED_HISTORY, Storage, StorageError, cluster_folder
+
+log = structlog.get_logger()
+
+LOOK_S = 20.0
+#: Without a mark, too: days may be too old by now, or missing since the database was restored.
+EVERY_S = 3_600.0
+FIRST_S = 120.0  # by then the partitions have their owners
+AFTER_FAILURE_S = 300.0
+_PROGRAM = "shoal.insight.serving.program"  # by its name: masters import none of it
+_MARKS = "rollups/finished"  # below the folder of the history
+_LONGEST_REASON = 2_000
+
+
+class LoadingFailed(ShoalError):
+    """The process that loads roll-ups has failed."""
+
+
+class RollupLoading(PeriodicService):
+    """The loading of roll-ups, for one master. ``url`` empty: there is no history, and none."""
+
+    name = "roll-ups"
+    passing = (*PASSING, LoadingFailed)
+
+    def __init__(self, context: MasterContext, url: str, cluster_uid: str, data: Path) -> None:
+        super().__init__(LOOK_S, LOOK_S)
+        self._engine, self._url, self._data = context.engine, url, data
+        self._storage = Storage(url, LISTED_HISTORY)
+        self._marks = f"{cluster_folder(cluster_uid)}/{_MARKS}"
+        self._due_at = time.monotonic() + FIRST_S
+        self._quiet_until = 0.0
+        self._options = [
+            *("--share", str(context.settings.export_share)),
+            *("--keep-days", str(context.settings.keep_rollups_days)),
+        ]
+
+    async def poll(self, is_regular: bool) -> None:
+        """Load what is new, if something is. Raises LoadingFailed: a later poll goes on."""
+        now = time.monotonic()
+        if not self._url or not self._engine.owns(HOME) or now < self._quiet_until:
+            return
+        if now < self._due_at and not await asyncio.to_thread(self._has_marks):
+            return
+        self._quiet_until = now + AFTER_FAILURE_S
+        command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
+        # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
+        done = await run_program([*command, *self._options])
+        if done.code != 0:
+            why = done.errors.strip() or f"exit status {done.code}"
+            raise LoadingFailed(f"roll-ups were not loaded: {shortened(why, _LONGEST_REASON)}")
+        self._quiet_until, self._due_at = 0.0, time.monotonic() + EVERY_S
+        _tell(json.loads(done.output))
+
+    def _has_marks(self) -> bool:
+        """Whether a run of the jobs has ended. A storage that is away is told of once an hour."""
+        try:
+            return bool(self._storage.names_in(self._marks))
+        except StorageError as error:
+            log.debug("cannot look for new roll-ups", error=str(error))
+            return False
+
+
+def _tell(done: Mapping[str, Any]) -> None:
+    """Log what the loading says that it has done."""
+    for why in done["refused"]:
+        log.warning("roll-ups were not loaded", reason=why)
+    if done["loaded"] or done["forgotten"]:
+        log.info(
+            "loaded roll-ups", **{name: done[name] for name in ("loaded", "rows", "forgotten")}
+        )

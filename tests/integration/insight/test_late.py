@@ -1,0 +1,146 @@
+"""What comes after its day was computed: the day is computed again, and no other one."""
+
+import io
+from collections.abc import Collection
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.insight.export.compaction import Compaction, joined
+from shoal.insight.history.manifest import HistoryFile as Exported
+from shoal.insight.history.manifest import Manifest
+from shoal.insight.history.store import HistoryStore
+from shoal.insight.history.tables import TABLES
+from shoal.insight.jobs.catalogue import JOBS, chosen
+from shoal.insight.jobs.days import Days
+from shoal.insight.jobs.late import Look, changed_days, ranges
+from shoal.insight.jobs.running import Request, run_with_late
+from shoal.insight.jobs.source import manifested
+from tests.integration.insight.expected import Expected
+from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
+from tests.integration.insight.results import assert_same, stored
+
+LAST = FIRST + timedelta(days=6)
+ALL_DAYS = Days(FIRST, LAST)
+OF_DAYS = [name for name, job in JOBS.items() if not job.is_snapshot and name != "failures"]
+
+
+def day(number: int) -> date:
+    return FIRST + timedelta(days=number)
+
+
+def computed(root: Path, days: Days, *names: str) -> set[str]:
+    """Compute with ``--late``; return the ranges of days that were."""
+    jobs = chosen(names)
+    request = Request(str(root), str(root / "rollups"), days, jobs, master="local[2]")
+    return {done.days for done in run_with_late(request)}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_all_days_are_right_after_late_and_superseded_rows(tmp_path: Path, seed: int) -> None:
+    root = tmp_path / CLUSTER
+    Generator(History(root), seed, runs=80).write()
+    *_, last = sorted((root / "manifest").iterdir())
+    content = last.read_text()
+    last.unlink()  # the export of what came late, and of what was run again
+    assert computed(root, ALL_DAYS, *OF_DAYS) == {str(ALL_DAYS)}
+    before = {name: stored(root / "rollups", name) for name in OF_DAYS}
+    last.write_text(content)
+    computed(root, Days(LAST, LAST), *OF_DAYS)
+    expected = Expected(root, FIRST, LAST)
+    for name in OF_DAYS:
+        assert_same(stored(root / "rollups", name), getattr(expected, name)())
+        assert stored(root / "rollups", name) != before[name]
+    assert computed(root, Days(LAST, LAST), "task_days") == {f"{LAST}:{LAST}"}
+
+
+def test_days_that_are_late_or_were_never_asked_for_are_computed_and_no_others(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / CLUSTER
+    generator = Generator(History(root), 3, runs=30)
+    generator.write()
+    assert computed(root, Days(day(4), day(4)), "task_days") == {f"{day(4)}:{day(4)}"}
+    # The days behind the last one that was asked for have not been computed either.
+    [found] = computed(root, Days(LAST, LAST), "task_days")
+    assert Days.parse(found).last == LAST
+    assert day(5) in Days.parse(found)
+    generator.late(day=1)
+    older = f"{day(2)}:{day(2)}"
+    assert computed(root, Days(day(2), day(2)), "task_days") == {older}, "it looks at nothing"
+    assert computed(root, Days(LAST, LAST), "task_days") == {
+        f"{day(1)}:{day(1)}",
+        f"{LAST}:{LAST}",
+    }
+    assert computed(root, Days(LAST, LAST), "task_days") == {f"{LAST}:{LAST}"}
+    generator.late(day=1)
+    computed_days = computed(root, Days(LAST, LAST), "failures")
+    assert computed_days == {f"{LAST}:{LAST}"}, "it has never looked before"
+    generator.late(day=2)
+    computed_days = computed(root, Days(LAST, LAST), "failures", "task_days")
+    assert computed_days == {f"{day(1)}:{LAST}"}, "failures of a day count in those behind it"
+
+
+def test_joined_files_are_late_only_if_something_in_them_is(tmp_path: Path) -> None:
+    root = tmp_path / CLUSTER
+    generator = Generator(History(root), 4, runs=30)
+    generator.write()
+    look = Look.now(manifested(str(root)), LAST)
+    join(root, 1)
+    assert changed_days(manifested(str(root)), look, ALL_DAYS) == set()
+    for number in range(2):
+        generator.late(day=number)
+    join(root, 1)
+    found = changed_days(manifested(str(root)), look, ALL_DAYS)
+    assert found == {day(0), day(1)}
+    look = Look.now(manifested(str(root)), LAST)
+    assert changed_days(manifested(str(root)), look, ALL_DAYS) <= {day(1)}
+
+
+def test_days_long_ago_stay_as_they_are(tmp_path: Path) -> None:
+    root = tmp_path / CLUSTER
+    generator = Generator(History(root), 5, runs=10)
+    generator.write()
+    look = Look(0, 0, day(60))
+    assert changed_days(manifested(str(root)), look, Days(day(60), day(60))) == set()
+    found = changed_days(manifested(str(root)), look, Days(day(35), day(35)))
+    assert found
+    assert min(found) == day(4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ([], ["9:9"]),
+        ([8], ["8:9"]),
+        ([0, 1, 9], ["0:1", "9:9"]),
+        ([0, 2, 5, 8, 10], ["0:9"]),
+    ],
+)
+def test_days_that_are_near_to_each_other_are_one_range(
+    changed: Collection[int], expected: list[str]
+) -> None:
+    found = ranges(Days(day(9), day(9)), {day(number) for number in changed})
+    assert [f"{(one.first - FIRST).days}:{(one.last - FIRST).days}" for one in found] == expected
+
+
+def join(root: Path, number: int) -> None:
+    """Join the files of a day of each table, as the exporter does."""
+    store = HistoryStore.at(str(root))
+    contents = store.contents()
+    for table in TABLES:
+        files: list[Exported] = contents.of(table.name, (day(number), day(number)))
+        if len(files) < 2:
+            continue
+        sequence = store.contents().sequence + 1
+        rows = joined(store, Compaction(table, day(number), files))
+        content = io.BytesIO()
+        pq.write_table(rows, content)
+        since = min(file.since for file in files)
+        file = store.put(
+            sequence, table.name, day(number), content.getvalue(), rows.num_rows, since
+        )
+        replaced = tuple(one.path for one in files)
+        store.put_manifest(Manifest(sequence, [file], None, replaced))
