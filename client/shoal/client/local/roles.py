@@ -14,7 +14,7 @@ import sys
 import zoneinfo
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -25,6 +25,9 @@ from shoal.client.local.state import find_zookeeper_credential, read_state
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.runtime.settings import ClusterSettings, load_settings
+
+if TYPE_CHECKING:
+    from shoal.master.settings import MasterSettings
 
 log = structlog.get_logger()
 
@@ -92,6 +95,13 @@ def load_cluster(data: Path) -> ClusterSettings:
     return cluster
 
 
+def load_master(cluster: ClusterSettings) -> "MasterSettings":
+    """Return the settings of masters on this machine."""
+    from shoal.master.settings import MasterSettings
+
+    return load_settings(MasterSettings, "master", cluster.data)
+
+
 def _serving(
     role: str, cluster: ClusterSettings, overrides: Mapping[str, Any]
 ) -> Coroutine[Any, Any, None]:
@@ -99,10 +109,8 @@ def _serving(
     match role:
         case "master":
             from shoal.master.main import serve as serve_master
-            from shoal.master.settings import MasterSettings
 
-            master = load_settings(MasterSettings, "master", cluster.data)
-            return serve_master(_with(master, overrides), cluster)
+            return serve_master(_with(load_master(cluster), overrides), cluster)
         case "worker":
             from shoal.worker.main import serve as serve_worker
             from shoal.worker.settings import WorkerSettings

@@ -1,4 +1,4 @@
-"""``shoal insight export`` and ``status``: the exported history, on a machine of the cluster.
+"""``shoal insight export``, ``load`` and ``status``, on a machine of the cluster.
 
 They work with the database and the storage of the settings, like a role.
 """
@@ -30,7 +30,7 @@ def export(
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.insight.export.program import export as export_history
 
-    cluster = _cluster(data)
+    cluster = cluster_with_history(data)
     done = asyncio.run(export_history(cluster, cluster.history_url, share, keep_days=0))
     if as_json:
         print_json(asdict(done) | {"settled_until": _iso(done.settled_until)})
@@ -39,6 +39,46 @@ def export(
     say(f"exported {rows or 'nothing: all that has ended is in the history'}")
     for table, count in sorted(done.left_out.items()):
         say(f"{count} rows of {table} cannot be read, and the history lacks them", "warning")
+
+
+def load(
+    all_results: Annotated[
+        bool,
+        typer.Option("--all", help="Compare every result with the database, not only new ones."),
+    ] = False,
+    share: Annotated[
+        float,
+        typer.Option(
+            min=0.01, max=1, help="Of the time, so much may have the database at work: 0.01 to 1."
+        ),
+    ] = 1.0,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Load new results of the jobs into the database; masters do so by themselves."""
+    import asyncio
+    from dataclasses import asdict
+
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.local.roles import load_master
+    from shoal.insight.serving.program import load as load_results
+
+    cluster = cluster_with_history(data)
+    keep_days = load_master(cluster).keep_rollups_days
+    done = asyncio.run(
+        load_results(
+            cluster, cluster.history_url, share=share, keep_days=keep_days, is_all=all_results
+        )
+    )
+    if as_json:
+        print_json(asdict(done))
+    else:
+        counts = f"{done.loaded:,} results with {done.rows:,} rows"
+        say(f"loaded {counts if done.loaded else 'nothing: all results are in the database'}")
+        for why in done.refused:
+            say(why, "warning")
+    if done.refused:
+        raise typer.Exit(1)
 
 
 def status(data: Data = None, as_json: Json = False) -> None:
@@ -50,7 +90,7 @@ def status(data: Data = None, as_json: Json = False) -> None:
     from shoal.insight.export.program import history_of
     from shoal.insight.history.tables import TABLES
 
-    cluster = _cluster(data)
+    cluster = cluster_with_history(data)
     store = asyncio.run(history_of(cluster, cluster.history_url))
     found = store.contents()
     tables = {}
@@ -76,7 +116,7 @@ def status(data: Data = None, as_json: Json = False) -> None:
     say(f"{store.root} has all that had ended at {until}" if until else "nothing was exported yet")
 
 
-def _cluster(data: Data) -> "ClusterSettings":
+def cluster_with_history(data: Data) -> "ClusterSettings":
     """Return the settings. Raises ShoalError if they name no history."""
     from shoal.client.find import data_folder
     from shoal.client.local.roles import load_cluster

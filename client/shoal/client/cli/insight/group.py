@@ -2,14 +2,22 @@
 
 import typer
 
-from shoal.client.cli.insight import exporting, reporting, slowness
+from shoal.client.cli.insight import exporting, reporting, setup, slowness
 
 group = typer.Typer(
     name="insight",
     no_args_is_help=True,
     help="The history of all runs, exported as Parquet files, and what it tells.",
 )
-for _command in (reporting.report, slowness.why_slow, exporting.export, exporting.status):
+_COMMANDS = (
+    setup.setup,
+    reporting.report,
+    slowness.why_slow,
+    exporting.export,
+    exporting.load,
+    exporting.status,
+)
+for _command in _COMMANDS:
     group.command()(_command)
 
 

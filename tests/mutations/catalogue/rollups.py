@@ -1,0 +1,109 @@
+"""Roll-ups are loaded as a whole, each result once, and none is older than what was there."""
+
+from tests.mutations.mutation import Promise, mutation
+
+_TESTS = "tests/integration/insight/test_loading.py"
+_LATE = "tests/integration/insight/test_late.py"
+_SQL = "tests/integration/sql/test_rollups.py"
+_LOADER = "insight/shoal/insight/serving/loader.py"
+_BLOCKS = "insight/shoal/insight/serving/blocks.py"
+_BATCHES = "sql/shoal/sql/repositories/insight/batches.py"
+
+MUTATIONS = (
+    mutation(
+        "of two loaders of a day the slower one replaces what it has not seen",
+        Promise.NOTHING_LOST,
+        _BATCHES,
+        (
+            '.where(_D.job == batch.job, _D.day == key["day"], _D.batch == batch.before)',
+            '.where(_D.job == batch.job, _D.day == key["day"])',
+        ),
+        (f"{_SQL}::test_of_two_writers_at_once_one_counts[sqlite-True]",),
+    ),
+    mutation(
+        "a batch whose removal has begun counts",
+        Promise.NOTHING_LOST,
+        _BATCHES,
+        (
+            "delete(rollup_batch).where(_B.id == batch.id, _B.touched_at.is_not(None))",
+            "delete(rollup_batch).where(_B.id == batch.id)",
+        ),
+        (f"{_SQL}::test_batch_whose_removal_has_begun_never_counts[sqlite]",),
+    ),
+    mutation(
+        "roll-ups that were replaced stay for ever",
+        Promise.NOTHING_LOST,
+        _BATCHES,
+        ("await self._dismiss(batch.before, key)", "pass"),
+        (f"{_SQL}::test_batch_counts_as_a_whole_and_the_old_one_goes_in_pieces[sqlite]",),
+    ),
+    mutation(
+        "a reader sees the roll-ups of projects that are not visible",
+        Promise.AUTHORISED,
+        "sql/shoal/sql/repositories/insight/rollups.py",
+        ("if visible is not None:", "if False:"),
+        (f"{_SQL}::test_reader_sees_projects_that_are_visible[sqlite]",),
+    ),
+    mutation(
+        "a loader that has read an older file hides a newer one",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        (
+            "content = await asyncio.to_thread(self._store.result, job, day)",
+            "content = await asyncio.to_thread(self._store.result, job, day)\n"
+            "        before = await self._in_turn(\n"
+            "            lambda uow: uow.rollup_batches.counting(job, day), is_reading=True\n"
+            "        )",
+        ),
+        (
+            f"{_TESTS}::test_loader_that_has_read_an_older_file_does_not_hide_a_newer_one"
+            "[sqlite-True]",
+        ),
+    ),
+    mutation(
+        "a mark goes before its results are loaded",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        (
+            "rules = self._rules(there, now)",
+            "rules = self._rules(there, now)\n"
+            "        for name in there.marks:\n"
+            "            self._store.remove_mark(name)",
+        ),
+        (f"{_TESTS}::test_kills_leave_the_old_day_or_the_new_one_and_nothing_else[sqlite-0]",),
+    ),
+    mutation(
+        "a file that is not what its run has stored is loaded",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        ("if digests is not None and digest not in digests:", "if False:"),
+        (f"{_TESTS}::test_file_that_is_not_what_its_run_has_stored_is_refused[sqlite]",),
+    ),
+    mutation(
+        "a file with other columns is loaded",
+        Promise.NOTHING_LOST,
+        _BLOCKS,
+        ("    if wrong:", "    if False:"),
+        (f"{_TESTS}::test_file_that_is_no_result_is_refused_and_the_old_day_stays[sqlite]",),
+    ),
+    mutation(
+        "what a killed loader has left stays for ever",
+        Promise.NOTHING_LOST,
+        _BATCHES,
+        (
+            "may_go = or_(_B.touched_at.is_(None), _B.touched_at < before)\n        rows",
+            "may_go = _B.touched_at.is_(None)\n        rows",
+        ),
+        (f"{_SQL}::test_batch_that_is_not_published_changes_nothing_and_is_removed[sqlite]",),
+    ),
+    mutation(
+        "late rows in a file that was joined are not noticed",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        (
+            "return one.since > look.exports or _newest_event(one) >= look.event",
+            "return one.since > look.exports",
+        ),
+        (f"{_LATE}::test_joined_files_are_late_only_if_something_in_them_is",),
+    ),
+)
