@@ -37,12 +37,13 @@ class Workflow:
     late_s: float | None = None
     labels: Sequence[tuple[str, str]] = ()
     wait_s: float = 0.4
+    admission_s: float = 0.1
 
 
 _LOADS = ("load_eu", "load_us", "load_asia")
 WORKFLOWS: Mapping[Name, Workflow] = {
     ("flights", "nightly"): Workflow(
-        1.1,
+        3.1,
         {
             "fetch": Task(95, fails=0.03),
             "check": Task(14, ("fetch",)),
@@ -80,11 +81,15 @@ WORKFLOWS: Mapping[Name, Workflow] = {
             "bill": Task(11, ("read",), 0.008, "PYTHON"),
             "mail": Task(4, ("bill",), type="HTTP"),
         },
-        45,
+        26,
         (("team", "sales"), ("tier", "gold")),
+        admission_s=1.4,
     ),
     ("sales", "crm_sync"): Workflow(
-        48, {"pull": Task(17, fails=0.015, type="HTTP"), "push": Task(12, ("pull",))}, 90
+        48,
+        {"pull": Task(17, fails=0.015, type="HTTP"), "push": Task(12, ("pull",))},
+        38,
+        admission_s=6.0,
     ),
     ("sales", "weekly_report"): Workflow(
         0.2, {"collect": Task(640, type="SQL"), "render": Task(120, ("collect",), type="PYTHON")}
@@ -99,7 +104,7 @@ WORKFLOWS: Mapping[Name, Workflow] = {
             "train": Task(4_300, ("features",), 0.02, "PYTHON", 11_000_000, "gpu"),
             "score": Task(290, ("train",), type="PYTHON", group="gpu"),
         },
-        7200,
+        6000,
         (("team", "ml"),),
         45.0,
     ),
@@ -114,7 +119,9 @@ WORKFLOWS: Mapping[Name, Workflow] = {
         30.0,
     ),
     ("ml", "embeddings"): Workflow(
-        6, {"embed": Task(380, fails=0.03, type="PYTHON", memory_kb=7_500_000, group="gpu")}
+        6,
+        {"embed": Task(380, fails=0.03, type="PYTHON", memory_kb=7_500_000, group="gpu")},
+        admission_s=22.0,
     ),
 }
 SLOW = ("flights", "nightly"), "load_us"  # longer and longer in the last weeks
@@ -261,7 +268,7 @@ def _workflow_day(workflow: Workflow, runs: Sequence[_Run]) -> dict[str, Any]:
         "by_request": requests,
         "late": late,
         **_spread("duration", took),
-        **_spread("admission", [0.1 + workflow.wait_s * 0.3 * (i % 7) for i in range(len(runs))]),
+        **_spread("admission", [workflow.admission_s * (1 + i % 7) / 4 for i in range(len(runs))]),
         **{key: value for key, value in paths.items() if not key.endswith("p99")},
     }
 
@@ -444,7 +451,7 @@ def _capacity(last: date) -> Iterable[dict[str, Any]]:
 def _minutes() -> Iterable[dict[str, Any]]:
     day = {120: 22.0, 0: 14.0, 390: 9.0}
     for hour in range(24):
-        day[hour * 60] = max(day.get(hour * 60, 0), 6.0 if hour else 14.0)
+        day[hour * 60] = max(day.get(hour * 60, 0), 7.0 if 8 <= hour <= 18 else 4.0)
         day[hour * 60 + 5] = 1.0
         day[hour * 60 + 30] = max(day.get(hour * 60 + 30, 0), 3.0)
         day[hour * 60 + 15] = day[hour * 60 + 45] = 1.6

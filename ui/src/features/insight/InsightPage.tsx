@@ -1,7 +1,7 @@
 /** What gets slower, waits, fails, is late, and what it costs: from results that jobs make once a day. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Alert, Tabs, Tag } from 'antd'
+import { Alert, Tabs } from 'antd'
 import type { ReactNode } from 'react'
 import { Trouble } from '@/entities/marks'
 import { useT } from '@/shared/i18n'
@@ -102,8 +102,7 @@ function UpTo({ until, storedAt, view }: { until: string; storedAt: string; view
     <>
       <p className="dim small insight-until" data-until={until}>
         <span>{t('insight.window', { from: dayText(from, language, 'long'), to: dayText(to, language, 'long') })}</span>
-        {isOld ? null : <span>{t('insight.until', { day: dayText(until, language) })} <Time at={storedAt} /></span>}
-        {view.one ? <Tag className="mono">{view.one.project}/{view.one.name}</Tag> : null}
+        {isOld ? null : <span className="wide-only">{t('insight.until', { day: dayText(until, language) })} <Time at={storedAt} /></span>}
       </p>
       {isOld ? <Alert type="warning" showIcon title={t('insight.old', { day: dayText(until, language, 'long'), count: behind })} description={t('insight.old.text')} /> : null}
     </>

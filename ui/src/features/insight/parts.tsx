@@ -15,18 +15,20 @@ export function Tile({ label, value, now, before, beforeText, better = 'neither'
     <div className="tile">
       <p className="tile-label">{label}</p>
       <p className="tile-value num">{value}</p>
-      <p className="tile-foot small"><Growth now={now} before={before} better={better} /> <span className="dim num">{t('insight.before', { value: beforeText })}</span></p>
+      <p className="tile-foot small"><Growth now={now} before={before} better={better} /> <span className="dim num">{beforeText ? t('insight.before', { value: beforeText }) : null}</span></p>
       {children ? <div className="tile-picture">{children}</div> : null}
     </div>
   )
 }
+
+const NOISE = 0.05 // less than that says nothing
 
 /** Growth with an arrow: what it means is told by the colour as well, never by it alone. */
 export function Growth({ now, before, better = 'neither' }: { now: number | null; before: number | null; better?: Direction }) {
   const text = growthText(now, before)
   if (text === null || now === null || before === null) return null
   const share = before ? now / before - 1 : 0
-  const isSmall = Math.abs(share) < 0.02
+  const isSmall = Math.abs(share) < NOISE
   const isGood = better === 'more is better' ? share > 0 : share < 0
   const look = better === 'neither' || isSmall ? 'dim' : isGood ? 'faster' : 'slower'
   return <span className={`num ${look}`}><span aria-hidden>{isSmall ? '→' : share > 0 ? '▲' : '▼'}</span> {text}</span>

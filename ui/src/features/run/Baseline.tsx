@@ -80,13 +80,13 @@ function Tasks({ tasks, chosen, onTask }: { tasks: readonly ComparedTask[]; chos
   const longest = Math.max(0.1, ...tasks.flatMap((one) => [one.took_s ?? 0, one.usual?.p95_s ?? 0]))
   const columns: Column<ComparedTask>[] = [
     { key: 'task', title: t('common.name'), width: 'minmax(100px, 1fr)', render: (one) => <button type="button" className="link mono strong cut" onClick={() => onTask(one.task)}>{one.is_critical ? <span className="baseline-key critical" title={t('run.baseline.legend.critical')} /> : null}{one.task}</button> },
-    { key: 'bars', title: t('run.baseline.bars'), width: 'minmax(120px, 1.8fr)', render: (one) => <Bars one={one} longest={longest} /> },
-    { key: 'took', title: t('run.baseline.took'), width: isNarrow ? '72px' : '92px', render: (one) => <span className="num">{secondsText(one.took_s)}</span> },
+    { key: 'bars', title: t('run.baseline.bars'), width: isNarrow ? 'minmax(80px, 1fr)' : 'minmax(140px, 1.8fr)', render: (one) => <Bars one={one} longest={longest} /> },
+    { key: 'took', title: t('run.baseline.took'), width: isNarrow ? '68px' : '92px', render: (one) => <span className="num">{secondsText(one.took_s)}</span> },
     { key: 'usual', title: t('run.baseline.usual'), width: '92px', hide: 'narrow', render: (one) => <span className="num dim">{secondsText(one.usual?.p50_s)}</span> },
     { key: 'difference', title: t('run.baseline.difference'), width: '96px', hide: 'narrow', render: (one) => <span className={`num ${LOOKS[one.verdict][1]}`}>{differenceText(one.difference_s)}</span> },
     { key: 'waited', title: t('run.baseline.waited'), width: '92px', hide: 'medium', render: (one) => <span className="num" title={differenceText(one.wait_difference_s)}>{secondsText(one.waited_s)}</span> },
     { key: 'effect', title: t('run.baseline.effect'), width: '132px', hide: 'medium', render: (one) => <span className={(one.effect_s ?? 0) >= 1 ? 'num strong' : 'num dim'}>{one.effect_s === null ? '–' : differenceText(one.effect_s)}</span> },
-    { key: 'verdict', title: t('run.baseline.verdict'), width: isNarrow ? '76px' : '96px', render: (one) => <Mark verdict={one.verdict} /> },
+    { key: 'verdict', title: isNarrow ? <span className="hidden">{t('run.baseline.verdict')}</span> : t('run.baseline.verdict'), width: isNarrow ? '14px' : '96px', render: (one) => <Mark verdict={one.verdict} bare={isNarrow} /> },
   ]
   return <DataTable label={t('run.baseline')} rows={tasks} columns={columns} rowKey={(one) => one.task} rowHeight={40} onOpen={(one) => onTask(one.task)} isChosen={(one) => one.task === chosen} />
 }

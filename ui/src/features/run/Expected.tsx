@@ -22,13 +22,13 @@ function Open({ run }: { run: InstanceDetail }) {
   const now = useNow()
   // What is usual for it does not change while it runs: one request.
   const { data } = useQuery({ ...baselineOf(run.id), staleTime: Infinity })
-  const { endAt, laterS, isSlow } = outlookOf(run, data?.run.usual?.p50_s ?? null, now)
+  const { endAt, laterS, isUsual, isSlow } = outlookOf(run, data?.run.usual ?? null, now)
   const clock = (at: string): string => clockText(at, zone, language)
-  const than = laterS === null ? null : Math.abs(laterS) < 1 ? t('run.eta.usual') : t(laterS > 0 ? 'run.eta.later' : 'run.eta.earlier', { time: secondsText(laterS) })
+  const than = laterS === null ? null : isUsual ? t('run.eta.usual') : t(laterS > 0 ? 'run.eta.later' : 'run.eta.earlier', { time: secondsText(laterS) })
   return (
-    <span className={isSlow ? 'eta bad-text' : 'eta'} data-eta={endAt ?? ''} title={than ? `${differenceText(laterS)}` : undefined}>
+    <span className={isSlow ? 'eta bad-text' : 'eta'} data-eta={endAt ?? ''} title={laterS === null ? undefined : differenceText(laterS)}>
       {endAt === null ? null : Date.parse(endAt) <= now ? <span>{t('run.eta.now')}</span> : <span><span className="dim">{t('run.eta')}</span> <time dateTime={endAt} className="num" title={timeText(endAt, zone, language)}>{clock(endAt)}</time></span>}
-      {isSlow && run.late_after_at ? <span>⧗ {t('run.eta.slow')} <time dateTime={run.late_after_at} className="num" title={timeText(run.late_after_at, zone, language)}>{clock(run.late_after_at)}</time></span> : than && endAt ? <span className={laterS !== null && laterS > 1 ? 'slower' : 'dim'}>{than}</span> : null}
+      {isSlow && run.late_after_at ? <span><span aria-hidden>▲</span> {t('run.eta.slow')} <time dateTime={run.late_after_at} className="num" title={timeText(run.late_after_at, zone, language)}>{clock(run.late_after_at)}</time></span> : than && endAt ? <span className={laterS !== null && laterS > 0 && !isUsual ? 'slower' : 'dim'}>{than}</span> : null}
     </span>
   )
 }

@@ -19,6 +19,7 @@ const AHEAD = 0.25 // of the window lies in the future
 const HOUR_MS = 3_600_000
 const MOST_MATTERS = 20
 const MOST_FIRES = 8
+const SOON_MS = 60_000
 // What workflows stand for, the worst first.
 const RANKS = [['late', '!', 'retry'], ['failed', '✕', 'failed'], ['waiting', '◔', 'queued'], ['running', '▶', 'running'], ['done', '✓', 'succeeded']] as const
 
@@ -93,7 +94,7 @@ function Counter({ rank, tone, glyph, value, label }: { rank: string; tone: stri
 function Attention({ matters }: { matters: readonly Matter[] }) {
   const t = useT()
   const say = useSaid()
-  const clock = useClock()
+  const expected = useExpected()
   return (
     <ul className="side-list">
       {matters.map(({ key, project, workflow, run, since, said, text, isSlow }) => (
@@ -109,18 +110,24 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
             <span className="small"><Lasting from={since} to={run && hasEnded(run.state) ? run.finished_at : null} /></span>
           </div>
           {text ? <p className="dim small clamp">{say(said, text)}</p> : null}
-          {run?.expected_end_at || isSlow ? <p className="dim small">{isSlow && run?.late_after_at ? <span className="slow">⧗ {t('today.slow', { time: clock(run.late_after_at) })}{run.expected_end_at ? '; ' : ''}</span> : null}{run?.expected_end_at ? t('today.eta', { time: clock(run.expected_end_at) }) : null}</p> : null}
+          {run && (isSlow || run.expected_end_at) ? <p className={isSlow ? 'slow small' : 'dim small'}>{isSlow ? <span aria-hidden>▲ </span> : null}{expected(run, isSlow).join('; ')}</p> : null}
         </li>
       ))}
     </ul>
   )
 }
 
-/** Returns what writes times as hours and minutes. */
-function useClock(): (at: string) => string {
+/** Returns what says of an open run when it will end, and since when it takes longer than usual. */
+function useExpected(): (run: TodayRun, isSlow: boolean) => string[] {
+  const t = useT()
   const { language } = useSettings()
   const zone = useZone()
-  return (at) => clockText(at, zone, language)
+  const clock = (at: string): string => clockText(at, zone, language)
+  return ({ late_after_at: lateAfter, expected_end_at: end }, isSlow) => [
+    ...(isSlow && lateAfter ? [t('today.slow', { time: clock(lateAfter) })] : []),
+    // What is overdue is expected at any moment, which is no news.
+    ...(end && Date.parse(end) > Date.now() + SOON_MS ? [t('today.eta', { time: clock(end) })] : []),
+  ]
 }
 
 function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window; now: number }) {
@@ -131,11 +138,7 @@ function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window;
   const zone = useZone()
   const percent = (share: number): string => `${(100 * share).toFixed(2)}%`
   const place = (ms: number): number => (ms - window.from) / (window.to - window.from)
-  const clock = useClock()
-  const expected = (run: TodayRun, isSlow: boolean): string[] => [
-    ...(isSlow && run.late_after_at ? [t('today.slow', { time: clock(run.late_after_at) })] : []),
-    ...(run.expected_end_at ? [t('today.eta', { time: clock(run.expected_end_at) })] : []),
-  ]
+  const expected = useExpected()
   return (
     <div className="lanes">
       <div className="lane lane-axis">

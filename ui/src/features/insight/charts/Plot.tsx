@@ -4,7 +4,7 @@
  */
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
 import { useT } from '@/shared/i18n'
-import { ticksOf, type Unit } from './scale'
+import { ticksOf, tickText, type Unit } from './scale'
 
 export interface Geometry {
   left: number
@@ -50,7 +50,8 @@ export function Plot({ label, count, highest, unit, valueText, axis, read, legen
   const [at, setAt] = useState<number | null>(null)
   const ticks = useMemo(() => ticksOf(highest, unit), [highest, unit])
   const top = ticks.at(-1) ?? 1
-  const left = Math.max(28, 10 + 6.3 * Math.max(...ticks.map((tick) => valueText(tick).length)))
+  const tickOf = (tick: number): string => (unit === 'seconds' ? tickText(tick, valueText) : valueText(tick))
+  const left = Math.max(28, 10 + 6.3 * Math.max(...ticks.map((tick) => tickOf(tick).length)))
   const inner = Math.max(40, width - left - RIGHT)
   const band = inner / Math.max(1, count)
   const geometry: Geometry = {
@@ -98,7 +99,7 @@ export function Plot({ label, count, highest, unit, valueText, axis, read, legen
           {ticks.map((tick) => (
             <g key={tick}>
               <line className={tick === 0 ? 'plot-base' : 'plot-grid'} x1={left} x2={width - RIGHT} y1={geometry.y(tick)} y2={geometry.y(tick)} />
-              <text className="plot-text" x={left - 6} y={geometry.y(tick) + 4} textAnchor="end">{valueText(tick)}</text>
+              <text className="plot-text" x={left - 6} y={geometry.y(tick) + 4} textAnchor="end">{tickOf(tick)}</text>
             </g>
           ))}
           {axis(band).map(({ index, text }) => (

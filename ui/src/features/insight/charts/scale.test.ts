@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bandOf, labelledOf, lineOf, ticksOf } from './scale'
+import { secondsText } from '@/shared/time/seconds'
+import { bandOf, labelledOf, lineOf, tickText, ticksOf } from './scale'
 
 describe('ticksOf', () => {
   it.each([
@@ -37,3 +38,5 @@ it('labels as many places as have room', () => {
   expect(labelledOf(28, 20, 56, [1, 2, 7, 14, 28], 3)).toEqual([3, 10, 17, 24])
   expect(labelledOf(5, 100, 56, [1, 2, 7])).toEqual([0, 1, 2, 3, 4])
 })
+
+it.each([[0, '0'], [0.5, '500 ms'], [5, '5 s'], [300, '5 min'], [1200, '20 min'], [3600, '1 h'], [5400, '1 h 30 min'], [90_000, '25 h'], [432_000, '5 d'], [3900, '1 h 5 min']])('writes %s seconds at an axis as %s', (seconds, text) => expect(tickText(seconds, secondsText)).toBe(text))

@@ -25,6 +25,11 @@ function stepOf(highest: number, unit: Unit): number {
   return unit === 'count' ? Math.max(1, step) : step
 }
 
+/** Returns seconds at an axis: round, so that units of 0 are left out: `15 min`, `1 h 30 min`. */
+export function tickText(seconds: number, text: (seconds: number) => string): string {
+  return seconds === 0 ? '0' : text(seconds).replace(/ 00? (s|min|h)$/, '').replace(/^(\d+)\.0 /, '$1 ').replace(/ 0(\d)/, ' $1')
+}
+
 export type Point = readonly [x: number, y: number] | null
 
 /** Returns the path of a line; it breaks where nothing is known, and a value alone is a dot. */

@@ -9,7 +9,7 @@ import { Time } from '@/shared/time/Time'
 import { countText, percentText } from '@/shared/time/seconds'
 import { Empty, Loading } from '@/shared/ui/parts'
 import { SparkBars } from '../charts/Spark'
-import { daysOf } from '../days'
+import { daysOf, dayText } from '../days'
 import { failures as failuresOf } from '../queries'
 import type { TabProps } from '../view'
 import { Attempts } from './Attempts'
@@ -66,7 +66,7 @@ function Group({ group, total, days, onOpen, onWorkflow }: { group: FailureGroup
       <div className="cause-days">
         <SparkBars values={days.map((day) => byDay.get(day) ?? 0)} width={196} height={44} />
         <span className="hidden">{group.by_day.map((one) => `${one.day}: ${one.count}`).join(', ')}</span>
-        <p className="dim small">{t('insight.perDay')}</p>
+        <p className="dim small cause-edges" aria-hidden><span>{dayText(days[0] ?? '', language)}</span><span>{dayText(days.at(-1) ?? '', language)}</span></p>
       </div>
       <div className="cause-count">
         <p className="tile-value num">{countText(group.count, language)}</p>

@@ -9,7 +9,7 @@ import type { Column } from '@/shared/ui/DataTable'
 import { Empty, Panel } from '@/shared/ui/parts'
 import { DayChart } from '../charts/DayChart'
 import { daysOf } from '../days'
-import { Growth, ShareBar, SortChoice, WorkflowName } from '../parts'
+import { ShareBar, SortChoice, WorkflowName } from '../parts'
 import { summary as summaryOf, workflowTrends } from '../queries'
 import type { TabProps } from '../view'
 import { WorkflowDays } from './OneWorkflow'
@@ -55,7 +55,7 @@ function Workflows({ view, search, onSearch }: TabProps) {
   const columns: Column<WorkflowTrend>[] = [
     { key: 'workflow', title: t('common.workflow'), width: 'minmax(110px, 1.2fr)', render: (one) => <WorkflowName project={one.project} workflow={one.workflow} onOpen={() => open(one)} /> },
     { key: 'late', title: t('insight.lateRate'), width: 'minmax(130px, 1fr)', render: (one) => <ShareBar share={(one.now.late_rate ?? 0) / most} text={percentText(one.now.late_rate)} look="late" /> },
-    { key: 'growth', title: t('insight.change'), width: '88px', hide: 'narrow', render: (one) => <Growth now={one.now.late_rate} before={one.before.late_rate} better="less is better" /> },
+    { key: 'before', title: t('insight.beforeHead'), width: '76px', hide: 'narrow', render: (one) => <span className="num dim">{percentText(one.before.late_rate)}</span> },
     { key: 'count', title: t('insight.lateRuns'), width: '108px', hide: 'narrow', render: (one) => <span className="num">{t('insight.of', { count: countText(one.now.late, language), total: countText(one.now.runs, language) })}</span> },
     { key: 'error', title: t('insight.error'), width: '132px', hide: 'medium', render: ({ prediction }) => (prediction ? <span className="num">{secondsText(prediction.error_p50_s)} <span className="dim">({percentText(prediction.error_share_p50)})</span></span> : <span className="dim">–</span>) },
     { key: 'within', title: t('insight.within'), width: '112px', hide: 'medium', render: ({ prediction }) => <Within share={prediction?.within_p95 ?? null} runs={prediction?.runs ?? 0} /> },

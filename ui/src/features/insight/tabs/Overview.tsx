@@ -41,7 +41,7 @@ function Tiles({ data, days }: { data: Summary; days: readonly string[] }) {
   const { language } = useSettings()
   const { total, before } = data
   const byDay = new Map(data.daily.map((one) => [one.day, one]))
-  const spark = (of: (one: Totals) => number | null) => <Spark values={days.map((day) => { const one = byDay.get(day); return one ? of(one) : null })} width={96} height={26} />
+  const spark = (of: (one: Totals) => number | null) => <Spark values={days.map((day) => { const one = byDay.get(day); return one ? of(one) : null })} width={76} height={22} />
   const count = (value: number): string => countText(value, language)
   return (
     <div className="tiles">

@@ -38,10 +38,10 @@ function Workflows({ view, search, onSearch, lead }: TabProps & { lead: string }
   const columns: Column<WorkflowTrend>[] = [
     { key: 'workflow', title: t('common.workflow'), width: 'minmax(120px, 1.3fr)', render: (one) => <WorkflowName project={one.project} workflow={one.workflow} onOpen={() => open(one)} /> },
     { key: 'trend', title: t('insight.trend'), width: isNarrow ? '84px' : '132px', render: (one) => <Trend one={one} days={days} width={isNarrow ? 80 : 124} /> },
-    { key: 'change', title: t('insight.change'), width: isNarrow ? '84px' : 'minmax(170px, 1fr)', render: (one) => (isNarrow ? <span className="num">{differenceText(one.duration_change_s)}</span> : <DifferenceBar share={(one.duration_change_s ?? 0) / most} text={<>{differenceText(one.duration_change_s)} <span className="small"><Growth now={one.now.duration_p50_s} before={one.before.duration_p50_s} better="less is better" /></span></>} />) },
-    { key: 'p50', title: t('insight.p50'), width: '112px', hide: 'narrow', render: (one) => <Pair now={secondsText(one.now.duration_p50_s)} before={secondsText(one.before.duration_p50_s)} /> },
-    { key: 'p95', title: t('insight.p95'), width: '112px', hide: 'narrow', render: (one) => <Pair now={secondsText(one.now.duration_p95_s)} before={secondsText(one.before.duration_p95_s)} /> },
-    { key: 'runs', title: t('insight.runs'), width: '76px', hide: 'medium', render: (one) => <span className="num">{countText(one.now.runs, language)}</span> },
+    { key: 'change', title: t('insight.change'), width: isNarrow ? '84px' : 'minmax(170px, 1fr)', render: (one) => (isNarrow ? <span className="num">{differenceText(one.duration_change_s)}</span> : <DifferenceBar share={(one.duration_change_s ?? 0) / most} text={<span className="two-lines"><span>{differenceText(one.duration_change_s)}</span><span className="small"><Growth now={one.now.duration_p50_s} before={one.before.duration_p50_s} better="less is better" /></span></span>} />) },
+    { key: 'p50', title: t('insight.p50'), width: '132px', hide: 'narrow', render: (one) => <Pair now={secondsText(one.now.duration_p50_s)} before={secondsText(one.before.duration_p50_s)} /> },
+    { key: 'p95', title: t('insight.p95'), width: '132px', hide: 'narrow', render: (one) => <Pair now={secondsText(one.now.duration_p95_s)} before={secondsText(one.before.duration_p95_s)} /> },
+    { key: 'runs', title: t('insight.runs'), width: '56px', hide: 'medium', render: (one) => <span className="num">{countText(one.now.runs, language)}</span> },
     { key: 'failed', title: t('insight.failureRate'), width: '92px', hide: 'medium', render: (one) => <span className={one.now.failed ? 'num slower' : 'num dim'}>{percentText(one.now.failure_rate)}</span> },
   ]
   return (
