@@ -1,6 +1,7 @@
 """``python -m tests.screenshots [--hold] [NAME…]``: writes docs/images/."""
 
 import argparse
+import asyncio
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.client.rest.client import ShoalClient
 from tests.acceptance.rest import Rest
+from tests.screenshots import insight
 from tests.screenshots.seed import seed
 from tests.support.http_sink import http_sink
 
@@ -37,6 +39,7 @@ def main() -> int:
     ):
         rest = Rest(cluster.url, cluster.token)
         found = seed(rest, sink.url)
+        asyncio.run(insight.fill(cluster.data, found))
         rest.close()
         with ShoalClient(cluster.url, cluster.token) as client:
             link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"

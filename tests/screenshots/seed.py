@@ -32,6 +32,17 @@ FLIGHTS: dict[str, dict[str, Any]] = {
 }
 
 
+ARRIVALS: dict[str, dict[str, Any]] = {
+    "fetch": {"script": "sleep 2.1"},
+    "check": {"script": "sleep 0.9", "depends_on": ["fetch"]},
+    "load_eu": {"script": "sleep 4.2", "depends_on": ["check"]},
+    "load_us": {"script": "sleep 15.6", "depends_on": ["check"]},
+    "load_asia": {"script": "sleep 3.1", "depends_on": ["check"]},
+    "merge": {"script": "sleep 1.6", "depends_on": ["load_eu", "load_us", "load_asia"]},
+    "report": {"script": "sleep 0.8", "depends_on": ["merge"]},
+}
+
+
 def seed(rest: Rest, sink: str) -> dict[str, Any]:
     """Fill a new cluster. Returns what the pictures need: ids of runs, names.
 
@@ -186,6 +197,10 @@ def runs(rest: Rest) -> dict[str, Any]:
         wait = {"name": "wait", "type": "DEPENDENT", "params": {"when": {"all": items}}}
         _put(rest, f"/projects/flights/workflows/{name}", {"name": name, "tasks": [wait]})
     _publish(rest, "flights", "weather", {"read": {"script": "sleep 0.1"}})
+    _publish(rest, "flights", "arrivals", ARRIVALS, description="Who lands when, every hour.")
+    arrivals = _start(rest, "flights", "arrivals")
+    _publish(rest, "ml", "demand", {"train": {"script": "sleep 900"}, "score": {}})
+    _start(rest, "ml", "demand")
     gpu = {"tune": {"worker_group": "gpu"}, "embed": {"worker_group": "gpu"}}
     _publish(rest, "ml", "retrain", gpu, description="Waits for a machine with a GPU.")
     _publish(rest, "ml", "urgent", {"fix": {"worker_group": "gpu"}}, priority="HIGH")
@@ -212,6 +227,7 @@ def runs(rest: Rest) -> dict[str, Any]:
     _start(rest, "flights", "report")
     found["run"] = _wait(rest, _start(rest, "flights", "nightly"))
     found["live"] = _start(rest, "ml", "churn")
+    found["slow"] = _wait(rest, arrivals)
     rest.until(
         lambda: rest.tasks(found["live"])["train"]["state"], lambda state: state == "RUNNING"
     )

@@ -20,19 +20,21 @@ CLUSTER = ("", "")
 _SPREADS = ("p50", "p95", "p99", "mean", "max")
 
 
-async def store(database: Database, job: str, day: date, blocks: Blocks) -> None:
+async def store(
+    database: Database, job: str, day: date, blocks: Blocks, at: datetime = NOW
+) -> None:
     """Let these rows be the result of a job for a day, as the loader does it."""
     some = [NewBlock(*name, 0, json.dumps(rows)) for name, rows in blocks.items()]
     async with database.unit_of_work() as uow:
         before = await uow.rollup_batches.counting(job, day)
-        batch = await uow.rollup_batches.begin(job, day, NOW, before)
+        batch = await uow.rollup_batches.begin(job, day, at, before)
         await uow.commit()
     async with database.unit_of_work() as uow:
-        await uow.rollup_batches.add(batch, some, NOW)
+        await uow.rollup_batches.add(batch, some, at)
         await uow.commit()
     async with database.unit_of_work() as uow:
         rows = sum(map(len, blocks.values()))
-        await uow.rollup_batches.publish(batch, f"digest {batch.id}", rows, NOW)
+        await uow.rollup_batches.publish(batch, f"digest {batch.id}", rows, at)
         await uow.commit()
 
 

@@ -10,7 +10,7 @@ import { launched } from './browser.mjs'
 import { indexed } from './png.mjs'
 
 const [, , url, link, text, folder, ...names] = process.argv
-const { run, good, live, backfill, alert, project, workflow } = JSON.parse(text)
+const { run, good, live, slow, backfill, alert, project, workflow } = JSON.parse(text)
 const at = `/projects/${project}`
 // Name: address, what is awaited, what is done then.
 const PAGES = {
@@ -41,6 +41,16 @@ const PAGES = {
   gantt: [`/runs/${run}?tab=gantt`, '.gantt-bar'],
   tasks: [`/runs/${run}?tab=tasks`, '[role=cell]'],
   replay: [`/runs/${run}?tab=events`, '.replay-bar input[type=range]', replayed],
+  'run-baseline': [`/runs/${slow}?tab=baseline`, '.baseline-bars'],
+  'insight-overview': ['/insight', '.plot-bar'],
+  'insight-slower': ['/insight?tab=slower', '.spark'],
+  'insight-tasks': ['/insight?tab=slower&workflow=flights/nightly', '[role=cell] .spark'],
+  'insight-waits': ['/insight?tab=waits', '[role=cell]'],
+  'insight-failures': ['/insight?tab=failures', '.cause'],
+  'insight-lateness': ['/insight?tab=lateness', '[role=cell]'],
+  'insight-load': ['/insight?tab=load', '.heat-cell'],
+  'insight-cost': ['/insight?tab=cost', '[role=cell]'],
+  'insight-schedules': ['/insight?tab=schedules', '.plot-bar'],
   live: [`/runs/${live}`, '[data-state=RUNNING]'],
   log: [`/runs/${live}?task=train`, '.log-line'],
   script: [`/runs/${run}?task=load_us&panel=script`, '.code'],

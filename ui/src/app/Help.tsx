@@ -1,6 +1,7 @@
 /** The keys, all of them. */
 import { Modal } from 'antd'
 import { useT, type TextKey } from '@/shared/i18n'
+import '@/shared/i18n/help'
 
 const KEYS: readonly [string, TextKey][] = [
   ['Ctrl K', 'help.palette'],
@@ -13,6 +14,7 @@ const KEYS: readonly [string, TextKey][] = [
   ['g w', 'help.goWorkflows'],
   ['g r', 'help.goRuns'],
   ['g l', 'help.goAlerts'],
+  ['g i', 'help.goInsight'],
   ['g p', 'help.goProjects'],
   ['g c', 'help.goCluster'],
   ['p', 'help.pause'],

@@ -5,6 +5,7 @@ import { Input, Modal } from 'antd'
 import { useDeferredValue, useState, type KeyboardEvent } from 'react'
 import { projects as projectsOf, workflows as workflowsOf } from '@/entities/queries'
 import { useT, type TextKey } from '@/shared/i18n'
+import '@/shared/i18n/help'
 
 interface Props {
   pages: readonly { to: string; text: TextKey }[]

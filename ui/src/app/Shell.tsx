@@ -1,12 +1,12 @@
 /** What stands around every page: navigation, project, settings, whether it is live. */
 import {
   ApartmentOutlined, BarsOutlined, BellOutlined, BgColorsOutlined, CalendarOutlined, ClusterOutlined, DatabaseOutlined, FileTextOutlined, FolderOutlined,
-  MenuOutlined, QuestionCircleOutlined, SearchOutlined, SettingOutlined, TeamOutlined, UserOutlined,
+  LineChartOutlined, MenuOutlined, QuestionCircleOutlined, SearchOutlined, SettingOutlined, TeamOutlined, UserOutlined,
 } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { Button, Drawer, Dropdown, Select, Tooltip, type MenuProps } from 'antd'
-import { useEffect, useMemo, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from 'react'
 import { api, take } from '@/api/client'
 import { Trouble } from '@/entities/marks'
 import { me as meOf, projects as projectsOf } from '@/entities/queries'
@@ -19,14 +19,17 @@ import { clockText } from '@/shared/time/format'
 import { useZone } from '@/shared/time/Time'
 import { useWidth } from '@/shared/ui/DataTable'
 import { Boundary } from '@/shared/ui/parts'
-import { Help } from './Help'
-import { Palette } from './Palette'
+
+// They come when somebody asks for them.
+const Help = lazy(async () => ({ default: (await import('./Help')).Help }))
+const Palette = lazy(async () => ({ default: (await import('./Palette')).Palette }))
 
 const PAGES = [
   { to: '/today', text: 'nav.today', icon: <CalendarOutlined />, key: 't' },
   { to: '/workflows', text: 'nav.workflows', icon: <ApartmentOutlined />, key: 'w' },
   { to: '/runs', text: 'nav.runs', icon: <BarsOutlined />, key: 'r' },
   { to: '/alerts', text: 'nav.alerts', icon: <BellOutlined />, key: 'l' },
+  { to: '/insight', text: 'nav.insight', icon: <LineChartOutlined />, key: 'i' },
   { to: '/projects', text: 'nav.projects', icon: <FolderOutlined />, key: 'p' },
   { to: '/cluster', text: 'nav.cluster', icon: <ClusterOutlined />, key: 'c' },
 ] as const
@@ -129,8 +132,10 @@ export function Shell({ children }: { children: ReactNode }) {
         </main>
       </div>
       {isNarrow ? <Drawer open={isMenu} placement="left" size={240} onClose={() => setMenu(false)} title="Shoal">{navigation}</Drawer> : null}
-      {isPalette ? <Palette pages={who?.is_admin ? [...PAGES, ADMIN] : PAGES} onClose={() => setPalette(false)} /> : null}
-      {isHelp ? <Help onClose={() => setHelp(false)} /> : null}
+      <Suspense fallback={null}>
+        {isPalette ? <Palette pages={who?.is_admin ? [...PAGES, ADMIN] : PAGES} onClose={() => setPalette(false)} /> : null}
+        {isHelp ? <Help onClose={() => setHelp(false)} /> : null}
+      </Suspense>
     </div>
   )
 }
@@ -154,7 +159,7 @@ function ProjectSwitch() {
   const { pathname } = useLocation()
   const { data } = useQuery(projectsOf)
   const project = useProject()
-  const hasFilter = ['/today', '/workflows', '/runs'].includes(pathname)
+  const hasFilter = ['/today', '/workflows', '/runs', '/insight'].includes(pathname)
   const choose = (next: string | undefined): void => {
     if (hasFilter) void navigate({ to: '.', search: (old: Record<string, unknown>) => ({ ...old, project: next }) } as never)
     // Alerts that are open, and filters, are those of the other project.

@@ -41,6 +41,7 @@ const EditorPage = lazy(async () => ({ default: (await import('@/features/editor
 const NewWorkflow = lazy(async () => ({ default: (await import('@/features/workflows/NewWorkflow')).NewWorkflow }))
 const MapPage = lazy(async () => ({ default: (await import('@/features/map/MapPage')).MapPage }))
 const AlertsPage = lazy(async () => ({ default: (await import('@/features/alerts/AlertsPage')).AlertsPage }))
+const InsightPage = lazy(async () => ({ default: (await import('@/features/insight/InsightPage')).InsightPage }))
 const ClusterPage = lazy(async () => ({ default: (await import('@/features/cluster/ClusterPage')).ClusterPage }))
 
 const opt = <T extends z.ZodType>(type: T) => type.optional().catch(undefined)
@@ -257,7 +258,7 @@ const run = createRoute({
   getParentRoute: () => inside,
   path: '/runs/$id',
   validateSearch: z.object({
-    tab: opt(z.enum(['graph', 'gantt', 'tasks', 'parameters', 'events'])),
+    tab: opt(z.enum(['graph', 'gantt', 'tasks', 'baseline', 'parameters', 'events'])),
     task: text,
     attempt: number,
     panel: opt(z.enum(['log', 'script', 'why', 'outputs', 'details', 'changes'])),
@@ -462,9 +463,32 @@ const alerts = createRoute({
   },
 })
 
+const insight = createRoute({
+  getParentRoute: () => inside,
+  path: '/insight',
+  validateSearch: z.object({
+    ...inProject,
+    tab: opt(z.enum(['overview', 'slower', 'waits', 'failures', 'lateness', 'load', 'cost', 'schedules'])),
+    days: opt(z.literal([7, 28, 90])),
+    from: opt(z.iso.date()),
+    to: opt(z.iso.date()),
+    workflow: text, // PROJECT/NAME
+    sort: opt(z.enum(['slower', 'waits', 'failures', 'late', 'cost'])),
+    by: opt(z.enum(['project', 'workflow', 'task', 'label'])),
+    measure: opt(z.enum(['needed_max', 'running_mean', 'running_max', 'waiting_max'])),
+    group: text,
+    cause: text,
+  }),
+  component: function Insight() {
+    const { project, ...search } = insight.useSearch()
+    const navigate = insight.useNavigate()
+    return <InsightPage project={project} search={search} onSearch={(to, replace) => void navigate({ search: (old) => ({ project: old.project, ...to }), replace })} />
+  },
+})
+
 const tree = root.addChildren([
   login, signIn, password,
-  inside.addChildren([index, today, projects, workflows, workflow, runs, run, alerts, cluster, map, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
+  inside.addChildren([index, today, projects, workflows, workflow, runs, run, alerts, insight, cluster, map, backfills, backfill, projectSettings, dataSources, resources, admin, account, compare, editor]),
 ])
 
 /** Returns who is signed in; goes to the sign-in if nobody is. */

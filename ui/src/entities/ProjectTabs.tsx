@@ -12,6 +12,7 @@ export function ProjectTabs({ project, here }: { project: string; here: Here }) 
       <Link className="sub-nav-item" to="/workflows" search={{ project }}>{t('nav.workflows')}</Link>
       <Link className="sub-nav-item" to="/runs" search={{ project }}>{t('nav.runs')}</Link>
       <Link className="sub-nav-item" to="/alerts" search={{ project }}>{t('nav.alerts')}</Link>
+      <Link className="sub-nav-item" to="/insight" search={{ project }}>{t('nav.insight')}</Link>
       <Link {...of('map')} to="/projects/$project/map" params={{ project }}>{t('map.title')}</Link>
       <Link {...of('resources')} to="/projects/$project/resources" params={{ project }}>{t('nav.resources')}</Link>
       <Link {...of('sources')} to="/projects/$project/data-sources" params={{ project }}>{t('nav.sources')}</Link>

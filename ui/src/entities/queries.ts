@@ -158,6 +158,13 @@ export const run = (id: number) =>
     queryFn: () => take(api.GET('/api/v1/instances/{instance_id}', { params: { path: { instance_id: id } } })),
   })
 
+/** The run against what is usual for it. */
+export const baseline = (id: number) =>
+  queryOptions({
+    queryKey: ['baseline', id],
+    queryFn: () => take(api.GET('/api/v1/instances/{instance_id}/baseline', { params: { path: { instance_id: id } } })),
+  })
+
 export const attempts = (id: number) =>
   queryOptions({
     queryKey: ['instance', id, 'all'],

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Dropdown, Progress, Tabs } from 'antd'
-import { useMemo, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react'
 import type { InstanceDetail, InstanceTask } from '@/api/types'
 import { takes, type RunCommand } from '@/entities/commands'
 import { Act, Findings, StateMark, Trouble, useRefusal } from '@/entities/marks'
@@ -13,6 +13,7 @@ import { WorkflowGraph } from '@/entities/WorkflowGraph'
 import type { PictureTask } from '@/graph/Graph'
 import { criticalPath } from '@/graph/timeline'
 import { useNamed, useSaid, useT } from '@/shared/i18n'
+import '@/shared/i18n/run'
 import { useKeys } from '@/shared/keys'
 import { durationText } from '@/shared/time/format'
 import { Lasting, Time } from '@/shared/time/Time'
@@ -21,10 +22,13 @@ import { Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
 import { CompareWith } from './CompareWith'
 import { Confirm, type Asked } from './Confirm'
 import { Events } from './Events'
+import { Expected } from './Expected'
 import { Gantt, spansOf } from './Gantt'
 import { Tasks } from './Tasks'
 
-export type RunTab = 'graph' | 'gantt' | 'tasks' | 'parameters' | 'events'
+const Baseline = lazy(async () => ({ default: (await import('./Baseline')).Baseline }))
+
+export type RunTab = 'graph' | 'gantt' | 'tasks' | 'baseline' | 'parameters' | 'events'
 const COMMANDS: readonly RunCommand[] = ['PAUSE', 'RESUME', 'STOP', 'RECOVER', 'RERUN']
 
 interface Props {
@@ -81,6 +85,7 @@ function Run({ run, tab, task, onTab, onTask, onRun, drawer }: Props & { run: In
           { key: 'graph', label: t('run.graph'), children: <div className="graph-frame"><WorkflowGraph project={run.project} workflow={run.workflow} tasks={picture} chosen={task} onChoose={onTask} critical={critical} />{hasEnded(run.state) ? null : <WhyPanel id={run.id} />}</div> },
           { key: 'gantt', label: t('run.gantt'), children: <Gantt tasks={run.tasks} zone={run.timezone} onChoose={onTask} /> },
           { key: 'tasks', label: t('run.tasks'), children: <Tasks run={run} chosen={task} onTask={onTask} refusal={refusal} /> },
+          { key: 'baseline', label: t('run.baseline'), children: <Suspense fallback={<Loading rows={8} />}><Baseline run={run} chosen={task} onTask={onTask} /></Suspense> },
           { key: 'parameters', label: t('run.parameters'), children: <Parameters run={run} /> },
           { key: 'events', label: t('run.events'), children: <Events run={run.id} project={run.project} workflow={run.workflow} zone={run.timezone} tasks={picture} chosen={task} onTask={onTask} /> },
         ]}
@@ -130,6 +135,7 @@ function RunLine({ run }: { run: InstanceDetail }) {
       </span>
       <span><span className="dim">{t('time.logical')}</span> <Time at={run.logical_time} zone={run.timezone} /></span>
       <span><span className="dim">{t('common.duration')}</span> <Lasting from={run.started_at} to={hasEnded(run.state) ? run.finished_at : null} /></span>
+      <Expected run={run} />
       {run.deadline_at && <span className={isLate ? 'bad-text' : 'wide-only'}><span className="dim">{t(isLate ? 'run.late' : 'run.deadline')}</span> <Time at={run.deadline_at} zone={run.timezone} /></span>}
       <span className="wide-only"><span className="dim">{t('common.version')}</span> <Link className="num" to="/projects/$project/workflows/$name" params={{ project: run.project, name: run.workflow }} search={{ version: run.version }}>{run.version}</Link></span>
     </div>

@@ -3,6 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Segmented } from 'antd'
 import { useMemo } from 'react'
+import type { TodayRun } from '@/api/types'
 import { StateMark, Trouble } from '@/entities/marks'
 import { today as todayOf } from '@/entities/queries'
 import { hasEnded, lookOf } from '@/entities/states'
@@ -18,6 +19,7 @@ const AHEAD = 0.25 // of the window lies in the future
 const HOUR_MS = 3_600_000
 const MOST_MATTERS = 20
 const MOST_FIRES = 8
+const SOON_MS = 60_000
 // What workflows stand for, the worst first.
 const RANKS = [['late', '!', 'retry'], ['failed', '✕', 'failed'], ['waiting', '◔', 'queued'], ['running', '▶', 'running'], ['done', '✓', 'succeeded']] as const
 
@@ -37,7 +39,7 @@ export function TodayPage({ project, hours = 24, onHours }: Props) {
   const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(todayOf(project, since, until))
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
   const lanes = useMemo(() => items.map((item) => laneOf(item, window, now)).filter((lane) => lane.bars.length + lane.fires.length + lane.late.length > 0), [items, window, now])
-  const matters = useMemo(() => mattersOf(items), [items])
+  const matters = useMemo(() => mattersOf(items, now), [items, now])
   const next = useMemo(() => items.flatMap((item) => item.next_fires.slice(0, 1).map((fire) => ({ ...fire, item }))).sort((a, b) => (a.at < b.at ? -1 : 1)).slice(0, MOST_FIRES), [items])
   const first = data?.pages[0]
   return (
@@ -92,9 +94,10 @@ function Counter({ rank, tone, glyph, value, label }: { rank: string; tone: stri
 function Attention({ matters }: { matters: readonly Matter[] }) {
   const t = useT()
   const say = useSaid()
+  const expected = useExpected()
   return (
     <ul className="side-list">
-      {matters.map(({ key, project, workflow, run, since, said, text }) => (
+      {matters.map(({ key, project, workflow, run, since, said, text, isSlow }) => (
         <li key={key}>
           <div className="row">
             {key.startsWith('late') ? <span className="state tone-retry"><span className="glyph" aria-hidden>!</span><span className="hidden">{t('today.rank.late')}</span></span> : <StateMark state={run?.state ?? ''} bare />}
@@ -107,10 +110,24 @@ function Attention({ matters }: { matters: readonly Matter[] }) {
             <span className="small"><Lasting from={since} to={run && hasEnded(run.state) ? run.finished_at : null} /></span>
           </div>
           {text ? <p className="dim small clamp">{say(said, text)}</p> : null}
+          {run && (isSlow || run.expected_end_at) ? <p className={isSlow ? 'slow small' : 'dim small'}>{isSlow ? <span aria-hidden>▲ </span> : null}{expected(run, isSlow).join('; ')}</p> : null}
         </li>
       ))}
     </ul>
   )
+}
+
+/** Returns what says of an open run when it will end, and since when it takes longer than usual. */
+function useExpected(): (run: TodayRun, isSlow: boolean) => string[] {
+  const t = useT()
+  const { language } = useSettings()
+  const zone = useZone()
+  const clock = (at: string): string => clockText(at, zone, language)
+  return ({ late_after_at: lateAfter, expected_end_at: end }, isSlow) => [
+    ...(isSlow && lateAfter ? [t('today.slow', { time: clock(lateAfter) })] : []),
+    // What is overdue is expected at any moment, which is no news.
+    ...(end && Date.parse(end) > Date.now() + SOON_MS ? [t('today.eta', { time: clock(end) })] : []),
+  ]
 }
 
 function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window; now: number }) {
@@ -121,6 +138,7 @@ function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window;
   const zone = useZone()
   const percent = (share: number): string => `${(100 * share).toFixed(2)}%`
   const place = (ms: number): number => (ms - window.from) / (window.to - window.from)
+  const expected = useExpected()
   return (
     <div className="lanes">
       <div className="lane lane-axis">
@@ -141,15 +159,16 @@ function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window;
               <span key={at} className="grid-line" style={{ left: percent(place(at)) }} />
             ))}
             <span className="now-line" style={{ left: percent(place(now)) }} />
-            {lane.bars.map(({ run, from, to }) => (
+            {lane.bars.map(({ run, to, until }) => (until === null ? null : <span key={`until/${run.id}`} className="lane-until" style={{ left: percent(to), width: percent(until - to) }} />))}
+            {lane.bars.map(({ run, from, to, isSlow }) => (
               <Link
                 key={run.id}
                 to="/runs/$id"
                 params={{ id: String(run.id) }}
-                className={`lane-bar tone-${lookOf(run.state).tone}`}
+                className={`lane-bar tone-${lookOf(run.state).tone}${isSlow ? ' slow' : ''}`}
                 style={{ left: percent(from), width: `max(8px, ${percent(to - from)})` }}
-                aria-label={`${lane.key} #${run.id} ${named('state', run.state)}`}
-                title={`#${run.id} · ${named('state', run.state)} · ${durationText((to - from) * (window.to - window.from))}`}
+                aria-label={[`${lane.key} #${run.id} ${named('state', run.state)}`, ...expected(run, isSlow)].join(', ')}
+                title={[`#${run.id} · ${named('state', run.state)} · ${durationText((to - from) * (window.to - window.from))}`, ...expected(run, isSlow)].join(' · ')}
               />
             ))}
             {lane.late.map(({ at, place: share, said }) => (

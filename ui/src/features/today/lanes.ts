@@ -3,11 +3,21 @@ import type { TodayLane, TodayRun } from '@/api/types'
 import { hasEnded } from '@/entities/states'
 import type { Said } from '@/shared/i18n'
 
+export interface Bar {
+  run: TodayRun
+  from: number // shares of the window, 0 to 1
+  to: number
+  /** Up to where it should go on; null: it has ended, or nothing is known. */
+  until: number | null
+  /** It takes longer than is usual for it. */
+  isSlow: boolean
+}
+
 export interface Lane {
   key: string
   project: string
   workflow: string
-  bars: { run: TodayRun; from: number; to: number }[] // shares of the window, 0 to 1
+  bars: Bar[]
   fires: { at: string; place: number }[]
   late: { at: string; place: number; said: Said }[]
 }
@@ -25,7 +35,9 @@ export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
     const start = Date.parse(run.started_at ?? run.created_at)
     const end = hasEnded(run.state) ? Date.parse(run.finished_at ?? run.created_at) : now
     if (end < window.from || start > window.to) return []
-    return [{ run, from: Math.max(0, place(start)), to: Math.min(1, place(Math.max(start, end))) }]
+    const to = Math.min(1, place(Math.max(start, end)))
+    const until = run.expected_end_at === null || hasEnded(run.state) ? null : Math.min(1, place(Date.parse(run.expected_end_at)))
+    return [{ run, from: Math.max(0, place(start)), to, until: until !== null && until > to ? until : null, isSlow: isSlow(run, now) }]
   })
   return {
     key: `${lane.project}/${lane.workflow}`,
@@ -37,6 +49,11 @@ export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
   }
 }
 
+/** Says whether an open run takes longer than is usual for it. */
+export function isSlow(run: TodayRun, now: number): boolean {
+  return !hasEnded(run.state) && run.late_after_at !== null && now > Date.parse(run.late_after_at)
+}
+
 export interface Matter {
   key: string
   project: string
@@ -45,19 +62,21 @@ export interface Matter {
   since: string | null
   said: Said | null // what the API says of it
   text: string | null // the same in English, or what has no code
+  isSlow: boolean
 }
 
-/** Returns what somebody may want to look at, the worst first: what is late, has failed, waits, runs. */
-export function mattersOf(lanes: readonly TodayLane[]): Matter[] {
-  const groups: Matter[][] = [[], [], [], []]
+/** Returns what somebody may want to look at, the worst first: what is late, has failed, takes longer than usual, waits, runs. */
+export function mattersOf(lanes: readonly TodayLane[], now: number): Matter[] {
+  const groups: Matter[][] = [[], [], [], [], []]
   for (const { project, workflow, late, runs } of lanes) {
     const one = { project, workflow }
     for (const { instance_id: id, schedule_id: schedule, since, said } of late) {
-      groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, said, text: said.text })
+      groups[0]?.push({ ...one, key: `late/${project}/${workflow}/${schedule ?? ''}/${id ?? ''}/${since}`, run: runs.find((run) => run.id === id) ?? null, since, said, text: said.text, isSlow: false })
     }
     for (const run of runs) {
-      const group = run.state === 'FAILED' && !run.is_resolved ? 1 : hasEnded(run.state) ? undefined : run.waits_for ? 2 : 3
-      if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, said: run.reason ? run.reason_said : run.waits_for, text: run.reason ?? run.waits_for?.text ?? null })
+      const slow = isSlow(run, now)
+      const group = run.state === 'FAILED' && !run.is_resolved ? 1 : hasEnded(run.state) ? undefined : slow ? 2 : run.waits_for ? 3 : 4
+      if (group !== undefined) groups[group]?.push({ ...one, key: `run/${run.id}`, run, since: run.started_at, said: run.reason ? run.reason_said : run.waits_for, text: run.reason ?? run.waits_for?.text ?? null, isSlow: slow })
     }
   }
   return groups.flat()

@@ -72,6 +72,7 @@ export function WorkflowPage({ project, name, tab, version, chosen, year, day, d
   return (
     <div className="page-fill">
       <PageHead crumbs={<Link to="/workflows" search={{ project }}>{project}</Link>} title={name} mark={<Tag className="num">v{version ?? newest.data.version}</Tag>}>
+        <Link className="head-link" to="/insight" search={{ project, workflow: `${project}/${name}`, tab: 'slower' as const }}>{t('nav.insight')}</Link>
         <Button icon={<EditOutlined />} onClick={() => void navigate({ to: '/projects/$project/workflows/$name/edit', params: { project, name } })}>{t('workflow.edit')}</Button>
         <Act refusal={refusal} type="primary" icon={<CaretRightOutlined />} onClick={onStart}>{t('workflows.start')}</Act>
       </PageHead>

@@ -3,6 +3,8 @@
  *
  * A test compares them with that page. Arguments may be null where it says so.
  */
+import { durationText } from '../time/format'
+
 export type Arguments = Readonly<Record<string, string | number | null>>
 /** Says the name of a state. */
 export type StateName = (state: string | number | null | undefined) => string
@@ -13,6 +15,7 @@ const item = (a: Arguments): string => `${a.upstream ? `任务 ${a.upstream}（`
 const more = (a: Arguments): string => (a.more ? `；另有 ${a.more} 项` : '')
 const of = (a: Arguments): string => `${item(a)} 在 ${a.from}（${a.date}）`
 const final = (a: Arguments): string => (a.is_final ? '；不会自动重新运行：它可能已经生效' : '')
+const lasting = (seconds: Arguments[string] | undefined): string => (typeof seconds === 'number' ? durationText(1000 * seconds) : String(seconds))
 
 export const codesZh = {
   'child.instance': (a, state) => `实例 ${a.instance}：${state(a.state)}`,
@@ -78,12 +81,12 @@ export const codesZh = {
   'result.instance': (a, state) => `运行已结束：${state(a.state)}${a.reason ? `（${a.reason}）` : ''}`,
   'result.newer_attempt': (a, state) => `已有第 ${a.attempt} 次尝试：${state(a.state)}`,
   'result.task': (a, state) => `尝试已结束：${state(a.state)}${a.reason ? `（${a.reason}）` : ''}`,
-  'run.expected': (a) => `${a.usual_s === null ? '' : `通常耗时 ${Math.round(Number(a.usual_s))} 秒；`}预计于 ${a.at} 结束`,
+  'run.expected': (a) => `${a.usual_s === null ? '' : `通常耗时 ${lasting(a.usual_s)}；`}预计于 ${a.at} 结束`,
   'run.late': (a) => `实例 ${a.instance} 本应在 ${a.at} 之前结束`,
   'run.overdue': (a) => `实例 ${a.instance} 已超过其超时时间`,
   'run.overlap': () => '等待同一工作流的其他运行',
   'run.paused': (a, state) => `运行状态：${state(a.state)}`,
-  'run.slower': (a) => `自 ${a.since} 起比平时更久，已超出 ${Math.round(Number(a.by_s))} 秒`,
+  'run.slower': (a) => `自 ${a.since} 起比平时更久，已超出 ${lasting(a.by_s)}`,
   'run.starting': () => '其主节点即将启动它',
   'run.stopping': () => '运行正在停止',
   'slots.holder': (a) => `${a.holder} 占用一个槽位（${a.workflow}，实例 ${a.instance}）`,

@@ -11,13 +11,16 @@ import type { AlertKey } from './alerts/en'
 import type { EditorKey } from './editor/en'
 import { en, type Key } from './en'
 import type { GraphKey } from './graph/en'
+import type { HelpKey } from './help/en'
+import type { InsightKey } from './insight/en'
 import type { ResourceKey } from './resources/en'
+import type { RunKey } from './run/en'
 import { pseudo } from './pseudo'
 
 /** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
 export type Language = 'en' | 'zh' | 'pseudo'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
-export type TextKey = Plain<Key | EditorKey | AlertKey | ClusterKey | GraphKey | AdminKey | ResourceKey | AttemptKey> // those behind the first come with their pages
+export type TextKey = Plain<Key | EditorKey | AlertKey | ClusterKey | GraphKey | AdminKey | ResourceKey | AttemptKey | HelpKey | InsightKey | RunKey> // those behind the first come with their pages
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string
 
 /** Returns the language of the browser, as far as there is one of ours. */

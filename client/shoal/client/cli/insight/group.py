@@ -9,14 +9,15 @@ group = typer.Typer(
     no_args_is_help=True,
     help="The history of all runs, exported as Parquet files, and what it tells.",
 )
-for _command in (
+_COMMANDS = (
     setup.setup,
     reporting.report,
     slowness.why_slow,
     exporting.export,
     exporting.load,
     exporting.status,
-):
+)
+for _command in _COMMANDS:
     group.command()(_command)
 
 

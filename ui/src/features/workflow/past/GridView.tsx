@@ -161,7 +161,7 @@ function Table({ tasks, columns, zone, label, onOpen }: TableProps) {
     >
       <div className="grid-sheet" style={{ width: wide + columns.length * CELL, height: HEAD + tasks.length * CELL }}>
         <div role="row" aria-rowindex={1} className="grid-head" style={{ height: HEAD, width: wide + columns.length * CELL }}>
-          <div role="columnheader" className="grid-name grid-corner" style={{ width: wide }}>{t('run.tasks')}</div>
+          <div role="columnheader" className="grid-name grid-corner" style={{ width: wide }}>{t('common.tasks')}</div>
           {items.map((item) => {
             const one = columns[item.index]
             if (!one) return null
