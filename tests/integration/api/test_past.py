@@ -157,6 +157,8 @@ async def test_a_run_that_ended_again_is_listed_once(api: Api) -> None:
     page = (await api.client.get(PAST)).json()
     assert [(one["id"], one["state"]) for one in page["items"]] == [(run.id, "FAILED")]
     assert (await api.client.get(f"{PAST}/{run.id}")).json()["state"] == "FAILED"
+    # Also where the row that counts is not asked for.
+    assert (await api.client.get(f"{PAST}?state=STOPPED")).json()["items"] == []
 
 
 async def test_without_a_history_the_answer_says_what_to_do(

@@ -50,13 +50,13 @@ class Made:
                     "workflow": workflow,
                     "version": 1,
                     "tasks": tasks,
-                    "published_at": _us(FIRST),
+                    "published_at": _us(FIRST - timedelta(days=1)),
                     "event_id": 1,
                 }
                 for project in ("p", "q")
                 for workflow in ("daily", "rare")
             ]
-            files.append(self._put(PLANS, FIRST.date(), plans))
+            files.append(self._put(PLANS, FIRST.date() - timedelta(days=1), plans))
         self.store.put_manifest(Manifest(self._sequence, files, None))
 
     def run(self, instance_id: int, at: datetime) -> dict[str, Any]:
