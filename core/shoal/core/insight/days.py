@@ -5,7 +5,7 @@ weeks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from shoal.core.insight.windows import added, highest, weighted
@@ -89,16 +89,33 @@ class Cost(NamedTuple):
         return cls(*(row[name] or 0 for name in cls._fields))
 
 
+class CostBlock(NamedTuple):
+    """What a workflow has used on a day; ``labels``: of runs that had them, by key and value."""
+
+    total: Cost
+    labels: Mapping[tuple[str, str], Cost]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "CostBlock":
+        """Return what is kept of the rows of a workflow in ``costs``."""
+        labels: dict[tuple[str, str], list[Cost]] = {}
+        for row in rows:
+            labels.setdefault((row["label"], row["value"]), []).append(Cost.of(row))
+        total = costs_of(labels.pop(("", ""), ()))
+        return cls(total, {label: costs_of(some) for label, some in labels.items()})
+
+
 def runs_of(days: Iterable[RunDay]) -> RunDay:
     """Return several days, or workflows, as one."""
     some = list(days)
     if len(some) == 1:
         return some[0]
-    counts = [sum(getattr(one, name) for one in some) for name in _RUN_COUNT_NAMES]
-    triggers = zip(*(one.by_trigger for one in some), strict=True)
-    numbers = _numbers(_RUN_NUMBER_NAMES, some, [one.runs for one in some])
-    by_trigger = tuple(map(sum, triggers)) or RunDay().by_trigger
-    return RunDay._make((*counts, by_trigger, *numbers))
+    if not some:
+        return RunDay()
+    columns = [*zip(*some, strict=True)]
+    triggers = tuple(map(sum, zip(*columns[5], strict=True)))
+    numbers = _numbers(_RUN_NUMBER_NAMES, columns[6:], columns[0])
+    return RunDay._make((*map(sum, columns[:5]), triggers, *numbers))
 
 
 def tasks_of(days: Iterable[TaskDay]) -> TaskDay:
@@ -106,25 +123,30 @@ def tasks_of(days: Iterable[TaskDay]) -> TaskDay:
     some = list(days)
     if len(some) == 1:
         return some[0]
-    counts = [sum(getattr(one, name) for one in some) for name in _TASK_COUNT_NAMES]
-    numbers = _numbers(_TASK_NUMBER_NAMES, some, [one.attempts for one in some])
-    busy_s, cpu_s = added(one.busy_s for one in some), added(one.cpu_s for one in some)
-    rss = highest(one.max_rss_kb for one in some)
-    return TaskDay._make((*counts, *numbers, busy_s, cpu_s, rss))
+    if not some:
+        return TaskDay()
+    columns = [*zip(*some, strict=True)]
+    numbers = _numbers(_TASK_NUMBER_NAMES, columns[7:15], columns[0])
+    last = (added(columns[15]), added(columns[16]), highest(columns[17]))
+    return TaskDay._make((*map(sum, columns[:7]), *numbers, *last))
 
 
 def costs_of(days: Iterable[Cost]) -> Cost:
     """Return several days, tasks or workflows as one."""
-    some = list(days)
-    return Cost(*(sum(column) for column in zip(*some, strict=True))) if some else Cost()
+    columns = [*zip(*days, strict=True)]
+    return Cost._make(map(sum, columns)) if columns else Cost()
+
+
+def mean_of(days: Sequence[RunDay] | Sequence[TaskDay], name: str) -> float | None:
+    """Return a mean over several days, or workflows: weighted by the runs or attempts of each."""
+    value, weight = attrgetter(name), itemgetter(0)
+    return weighted(zip(map(value, days), map(weight, days), strict=True))
 
 
 def _numbers(
-    names: Sequence[str], days: Sequence[Any], weights: Sequence[int]
+    names: Sequence[str], columns: Sequence[Sequence[Any]], weights: Sequence[int]
 ) -> list[float | None]:
-    found = []
-    for name in names:
-        values = [getattr(one, name) for one in days]
-        is_highest = name.endswith("_max")
-        found.append(highest(values) if is_highest else weighted(zip(values, weights, strict=True)))
-    return found
+    return [
+        highest(column) if name.endswith("_max") else weighted(zip(column, weights, strict=True))
+        for name, column in zip(names, columns, strict=True)
+    ]

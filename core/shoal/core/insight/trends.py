@@ -1,17 +1,20 @@
 """Workflows and tasks in a window beside the window before, and all of them added up."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from shoal.core.insight.days import (
     TRIGGERS,
     Cost,
+    CostBlock,
     RunDay,
     TaskDay,
     costs_of,
+    mean_of,
     runs_of,
     tasks_of,
 )
@@ -58,27 +61,33 @@ class Totals:
     @classmethod
     def of(cls, runs: Iterable[RunDay], tasks: Iterable[TaskDay]) -> "Totals":
         """Add up days, workflows, or both."""
-        run, task = runs_of(runs), tasks_of(tasks)
+        run, task = list(runs), list(tasks)
+        counts = {name: sum(map(attrgetter(name), run)) for name in _RUNS}
+        of_tasks = {name: sum(map(attrgetter(name), task)) for name in _ATTEMPTS}
+        triggers = [*zip(*map(attrgetter("by_trigger"), run), strict=True)]
+        attempts = of_tasks["attempts"]
         return cls(
-            run.runs,
-            run.succeeded,
-            run.failed,
-            run.stopped,
-            rate(run.failed, run.runs),
-            run.late,
-            rate(run.late, run.runs),
-            dict(zip(TRIGGERS, run.by_trigger, strict=True)),
-            run.duration_mean,
-            run.admission_mean,
-            task.attempts,
-            task.failed,
-            task.lost,
-            task.retries,
-            rate(task.retries, task.attempts),
-            task.wait_mean,
-            task.busy_s,
-            task.cpu_s,
+            **counts,
+            failure_rate=rate(counts["failed"], counts["runs"]),
+            late_rate=rate(counts["late"], counts["runs"]),
+            by_trigger=dict(
+                zip(TRIGGERS, map(sum, triggers) if run else RunDay().by_trigger, strict=True)
+            ),
+            duration_mean_s=mean_of(run, "duration_mean"),
+            admission_mean_s=mean_of(run, "admission_mean"),
+            attempts=attempts,
+            failed_attempts=of_tasks["failed"],
+            lost_attempts=of_tasks["lost"],
+            retries=of_tasks["retries"],
+            retry_rate=rate(of_tasks["retries"], attempts),
+            wait_mean_s=mean_of(task, "wait_mean"),
+            busy_s=added(map(attrgetter("busy_s"), task)),
+            cpu_s=added(map(attrgetter("cpu_s"), task)),
         )
+
+
+_RUNS = ("runs", "succeeded", "failed", "stopped", "late")
+_ATTEMPTS = ("attempts", "failed", "lost", "retries")
 
 
 @dataclass(frozen=True)
@@ -201,6 +210,20 @@ class WorkflowSort(StrEnum):
 
 
 @dataclass(frozen=True)
+class Results:
+    """What is kept of some results, by day and by name."""
+
+    runs: Mapping[date, Mapping[Name, RunDay]]
+    tasks: Mapping[date, Mapping[Name, TaskDay]]
+    costs: Mapping[date, Mapping[Name, CostBlock]]
+
+    @property
+    def days(self) -> list[date]:
+        """The days that have a result about runs."""
+        return sorted(self.runs)
+
+
+@dataclass(frozen=True)
 class WorkflowTrend:
     """A workflow in a window and in the one before. ``daily``: of the window, by day."""
 
@@ -223,51 +246,88 @@ class WorkflowTrend:
         return ratio(self.now.duration_p50_s, self.before.duration_p50_s)
 
 
-#: Of a job: what is kept, by day, project and workflow.
-RunDays = Iterable[tuple[date, Name, RunDay]]
-TaskDays = Iterable[tuple[date, Name, TaskDay]]
-CostDays = Iterable[tuple[date, Name, Cost]]
+def workflow_order(
+    window: Window, results: Results, has: Callable[[Name], bool], sort: WorkflowSort
+) -> list[Name]:
+    """Return the workflows with runs that ended in the window or the one before, sorted.
+
+    ``has``: whether one is asked for. What is not known comes last.
+    """
+    names = [name for name in set().union(*results.runs.values()) if has(name)]
+    values = _values(window, results, sort)
+
+    def place(name: Name) -> tuple[bool, float, Name]:
+        value = values.get(name)
+        return value is None, -(value or 0.0), name
+
+    return sorted(names, key=place)
 
 
-def workflow_trends(
-    window: Window, runs: RunDays, tasks: TaskDays, costs: CostDays, sort: WorkflowSort
-) -> list[WorkflowTrend]:
-    """Return the workflows that have runs or attempts in the window or the one before, sorted."""
-    by_run, by_task = _divided(window, runs), _divided(window, tasks)
-    by_cost = _divided(window, costs)
-    found = []
-    for name in by_run.keys() | by_task.keys():
-        run = by_run.get(name, ({}, []))
-        task = by_task.get(name, ({}, []))
-        cost = by_cost.get(name, ({}, []))
-        found.append(
-            WorkflowTrend(
-                *name,
-                RunValues.of(run[0].values(), task[0].values()),
-                RunValues.of(run[1], task[1]),
-                costs_of(cost[0].values()),
-                costs_of(cost[1]),
-                run[0],
-            )
-        )
-    return sorted(found, key=lambda one: (*_place(one, sort), one.project, one.workflow))
+def workflow_trend(window: Window, results: Results, name: Name) -> WorkflowTrend:
+    """Return one workflow."""
+    runs, runs_before = _divided(window, _of(results.runs, name))
+    tasks, tasks_before = _divided(window, _of(results.tasks, name))
+    costs, costs_before = _divided(window, _of(results.costs, name))
+    return WorkflowTrend(
+        *name,
+        RunValues.of(runs.values(), tasks.values()),
+        RunValues.of(runs_before.values(), tasks_before.values()),
+        costs_of(block.total for block in costs.values()),
+        costs_of(block.total for block in costs_before.values()),
+        runs,
+    )
 
 
-def _place(trend: WorkflowTrend, sort: WorkflowSort) -> tuple[bool, float]:
-    """Return where it stands: what is not known comes last."""
-    value: float | None
-    match sort:
-        case WorkflowSort.SLOWER:
-            value = trend.duration_change_s
-        case WorkflowSort.WAITS:
-            value = trend.now.waits_s
-        case WorkflowSort.FAILURES:
-            value = trend.now.failed
-        case WorkflowSort.LATE:
-            value = trend.now.late
-        case WorkflowSort.COST:
-            value = trend.cost.slot_s
-    return value is None, -(value or 0.0)
+def _values(window: Window, results: Results, sort: WorkflowSort) -> Mapping[Name, float | None]:
+    """Return by what workflows are sorted: only that, as there may be thousands."""
+    if sort is WorkflowSort.COST:
+        return _sums(window, results.costs, lambda block: block.total.slot_s)
+    if sort is WorkflowSort.FAILURES:
+        return _sums(window, results.runs, attrgetter("failed"))
+    if sort is WorkflowSort.LATE:
+        return _sums(window, results.runs, attrgetter("late"))
+    if sort is WorkflowSort.WAITS:
+        admission = _means(window, results.runs, "admission_mean")
+        queue = _means(window, results.tasks, "wait_mean")
+        names = admission.keys() | queue.keys()
+        return {name: admission.get(name, 0.0) + queue.get(name, 0.0) for name in names}
+    now = _means(window, results.runs, "duration_p50")
+    before = _means(window.before, results.runs, "duration_p50")
+    return {name: now[name] - before[name] for name in now.keys() & before.keys()}
+
+
+def _sums(
+    window: Window, days: Mapping[date, Mapping[Name, T]], value: Callable[[T], float]
+) -> dict[Name, float]:
+    found: dict[Name, float] = {}
+    for day, values in days.items():
+        if window.has(day):
+            for name, one in values.items():
+                found[name] = found.get(name, 0.0) + value(one)
+    return found
+
+
+def _means(
+    window: Window, days: Mapping[date, Mapping[Name, Any]], field: str
+) -> dict[Name, float]:
+    sums: dict[Name, list[float]] = {}
+    get = attrgetter(field)
+    for day, values in days.items():
+        if not window.has(day):
+            continue
+        for name, one in values.items():
+            value, weight = get(one), one[0]  # the number of runs or attempts
+            if value is not None and weight:
+                of = sums.setdefault(name, [0.0, 0.0])
+                of[0] += value * weight
+                of[1] += weight
+    return {name: total / weights for name, (total, weights) in sums.items()}
+
+
+def _of(days: Mapping[date, Mapping[Name, T]], name: Name) -> Iterator[tuple[date, T]]:
+    for day, values in days.items():
+        if (found := values.get(name)) is not None:
+            yield day, found
 
 
 @dataclass(frozen=True)
@@ -312,25 +372,26 @@ def task_trends(
     window: Window, rows: Iterable[tuple[date, tuple[str, str], TaskDay]]
 ) -> list[TaskTrend]:
     """Return the tasks of one workflow, by (task, type), what has taken longest in all first."""
-    divided = _divided(window, rows)
-    found = [
-        TaskTrend(*name, TaskValues.of(now.values()), TaskValues.of(before), now)
-        for name, (now, before) in divided.items()
-    ]
+    by_task: dict[tuple[str, str], list[tuple[date, TaskDay]]] = {}
+    for day, name, value in rows:
+        by_task.setdefault(name, []).append((day, value))
+    found = []
+    for name, days in by_task.items():
+        now, before = _divided(window, days)
+        values = TaskValues.of(now.values()), TaskValues.of(before.values())
+        found.append(TaskTrend(*name, *values, now))
     return sorted(found, key=lambda one: (-(one.now.busy_s or 0.0), one.task, one.type))
 
 
-def _divided(
-    window: Window, rows: Iterable[tuple[date, Name, T]]
-) -> dict[Name, tuple[dict[date, T], list[T]]]:
-    """Return by name what is of the window, by day, and what is of the window before."""
-    found: dict[Name, tuple[dict[date, T], list[T]]] = {}
+def _divided(window: Window, days: Iterable[tuple[date, T]]) -> tuple[dict[date, T], dict[date, T]]:
+    """Return by day what is of the window, and what is of the window before."""
+    found: tuple[dict[date, T], dict[date, T]] = {}, {}
     before = window.before
-    for day, name, value in rows:
+    for day, value in days:
         if window.has(day):
-            found.setdefault(name, ({}, []))[0][day] = value
+            found[0][day] = value
         elif before.has(day):
-            found.setdefault(name, ({}, []))[1].append(value)
+            found[1][day] = value
     return found
 
 

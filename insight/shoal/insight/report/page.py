@@ -30,6 +30,7 @@ p.lead { margin: 0 0 .8rem; color: var(--dim); max-width: 46rem; }
 .tiles .change { font-size: .86rem; color: var(--dim); min-height: 1.3em; }
 .tiles .worse { color: var(--bad); } .tiles .better { color: var(--good); }
 .tiles svg { margin-top: auto; }
+.failure svg.sparkline { margin-left: -.2rem; }
 svg.sparkline { width: 100%; max-width: 9rem; height: 1.75rem; display: block; }
 td svg.sparkline { width: 7rem; margin-left: auto; }
 .spark { fill: none; stroke: var(--busy); stroke-width: 1.5; stroke-linejoin: round; }
@@ -42,7 +43,7 @@ svg.bar { width: 9rem; height: .7rem; display: inline-block; vertical-align: mid
 g:hover > .hit { fill: var(--line); fill-opacity: .4; }
 .slots { fill: none; stroke: var(--wait); stroke-width: 2; }
 .expected { fill: none; stroke: var(--busy); stroke-width: 2; }
-.key { display: inline-flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: .86rem;
+.key { display: flex; margin: .2rem 0; flex-wrap: wrap; gap: .1rem 1rem; font-size: .86rem;
   color: var(--dim); }
 .key i { display: inline-block; width: .75rem; height: .75rem; border-radius: 3px;
   margin-right: .35rem; vertical-align: -.08rem; }
@@ -56,6 +57,7 @@ g:hover > .hit { fill: var(--line); fill-opacity: .4; }
   font-variant-numeric: tabular-nums; }
 .failure p { margin: .1rem 0; color: var(--dim); font-size: .9rem; overflow-wrap: anywhere; }
 th[scope=row] { font-weight: 500; max-width: 22rem; overflow: hidden; text-overflow: ellipsis; }
+td:has(svg.bar) { text-align: left; }
 thead th { color: var(--dim); font-weight: 500; font-size: .86rem; }
 caption { font-size: .86rem; }
 details { margin: .4rem 0 1rem; } summary { cursor: pointer; color: var(--dim);
@@ -69,7 +71,7 @@ footer { margin: 3rem 0 1rem; padding-top: .8rem; border-top: 1px solid var(--li
 @media (max-width: 40rem) { body { margin: 1rem auto; font-size: 14px; } .wide { display: none; }
   .tiles { grid-template-columns: 1fr 1fr; gap: .5rem; } .tiles strong { font-size: 1.3rem; }
   th, td { padding: .25rem .4rem; } th[scope=row] { max-width: 9.5rem; }
-  svg.bar { width: 5rem; } nav { font-size: .92rem; } }
+  figure svg { min-width: 46rem; } svg.bar { width: 5rem; } nav { font-size: .92rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --dim: #444; --line: #bbb; --paper: #fff;
   --panel: #fff; --busy: #1f6feb; --wait: #b35900; --bad: #c0272d; --good: #1a7f37; }
   body { margin: 0; max-width: none; font-size: 11pt; } nav { display: none; }

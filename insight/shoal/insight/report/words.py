@@ -69,6 +69,12 @@ def points(now: float | None, before: float | None) -> str:
     return "as before" if abs(by) < 0.05 else f"{abs(by):.1f} points {'up' if by > 0 else 'down'}"
 
 
+def is_notable(now: float, before: float, text: Callable[[float | None], str]) -> bool:
+    """Whether a change is worth a colour: a fifth of a point of a rate, a twentieth of a number."""
+    least = 0.002 if text is share else 0.05 * max(abs(now), abs(before))
+    return abs(now - before) > least
+
+
 def figures(summary: Answer) -> list[Figure]:
     """Return the numbers that a report begins with."""
     now, before = summary["total"], summary["before"]
@@ -81,8 +87,9 @@ def figures(summary: Answer) -> list[Figure]:
         is_bad: bool | None,
     ) -> Figure:
         new, old = now[key], before[key]
-        moved = new is not None and old is not None and change(new, old) != "as before"
-        worse = (new > old) if is_bad and moved else None
+        worse = None
+        if is_bad and new is not None and old is not None and is_notable(new, old, text):
+            worse = new > old
         return Figure(name, text(new), change(new, old), worse)
 
     return [
@@ -90,6 +97,6 @@ def figures(summary: Answer) -> list[Figure]:
         one("Failed", "failure_rate", share, points, True),
         one("Late", "late_rate", share, points, True),
         one("Retried attempts", "retry_rate", share, points, True),
-        one("Mean wait for a worker", "wait_mean_s", length, relative, True),
+        one("Wait for a worker", "wait_mean_s", length, relative, True),
         one("Time of tasks", "busy_s", hours, relative, None),
     ]

@@ -7,19 +7,18 @@ a caller may not see is left out of each answer, by ``Seen``.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
 from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
 from shoal.core.access.judging import Visible
-from shoal.core.insight.days import Cost, RunDay, TaskDay, costs_of, tasks_of
+from shoal.core.insight.days import RunDay, TaskDay, tasks_of
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.repositories.insight.rollups import RollupBlock
+from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
 from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
@@ -55,14 +54,6 @@ async def seen(
     return Seen(names, project, workflow)
 
 
-@dataclass(frozen=True)
-class CostBlock:
-    """What a workflow has used on a day. ``labels``: of the runs that had them."""
-
-    total: Cost
-    labels: Mapping[tuple[str, str], Cost]
-
-
 def run_day(rows: Rows) -> RunDay:
     """Return what is kept of ``workflow_days``."""
     [row] = rows
@@ -72,15 +63,6 @@ def run_day(rows: Rows) -> RunDay:
 def task_day(rows: Rows) -> TaskDay:
     """Return what is kept of ``task_days``: all tasks as one."""
     return _checked(tasks_of(TaskDay.of(row) for row in rows))
-
-
-def cost_block(rows: Rows) -> CostBlock:
-    """Return what is kept of ``costs``."""
-    labels: dict[tuple[str, str], list[Cost]] = {}
-    for row in rows:
-        labels.setdefault((row["label"], row["value"]), []).append(Cost.of(row))
-    total = costs_of(labels.pop(("", ""), ()))
-    return CostBlock(total, {label: costs_of(some) for label, some in labels.items()})
 
 
 def _checked(day: D) -> D:
@@ -95,31 +77,95 @@ class DayCache:
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._count = 0
-        self._kept: OrderedDict[tuple[str, date], tuple[str, list[tuple[Name, Any]]]] = (
-            OrderedDict()
-        )
+        self._kept: OrderedDict[tuple[str, date], tuple[str, dict[Name, Any]]] = OrderedDict()
+        self._parts: dict[tuple[str, date], tuple[str, dict[Name, Any]]] = {}
 
     async def days(
         self, uow: UnitOfWork, job: str, window: Window, keep: Callable[[Rows], T]
-    ) -> dict[date, list[tuple[Name, T]]]:
+    ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
-        found: dict[date, list[tuple[Name, T]]] = {}
+        found: dict[date, dict[Name, T]] = {}
         for result in await uow.rollups.days(job):
             if not window.has(result.day):
                 continue
             key = (job, result.day)
-            digest, values = self._kept.get(key, ("", []))
+            digest, values = self._kept.get(key, ("", {}))
             if digest != result.digest:
                 blocks = await uow.rollups.blocks(job, result.day, result.day, None)
-                values = await asyncio.to_thread(_kept_of, blocks, job, keep)
+                kept = await asyncio.to_thread(_kept_of, blocks, job, keep)
+                values = {name: value for _, name, value in kept}
                 self._put(key, result.digest, values)
             else:
                 self._kept.move_to_end(key)
             found[result.day] = values
         return found
 
-    def _put(self, key: tuple[str, date], digest: str, values: list[tuple[Name, Any]]) -> None:
-        _, former = self._kept.pop(key, ("", []))
+    async def asked(
+        self,
+        uow: UnitOfWork,
+        job: str,
+        window: Window,
+        which: Seen,
+        keep: Callable[[Rows], T],
+    ) -> dict[date, dict[Name, T]]:
+        """Return what an answer is made from: all of each day, unless it is of one workflow."""
+        if which.project is None or which.workflow is None:
+            return await self.days(uow, job, window, keep)
+        name = (which.project, which.workflow)
+        return await self.of(uow, job, window, [name] if which.has(name) else [], keep)
+
+    async def of(
+        self,
+        uow: UnitOfWork,
+        job: str,
+        window: Window,
+        names: Collection[Name],
+        keep: Callable[[Rows], T],
+    ) -> dict[date, dict[Name, T]]:
+        """Return what is kept of some workflows, for each day of a window that has a result.
+
+        Of days that were not read as a whole these workflows alone are read, in one statement.
+        """
+        found: dict[date, dict[Name, T]] = {}
+        parts: dict[date, dict[Name, T | None]] = {}
+        for result in await uow.rollups.days(job):
+            if window.has(result.day):
+                digest, values = self._kept.get((job, result.day), ("", {}))
+                found[result.day] = {name: values[name] for name in names if name in values}
+                if digest != result.digest:
+                    parts[result.day] = self._part(job, result)
+        missing = {name for part in parts.values() for name in names if name not in part}
+        if missing:
+            first, last = min(parts), max(parts)
+            blocks = await uow.rollups.of_workflows(job, first, missing, last)
+            some = [block for block in blocks if block.day in parts]
+            for part in parts.values():
+                part.update(dict.fromkeys(missing))
+            for day, name, value in await asyncio.to_thread(_kept_of, some, job, keep):
+                parts[day][name] = value
+        for day, part in parts.items():
+            kept = ((name, part.get(name)) for name in names)
+            found[day] = {name: value for name, value in kept if value is not None}
+        return found
+
+    def _part(self, job: str, result: RollupDay) -> dict[Name, Any]:
+        """Return what was read of some workflows of a day; None: there was nothing of one."""
+        if sum(len(part) for _, part in self._parts.values()) > self._most // 4:
+            self._parts.clear()
+        digest, part = self._parts.get((job, result.day), ("", {}))
+        if digest != result.digest:
+            part = {}
+            self._parts[job, result.day] = (result.digest, part)
+        return part
+
+    def forget(self) -> None:
+        """Keep nothing, as if the process had just begun."""
+        self._kept.clear()
+        self._parts.clear()
+        self._count = 0
+
+    def _put(self, key: tuple[str, date], digest: str, values: dict[Name, Any]) -> None:
+        _, former = self._kept.pop(key, ("", {}))
         self._kept[key] = (digest, values)
         self._count += len(values) - len(former)
         while self._count > self._most and len(self._kept) > 1:
@@ -129,26 +175,30 @@ class DayCache:
 
 def _kept_of(
     blocks: Iterable[RollupBlock], job: str, keep: Callable[[Rows], T]
-) -> list[tuple[Name, T]]:
+) -> list[tuple[date, Name, T]]:
     found = []
     for block in blocks:
         name = (block.project, block.workflow)
         try:
             with legible("roll-up", f"{job} of {block.day}, {'/'.join(name)}"):
-                found.append((name, keep(block.rows)))
+                found.append((block.day, name, keep(block.rows)))
         except UnreadableRow as error:
             leave_out(error)
     return found
 
 
 def of_seen(
-    days: Mapping[date, Iterable[tuple[Name, T]]], which: Seen
-) -> Iterator[tuple[date, Name, T]]:
-    """Yield what the answer is about."""
+    days: Mapping[date, Mapping[Name, T]], which: Seen
+) -> Iterator[tuple[date, list[tuple[Name, T]]]]:
+    """Yield what the answer is about, day by day."""
     for day, values in days.items():
-        for name, value in values:
-            if which.has(name):
-                yield day, name, value
+        if which == _EVERYTHING:
+            yield day, [*values.items()]
+        else:
+            yield day, [one for one in values.items() if which.has(one[0])]
+
+
+_EVERYTHING = Seen(None)
 
 
 async def rows_of(
@@ -162,14 +212,12 @@ async def rows_of(
 ) -> list[tuple[date, Name, T]]:
     """Return what is kept of each row of a window, of projects that are visible."""
     blocks = await uow.rollups.blocks(job, window.first, window.last, visible, project, workflow)
-    by_day = {day: [*some] for day, some in groupby(blocks, key=lambda one: one.day)}
 
     def of_block(rows: Rows) -> list[T]:
         return [keep(row) for row in rows]
 
     return [
         (day, name, value)
-        for day, some in by_day.items()
-        for name, values in _kept_of(some, job, of_block)
+        for day, name, values in _kept_of(blocks, job, of_block)
         for value in values
     ]

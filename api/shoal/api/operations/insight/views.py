@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from shoal.api.operations.insight.reading import (
-    CostBlock,
     DayCache,
     Name,
     Seen,
-    cost_block,
     of_seen,
     rows_of,
     run_day,
@@ -19,17 +17,19 @@ from shoal.api.operations.insight.reading import (
 )
 from shoal.core.access.judging import Visible
 from shoal.core.insight.costs import CostBy, CostGroup, CostName, cost_groups
-from shoal.core.insight.days import Cost, TaskDay, costs_of
+from shoal.core.insight.days import Cost, CostBlock, TaskDay, costs_of
 from shoal.core.insight.failures import FailureDay, FailureGroup, failure_groups
 from shoal.core.insight.trends import (
     Critical,
+    Results,
     TaskTrend,
     Totals,
     WorkflowSort,
     WorkflowTrend,
     critical_of,
     task_trends,
-    workflow_trends,
+    workflow_order,
+    workflow_trend,
 )
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
@@ -49,10 +49,11 @@ class Summary:
 
 @dataclass(frozen=True)
 class Workflows:
-    """Workflows, sorted."""
+    """Workflows, by their names in the order that was asked for."""
 
     there: Sequence[date]
-    trends: Sequence[WorkflowTrend]
+    results: Results
+    order: Sequence[Name]
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Costs:
 _NO_TOTALS = Totals.of((), ())
 #: What there is without results.
 NO_SUMMARY = Summary((), _NO_TOTALS, _NO_TOTALS, {})
-NO_WORKFLOWS = Workflows((), ())
+NO_WORKFLOWS = Workflows((), Results({}, {}, {}), ())
 NO_TASKS = Tasks((), (), {}, {})
 NO_COSTS = Costs((), Cost(), Cost(), ())
 NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
@@ -97,17 +98,17 @@ async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
 
 async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
     """Return the totals."""
-    runs = await cache.days(uow, "workflow_days", both(window), run_day)
-    tasks = await cache.days(uow, "task_days", both(window), task_day)
+    runs = await cache.asked(uow, "workflow_days", both(window), which, run_day)
+    tasks = await cache.asked(uow, "task_days", both(window), which, task_day)
 
     def made() -> Summary:
-        run_days = [*of_seen(runs, which)]
-        task_days = [*of_seen(tasks, which)]
+        run_days = {day: [one for _, one in some] for day, some in of_seen(runs, which)}
+        task_days = {day: [one for _, one in some] for day, some in of_seen(tasks, which)}
 
         def of(days: Window) -> Totals:
             return Totals.of(
-                (run for day, _, run in run_days if days.has(day)),
-                (task for day, _, task in task_days if days.has(day)),
+                (one for day, some in run_days.items() if days.has(day) for one in some),
+                (one for day, some in task_days.items() if days.has(day) for one in some),
             )
 
         there = sorted(runs.keys() | tasks.keys())
@@ -121,16 +122,31 @@ async def workflows(
     uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, sort: WorkflowSort
 ) -> Workflows:
     """Return the workflows of a window."""
-    runs = await cache.days(uow, "workflow_days", both(window), run_day)
-    tasks = await cache.days(uow, "task_days", both(window), task_day)
-    costs = await cache.days(uow, "costs", both(window), cost_block)
+    whole = both(window)
+    results = Results(await cache.asked(uow, "workflow_days", whole, which, run_day), {}, {})
+    if sort is WorkflowSort.WAITS:
+        results = replace(
+            results, tasks=await cache.asked(uow, "task_days", whole, which, task_day)
+        )
+    if sort is WorkflowSort.COST:
+        results = replace(
+            results, costs=await cache.asked(uow, "costs", whole, which, CostBlock.of)
+        )
+    order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
+    return Workflows(results.days, results, order)
 
-    def made() -> list[WorkflowTrend]:
-        used = ((day, name, block.total) for day, name, block in of_seen(costs, which))
-        return workflow_trends(window, of_seen(runs, which), of_seen(tasks, which), used, sort)
 
-    trends = await asyncio.to_thread(made)
-    return Workflows(sorted(runs.keys() | tasks.keys()), trends)
+async def trends(
+    uow: UnitOfWork, cache: DayCache, window: Window, found: Workflows, names: Sequence[Name]
+) -> list[WorkflowTrend]:
+    """Return some of the workflows, with their tasks and what they cost."""
+    whole = both(window)
+    results = replace(
+        found.results,
+        tasks=await cache.of(uow, "task_days", whole, names, task_day),
+        costs=await cache.of(uow, "costs", whole, names, CostBlock.of),
+    )
+    return [workflow_trend(window, results, name) for name in names]
 
 
 async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]:
@@ -198,7 +214,7 @@ async def costs(
 ) -> Costs:
     """Return what was used. By task it reads the rows of what ``which`` names."""
     whole = both(window)
-    days = await cache.days(uow, "costs", whole, cost_block)
+    days = await cache.asked(uow, "costs", whole, which, CostBlock.of)
     by_task = []
     if by is CostBy.TASK:
         where = (visible, which.project, which.workflow)
@@ -212,19 +228,18 @@ async def costs(
                 if label == "" and which.has(name)
             ]
         found: list[tuple[date, CostName, Cost]] = []
-        block: CostBlock
-        for day, name, block in of_seen(days, which):
+        for day, some in of_seen(days, which):
             match by:
                 case CostBy.PROJECT:
-                    found.append((day, name[:1], block.total))
+                    found += [(day, name[:1], block.total) for name, block in some]
                 case CostBy.WORKFLOW:
-                    found.append((day, name, block.total))
+                    found += [(day, name, block.total) for name, block in some]
                 case _:
-                    found += [(day, label, cost) for label, cost in block.labels.items()]
+                    found += [(day, *one) for _, block in some for one in block.labels.items()]
         return found
 
     def made() -> Costs:
-        used = [(day, block.total) for day, _, block in of_seen(days, which)]
+        used = [(day, block.total) for day, some in of_seen(days, which) for _, block in some]
         total = costs_of(cost for day, cost in used if window.has(day))
         before = costs_of(cost for day, cost in used if window.before.has(day))
         return Costs(sorted(days), total, before, cost_groups(window, named(), total))

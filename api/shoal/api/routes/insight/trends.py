@@ -70,7 +70,7 @@ async def list_insight_workflows(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> WorkflowTrendsOut:
-    """Workflows with runs or attempts that ended in the window or the one before, side by side.
+    """Workflows with runs that ended in the window or the one before, side by side.
 
     Counts, means and highest values are exact. Percentiles over several days are means of the
     days' percentiles, weighted by how many values each day had.
@@ -83,13 +83,16 @@ async def list_insight_workflows(
             with legible("roll-up", "workflow_days"):
                 found = await views.workflows(uow, shoal.results, days.window, which, sort)
         filters = (caller.visible and sorted(caller.visible), vars(wanted), sort, days.window)
-        some, next_ = place_page("insight workflows", filters, found.trends, limit, cursor)
-        predictions = await views.predictions(uow, [(one.project, one.workflow) for one in some])
+        some, next_ = place_page("insight workflows", filters, found.order, limit, cursor)
+        trends = []
+        if days.window is not None:
+            trends = await views.trends(uow, shoal.results, days.window, found, some)
+        predictions = await views.predictions(uow, some)
     return WorkflowTrendsOut(
         **days.shown(found.there),
         items=shown(
             "roll-up",
-            some,
+            trends,
             lambda one: _workflow(one, predictions.get((one.project, one.workflow))),
             lambda one: f"{one.project}/{one.workflow}",
         ),

@@ -100,7 +100,7 @@ def _slower(found: Collected) -> Section:
             ]
         )
     lead = f"{plural(len(some), 'workflow')} of those that changed most: medians of durations."
-    head = ["workflow", "before, and more", "before", "now", "longer by", "", "by day"]
+    head = ["workflow", "how it has grown", "before", "now", "longer by", "", "by day"]
     return Section(
         "slower", heading, lead, [*table("Those that grew by most come first", head, rows)]
     )

@@ -10,7 +10,8 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, Select, or_, select, tuple_
+from pydantic_core import from_json
+from sqlalchemy import Row, Select, Text, or_, select, tuple_, type_coerce
 
 from shoal.core.access.judging import Visible
 from shoal.sql.driver.connection import Connection, batched
@@ -29,7 +30,8 @@ _D, _R = rollup_day.c, rollup.c
 _PAIRS_PER_QUERY = 500
 _DAYS = select(_D.job, _D.day, _D.rows, _D.digest, _D.stored_at).order_by(_D.day.desc(), _D.job)
 _BLOCKS = (
-    select(_D.day, _R.project, _R.workflow, _R.place, _R.body)
+    # As its text: this reads JSON five times as fast as what columns of JSON are read with.
+    select(_D.day, _R.project, _R.workflow, _R.place, type_coerce(_R.body, Text).label("body"))
     .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
     .order_by(_D.day, _R.project, _R.workflow, _R.place)
 )
@@ -103,10 +105,19 @@ class Rollups:
         return await self._blocks(query, values, leave_out)
 
     async def of_workflows(
-        self, job: str, day: date, names: Collection[tuple[str, str]]
+        self,
+        job: str,
+        first: date,
+        names: Collection[tuple[str, str]],
+        last: date | None = None,
     ) -> list[RollupBlock]:
-        """Return the result of workflows for a day; ``names`` are of project and workflow."""
-        query = _between(job, day, day).where(AmongPairs(_R.project, _R.workflow, pairs("names")))
+        """Return the results of workflows for a day, or up to another one, which is included.
+
+        ``names`` are of project and workflow.
+        """
+        query = _between(job, first, last or first).where(
+            AmongPairs(_R.project, _R.workflow, pairs("names"))
+        )
         found: list[RollupBlock] = []
         for some in batched(sorted(set(names)), _PAIRS_PER_QUERY):
             found += await self._blocks(query, {"names": some}, leave_out)
@@ -172,9 +183,10 @@ def _day(row: Row[Any]) -> RollupDay:
 
 
 def _part(row: Row[Any]) -> RollupBlock:
-    if not all(isinstance(each, dict) for each in row.body):
+    rows = from_json(row.body)
+    if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
         raise ValueError("column body holds rows that are no objects")
-    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, row.body)
+    return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, rows)
 
 
 def _joined(parts: Iterable[RollupBlock]) -> list[RollupBlock]:

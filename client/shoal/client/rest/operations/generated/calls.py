@@ -1897,7 +1897,7 @@ def list_insight_workflows(
 ) -> Call[types.WorkflowTrendsOut]:
     """List how workflows have changed.
 
-    Workflows with runs or attempts that ended in the window or the one before, side by side.
+    Workflows with runs that ended in the window or the one before, side by side.
 
     Counts, means and highest values are exact. Percentiles over several days are means of the
     days' percentiles, weighted by how many values each day had.
