@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def test_weeks_of_results_in_every_look(site: Site) -> None:
         started[name] = rest.start(name)
     rest.wait_for(ended)
     for run in started.values():
-        rest.until(lambda one=run: rest.tasks(one)["long"]["state"], lambda s: s == "RUNNING")
+        rest.until(partial(rest.tasks, run), lambda tasks: tasks["long"]["state"] == "RUNNING")
     week = {"from": f"{last - timedelta(days=13)}", "to": f"{last - timedelta(days=4)}"}
     facts = site.look("weeks", ended=ended, **started, **week)
     assert 8 <= facts.pop("eta") <= 10

@@ -26,9 +26,8 @@ async def store(
     """Let these rows be the result of a job for a day, as the loader does it."""
     some = [NewBlock(*name, 0, json.dumps(rows)) for name, rows in blocks.items()]
     async with database.unit_of_work() as uow:
-        counting = await uow.rollup_batches.counting(job, day)
-        before = None if counting is None else counting.batch
-        batch = await uow.rollup_batches.begin(job, day, before, at)
+        before = await uow.rollup_batches.counting(job, day)
+        batch = await uow.rollup_batches.begin(job, day, at, before)
         await uow.commit()
     async with database.unit_of_work() as uow:
         await uow.rollup_batches.add(batch, some, at)

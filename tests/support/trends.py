@@ -148,15 +148,16 @@ async def fill(database: Database, last: date, days: int) -> None:
         rows = _of_day(chance, day, back, seen)
         for job, blocks in rows.items():
             await store(database, job, day, blocks, now)
-    for job, blocks in {
+    looking_back: dict[str, Mapping[Name, Rows]] = {
         "baselines": _baselines(),
         "baseline_errors": _errors(chance),
         "flapping": _flapping(last),
         "capacity": {CLUSTER: list(_capacity(last))},
         "schedule_minutes": {CLUSTER: list(_minutes())},
         "schedule_moves": _moves(),
-    }.items():
-        await store(database, job, last, blocks, now)
+    }
+    for job, result in looking_back.items():
+        await store(database, job, last, result, now)
 
 
 async def set_baselines(

@@ -42,7 +42,7 @@ async def begun(database: Database, job: str, day: date, blocks: Sequence[NewBlo
     """Write a batch that does not count yet."""
     async with database.unit_of_work() as uow:
         before = await uow.rollup_batches.counting(job, day)
-        batch = await uow.rollup_batches.begin(job, day, before.batch if before else None, NOW)
+        batch = await uow.rollup_batches.begin(job, day, NOW, before)
         await uow.commit()
     async with database.unit_of_work() as uow:
         await uow.rollup_batches.add(batch, blocks, NOW)
@@ -104,6 +104,13 @@ async def test_rows_are_read_by_day_project_and_workflow(database: Database) -> 
         assert await uow.rollups.of_workflows("costs", DAY, []) == []
         cluster = await uow.rollups.of_cluster("costs", DAY, NEXT)
         assert cluster == [RollupBlock(DAY, "", "", [{"hour": 1}])]
+
+
+async def test_columns_and_values_are_rows_as_well(database: Database) -> None:
+    short = NewBlock("a", "w", 0, '[["n","text"],[1,"é"],[null,""]]')
+    await written(database, "costs", DAY, short, NewBlock("a", "w", 1, '[["n","text"]]'))
+    [found] = await read(database, "costs", DAY)
+    assert found.rows == [{"n": 1, "text": "é"}, {"n": None, "text": ""}]
 
 
 async def test_reader_sees_projects_that_are_visible(database: Database) -> None:
@@ -244,7 +251,7 @@ async def test_day_that_is_forgotten_is_not_read_any_more(database: Database) ->
 
 async def test_block_that_cannot_be_read_is_left_out(database: Database) -> None:
     await written(database, "costs", DAY, block("a/v", {"n": 1}), block("a/w", {"n": 1}))
-    for junk in ('{"n": 1}', "[1]"):
+    for junk in ('{"n": 1}', "[1]", '[["n", "m"], [1]]', '[["n"], 1]'):
         async with database.unit_of_work() as uow:
             change = text("UPDATE rollup SET body = :junk WHERE workflow = 'w'")
             await uow.connection.execute(change, {"junk": junk})

@@ -20,7 +20,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "clusters that share a storage have one archive",
         Promise.NOTHING_LOST,
         "runtime/shoal/runtime/log_archive.py",
-        ("hashlib.sha256(cluster.encode())", "hashlib.sha256()"),
+        ("cluster_folder(cluster)", 'cluster_folder("")'),
         (f"{_OF_ARCHIVE}::test_instances_are_listed_by_thousands_and_removed_whole",),
     ),
     mutation(

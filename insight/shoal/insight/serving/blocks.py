@@ -55,7 +55,7 @@ def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
     """Yield the blocks of all rows, by project and workflow."""
     names = [name for name in result.columns if name not in _NAMES]
     if not result.has_project:
-        yield from _divided("", "", _rows(table, names))
+        yield from _divided("", "", names, _rows(table, names))
         return
     order = [(name, "ascending") for name in _NAMES]
     table = table.take(pc.sort_indices(table, sort_keys=order))
@@ -64,7 +64,8 @@ def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
     keys = list(zip(projects, workflows, strict=True))
     for end in range(1, len(keys) + 1):
         if end == len(keys) or keys[end] != keys[start]:
-            yield from _divided(*keys[start], _rows(table.slice(start, end - start), names))
+            rows = _rows(table.slice(start, end - start), names)
+            yield from _divided(*keys[start], names, rows)
             start = end
 
 
@@ -87,7 +88,7 @@ def _check_columns(result: Result, schema: pa.Schema) -> None:
 def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[str]:
     columns = [[_plain(value) for value in table[name].to_pylist()] for name in names]
     for values in zip(*columns, strict=True):
-        yield _ENCODE(dict(zip(names, values, strict=True)))
+        yield _ENCODE(values)
 
 
 def _plain(value: Any) -> Any:
@@ -101,13 +102,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _divided(project: str, workflow: str, rows: Iterator[str]) -> Iterator[NewBlock]:
-    place, size, some = 0, 0, list[str]()
+def _divided(
+    project: str, workflow: str, names: Sequence[str], rows: Iterator[str]
+) -> Iterator[NewBlock]:
+    head = _ENCODE(names)
+    place, size, some = 0, 0, [head]
     for row in rows:
-        if some and size + len(row) > MOST_CHARS:
+        if len(some) > 1 and size + len(row) > MOST_CHARS:
             yield NewBlock(project, workflow, place, f"[{','.join(some)}]")
-            place, size, some = place + 1, 0, []
+            place, size, some = place + 1, 0, [head]
         some.append(row)
         size += len(row) + 1
-    if some:
+    if len(some) > 1:
         yield NewBlock(project, workflow, place, f"[{','.join(some)}]")

@@ -32,8 +32,8 @@ Key = tuple[str, date]  # job, day
 KEEP_SNAPSHOTS_DAYS = 7
 #: A batch that was not written to for so long has no writer any more.
 ABANDONED = timedelta(hours=1)
-_CHARS_AT_ONCE = 512_000  # of blocks that one transaction writes
-_BLOCKS_AT_ONCE = 200  # that one transaction writes
+_CHARS_AT_ONCE = 256_000  # of blocks that one transaction writes
+_BLOCKS_AT_ONCE = 100  # that one transaction writes
 _BLOCKS_REMOVED_AT_ONCE = 16  # that one transaction removes: each may have 256,000 characters
 _MARK_IS_WRITTEN_S = 60.0
 _TRIES = 5  # while others load the same day
@@ -196,9 +196,7 @@ class Loader:
             )
         table = await asyncio.to_thread(table_of, result, content)
         at = await self._now()
-        batch = await self._in_turn(
-            lambda uow: uow.rollup_batches.begin(job, day, before.batch if before else None, at)
-        )
+        batch = await self._in_turn(lambda uow: uow.rollup_batches.begin(job, day, at, before))
         try:
             for some in _together(blocks_of(result, table)):
                 await self._add(batch, some)

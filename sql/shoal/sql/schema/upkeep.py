@@ -147,8 +147,8 @@ rollup_batch = Table(
     sqlite_autoincrement=True,
 )
 
-# The rows of a batch, a block for each workflow; a large one is divided, ``place`` 0 first. Rows
-# of no project are in the block whose project and workflow are empty.
+# The rows of a batch, a block for each workflow (see ``NewBlock``); a large one is divided,
+# ``place`` 0 first. Rows of no project are in the block whose project and workflow are empty.
 rollup = Table(
     "rollup",
     metadata,

@@ -76,12 +76,12 @@ def _plans(client: "ShoalClient", project: str) -> "list[Plan]":
     """Return what publishing the workflows would do."""
     from dataclasses import replace
 
-    import shoal.insight
     from shoal.client.cli.workflows.apply import Plan, publish_definition
     from shoal.client.sources.definitions import load_definitions
+    from shoal.insight import workflows
 
-    [package] = shoal.insight.__path__
-    found = load_definitions([Path(package, "workflows")]).definitions
+    [folder] = workflows.__path__
+    found = load_definitions(sorted(Path(folder).glob("*.yaml"))).definitions
     plans = []
     for one in found:
         spec = one.spec.model_copy(update={"project": project})

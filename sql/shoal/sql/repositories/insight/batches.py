@@ -41,7 +41,11 @@ class Counting:
 
 @dataclass(frozen=True)
 class NewBlock:
-    """A part of the rows of a workflow: ``place`` counts the parts from 0, ``body`` is JSON."""
+    """A part of the rows of a workflow: ``place`` counts the parts from 0.
+
+    ``body``: a JSON list of objects, or, which is a third of that, of the columns' names followed
+    by a list of values for each row.
+    """
 
     project: str
     workflow: str
@@ -60,17 +64,19 @@ class RollupBatches:
         row = await self._connection.first(_counting(job, day))
         return None if row is None else Counting(row.batch, row.digest)
 
-    async def begin(self, job: str, day: date, before: int | None, at: datetime) -> Batch:
+    async def begin(
+        self, job: str, day: date, at: datetime, before: Counting | None = None
+    ) -> Batch:
         """Begin a batch that is to be the result of a job for a day, in place of ``before``.
 
-        That is the batch that counted before its writer has read anything.
+        That is what counted before its writer has read anything; None: nothing did.
         """
         [row] = await self._connection.changed(
             insert(rollup_batch)
             .values(job=job, day=day.isoformat(), touched_at=at)
             .returning(_B.id)
         )
-        return Batch(row.id, job, day, before)
+        return Batch(row.id, job, day, before.batch if before else None)
 
     async def add(self, batch: Batch, blocks: Sequence[NewBlock], at: datetime) -> None:
         """Add blocks. Raises RollupTaken if the batch was taken for one that nobody writes."""

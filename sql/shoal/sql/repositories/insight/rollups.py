@@ -183,10 +183,18 @@ def _day(row: Row[Any]) -> RollupDay:
 
 
 def _part(row: Row[Any]) -> RollupBlock:
-    rows = from_json(row.body)
-    if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
-        raise ValueError("column body holds rows that are no objects")
+    rows = _rows(from_json(row.body))
     return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, rows)
+
+
+def _rows(body: Any) -> list[dict[str, Any]]:
+    """Return the rows of a block: objects, or the names of columns, and then lists of values."""
+    if isinstance(body, list) and body and isinstance(body[0], list):
+        names, *rows = body
+        return [dict(zip(names, values, strict=True)) for values in rows]
+    if not isinstance(body, list) or not all(isinstance(each, dict) for each in body):
+        raise ValueError("column body holds rows that are no objects")
+    return body
 
 
 def _joined(parts: Iterable[RollupBlock]) -> list[RollupBlock]:

@@ -1,0 +1,1 @@
+"""The workflows that compute roll-ups; ``shoal insight setup`` publishes them."""
