@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from shoal.sql import Database
-from tests.support.rollups import CLUSTER, Blocks, Rows, baseline, cost, move, store
+from tests.support.rollups import CLUSTER, Rows, baseline, cost, move, store
 
 Name = tuple[str, str]  # project and workflow
 
@@ -148,7 +148,7 @@ async def fill(database: Database, last: date, days: int) -> None:
         rows = _of_day(chance, day, back, seen)
         for job, blocks in rows.items():
             await store(database, job, day, blocks, now)
-    snapshots: dict[str, Blocks] = {
+    looking_back: dict[str, Mapping[Name, Rows]] = {
         "baselines": _baselines(),
         "baseline_errors": _errors(chance),
         "flapping": _flapping(last),
@@ -156,8 +156,8 @@ async def fill(database: Database, last: date, days: int) -> None:
         "schedule_minutes": {CLUSTER: list(_minutes())},
         "schedule_moves": _moves(),
     }
-    for name, made in snapshots.items():
-        await store(database, name, last, made, now)
+    for job, result in looking_back.items():
+        await store(database, job, last, result, now)
 
 
 async def set_baselines(

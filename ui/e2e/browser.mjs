@@ -76,7 +76,7 @@ export async function untranslated(page, url, pages) {
       const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
       for (let node = walker.nextNode(); node; node = walker.nextNode()) {
         // Code, times and the names of keys are in no language; the name of a language is in its own.
-        if (node.parentElement.closest('script,style,noscript,code,pre,kbd,time,textarea,.mono,.brand,span[lang]')) continue
+        if (node.parentElement.closest('script,style,noscript,code,pre,kbd,time,textarea,.mono,.brand,span[lang],[data-when]')) continue
         const text = node.textContent.trim()
         if (/[A-Za-z]{3}/.test(text) && !text.includes('⟦')) found.push(text)
       }

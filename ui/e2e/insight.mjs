@@ -160,14 +160,14 @@ async function weeks(page) {
     overview: ['/insight', '.plot-bar'],
     slower: ['/insight?tab=slower', '[role=cell] .spark'],
     tasks: [`/insight?tab=slower&${one}`, '[role=cell] .spark'],
-    waits: ['/insight?tab=waits', '[role=cell] .share-bar'],
-    'waits-one': [`/insight?tab=waits&${one}`, '[role=cell] .share-bar'],
+    waits: ['/insight?tab=waits', '[role=cell] .share-track'],
+    'waits-one': [`/insight?tab=waits&${one}`, '[role=cell] .share-track'],
     failures: ['/insight?tab=failures', '.cause'],
     attempts: ['/insight?tab=failures&cause=e3b7509d21c6f84a', '.ant-drawer .empty, .ant-drawer [role=cell]'],
-    lateness: ['/insight?tab=lateness', '[role=cell] .share-bar'],
-    'lateness-one': [`/insight?tab=lateness&${one}`, '[role=cell] .share-bar'],
+    lateness: ['/insight?tab=lateness', '[role=cell] .share-track'],
+    'lateness-one': [`/insight?tab=lateness&${one}`, '[role=cell] .share-track'],
     load: ['/insight?tab=load', '.heat-cell'],
-    cost: ['/insight?tab=cost', '[role=cell] .share-bar'],
+    cost: ['/insight?tab=cost', '[role=cell] .share-track'],
     schedules: ['/insight?tab=schedules', '.plot-bar'],
     baseline: [`/runs/${ended}?tab=baseline`, '.baseline-bars'],
     live: [`/runs/${live}`, '[data-eta]'],
@@ -181,9 +181,11 @@ async function weeks(page) {
       found.axe[`${name} ${colorScheme}`] = await findings(page)
     }
     await page.setViewportSize({ width: 360, height: 740 })
-    await page.waitForTimeout(100)
+    await page.waitForSelector('.shell.narrow')
+    await page.waitForTimeout(200) // charts measure what they have
     found.overhang[name] = await overhang(page)
     await page.setViewportSize(WIDE)
+    await page.waitForSelector('.shell:not(.narrow)')
   })
   found.raw = await untranslated(page, url, pages)
   await chosen(page, { language: 'zh' })

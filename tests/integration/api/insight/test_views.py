@@ -305,3 +305,24 @@ async def test_rows_of_a_result_come_page_by_page(api: Api, database: Database) 
     workers = await get(api, "insight/rollup-rows", job="worker_days", day="2026-01-31")
     assert workers["items"][0]["project"] == ""
     assert workers["items"][0]["rows"][0]["worker"] == "w-1"
+
+
+async def test_what_was_read_of_some_workflows_is_read_again_when_it_has_changed(
+    api: Api, database: Database
+) -> None:
+    for name in (P, Q):
+        await rollups.add(database, "workflow_days", DAY, {name: [workflow_day()]})
+    await rollups.store(database, "costs", DAY, {P: [cost(slot_s=1.0)]})
+
+    async def costs(**query: Any) -> dict[str, float]:
+        found = await get(api, "insight/workflows", sort="late", **query)
+        return {one["workflow"]: one["cost"]["slot_s"] for one in found["items"]}
+
+    assert await costs(limit=1) == {"daily": 1.0}
+    assert await costs() == {"daily": 1.0, "hourly": 0.0}
+    assert await costs() == {"daily": 1.0, "hourly": 0.0}
+    await rollups.store(database, "costs", DAY, {P: [cost(slot_s=2.0)], Q: [cost(slot_s=3.0)]})
+    assert await costs() == {"daily": 2.0, "hourly": 3.0}
+    by_cost = await get(api, "insight/workflows", sort="cost")
+    assert [one["workflow"] for one in by_cost["items"]] == ["hourly", "daily"]
+    assert await costs() == {"daily": 2.0, "hourly": 3.0}

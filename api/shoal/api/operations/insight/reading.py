@@ -18,7 +18,7 @@ from shoal.core.insight.days import RunDay, TaskDay, tasks_of
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.repositories.insight.rollups import RollupBlock
+from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
 from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
@@ -78,6 +78,7 @@ class DayCache:
         self._most = most
         self._count = 0
         self._kept: OrderedDict[tuple[str, date], tuple[str, dict[Name, Any]]] = OrderedDict()
+        self._parts: dict[tuple[str, date], tuple[str, dict[Name, Any]]] = {}
 
     async def days(
         self, uow: UnitOfWork, job: str, window: Window, keep: Callable[[Rows], T]
@@ -99,6 +100,20 @@ class DayCache:
             found[result.day] = values
         return found
 
+    async def asked(
+        self,
+        uow: UnitOfWork,
+        job: str,
+        window: Window,
+        which: Seen,
+        keep: Callable[[Rows], T],
+    ) -> dict[date, dict[Name, T]]:
+        """Return what an answer is made from: all of each day, unless it is of one workflow."""
+        if which.project is None or which.workflow is None:
+            return await self.days(uow, job, window, keep)
+        name = (which.project, which.workflow)
+        return await self.of(uow, job, window, [name] if which.has(name) else [], keep)
+
     async def of(
         self,
         uow: UnitOfWork,
@@ -109,27 +124,44 @@ class DayCache:
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 
-        Days that were not read yet are read for these workflows alone, in one statement.
+        Of days that were not read as a whole these workflows alone are read, in one statement.
         """
         found: dict[date, dict[Name, T]] = {}
-        missing = set()
+        parts: dict[date, dict[Name, T | None]] = {}
         for result in await uow.rollups.days(job):
             if window.has(result.day):
                 digest, values = self._kept.get((job, result.day), ("", {}))
                 found[result.day] = {name: values[name] for name in names if name in values}
                 if digest != result.digest:
-                    missing.add(result.day)
-        if missing and names:
-            first, last = min(missing), max(missing)
-            blocks = await uow.rollups.of_workflows(job, first, names, last)
-            some = [block for block in blocks if block.day in missing]
+                    parts[result.day] = self._part(job, result)
+        missing = {name for part in parts.values() for name in names if name not in part}
+        if missing:
+            first, last = min(parts), max(parts)
+            blocks = await uow.rollups.of_workflows(job, first, missing, last)
+            some = [block for block in blocks if block.day in parts]
+            for part in parts.values():
+                part.update(dict.fromkeys(missing))
             for day, name, value in await asyncio.to_thread(_kept_of, some, job, keep):
-                found[day][name] = value
+                parts[day][name] = value
+        for day, part in parts.items():
+            kept = ((name, part.get(name)) for name in names)
+            found[day] = {name: value for name, value in kept if value is not None}
         return found
+
+    def _part(self, job: str, result: RollupDay) -> dict[Name, Any]:
+        """Return what was read of some workflows of a day; None: there was nothing of one."""
+        if sum(len(part) for _, part in self._parts.values()) > self._most // 4:
+            self._parts.clear()
+        digest, part = self._parts.get((job, result.day), ("", {}))
+        if digest != result.digest:
+            part = {}
+            self._parts[job, result.day] = (result.digest, part)
+        return part
 
     def forget(self) -> None:
         """Keep nothing, as if the process had just begun."""
         self._kept.clear()
+        self._parts.clear()
         self._count = 0
 
     def _put(self, key: tuple[str, date], digest: str, values: dict[Name, Any]) -> None:

@@ -98,8 +98,8 @@ async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
 
 async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
     """Return the totals."""
-    runs = await cache.days(uow, "workflow_days", both(window), run_day)
-    tasks = await cache.days(uow, "task_days", both(window), task_day)
+    runs = await cache.asked(uow, "workflow_days", both(window), which, run_day)
+    tasks = await cache.asked(uow, "task_days", both(window), which, task_day)
 
     def made() -> Summary:
         run_days = {day: [one for _, one in some] for day, some in of_seen(runs, which)}
@@ -123,11 +123,15 @@ async def workflows(
 ) -> Workflows:
     """Return the workflows of a window."""
     whole = both(window)
-    results = Results(await cache.days(uow, "workflow_days", whole, run_day), {}, {})
+    results = Results(await cache.asked(uow, "workflow_days", whole, which, run_day), {}, {})
     if sort is WorkflowSort.WAITS:
-        results = replace(results, tasks=await cache.days(uow, "task_days", whole, task_day))
+        results = replace(
+            results, tasks=await cache.asked(uow, "task_days", whole, which, task_day)
+        )
     if sort is WorkflowSort.COST:
-        results = replace(results, costs=await cache.days(uow, "costs", whole, CostBlock.of))
+        results = replace(
+            results, costs=await cache.asked(uow, "costs", whole, which, CostBlock.of)
+        )
     order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
     return Workflows(results.days, results, order)
 
@@ -210,7 +214,7 @@ async def costs(
 ) -> Costs:
     """Return what was used. By task it reads the rows of what ``which`` names."""
     whole = both(window)
-    days = await cache.days(uow, "costs", whole, CostBlock.of)
+    days = await cache.asked(uow, "costs", whole, which, CostBlock.of)
     by_task = []
     if by is CostBy.TASK:
         where = (visible, which.project, which.workflow)

@@ -189,12 +189,10 @@ def _part(row: Row[Any]) -> RollupBlock:
 
 def _rows(body: Any) -> list[dict[str, Any]]:
     """Return the rows of a block: objects, or the names of columns, and then lists of values."""
-    if not isinstance(body, list):
-        raise ValueError("column body holds no rows")
-    if body and isinstance(body[0], list):
+    if isinstance(body, list) and body and isinstance(body[0], list):
         names, *rows = body
         return [dict(zip(names, values, strict=True)) for values in rows]
-    if not all(isinstance(each, dict) for each in body):
+    if not isinstance(body, list) or not all(isinstance(each, dict) for each in body):
         raise ValueError("column body holds rows that are no objects")
     return body
 

@@ -47,7 +47,7 @@ export function HeatMap({ label, cells, valueText, hint }: Props) {
           <tbody>
             {WEEK.map((weekday) => (
               <tr key={weekday}>
-                <th scope="row">{weekdayText(weekday, language)}</th>
+                <th scope="row" data-when>{weekdayText(weekday, language)}</th>
                 {HOURS.map((hour) => {
                   const cell = byPlace.get(weekday * 24 + hour)
                   const share = cell && most > 0 ? cell.value / most : 0

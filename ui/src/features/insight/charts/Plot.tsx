@@ -103,14 +103,14 @@ export function Plot({ label, count, highest, unit, valueText, axis, read, legen
             </g>
           ))}
           {axis(band).map(({ index, text }) => (
-            <text key={index} className="plot-text" x={geometry.x(index)} y={height - 6} textAnchor={placed(geometry.x(index), width, text.length)}>{text}</text>
+            <text key={index} data-when className="plot-text" x={geometry.x(index)} y={height - 6} textAnchor={placed(geometry.x(index), width, text.length)}>{text}</text>
           ))}
           {shown === null ? null : <rect className="plot-cursor" x={geometry.x(shown) - Math.max(band, 3) / 2} y={TOP} width={Math.max(band, 3)} height={geometry.height} />}
           {children(geometry, pattern)}
         </svg>
         {shown === null ? null : (
           <div className="plot-said" style={geometry.x(shown) > width / 2 ? { right: width - geometry.x(shown) + band / 2 + 6 } : { left: geometry.x(shown) + band / 2 + 6 }}>
-            <p className="strong num">{said.title}</p>
+            <p className="strong num" data-when>{said.title}</p>
             {said.items.map((one) => (
               <p key={one.text} className="plot-said-line"><span className={`key ${one.look ?? ''}`} aria-hidden /><span>{one.text}</span><span className="num">{one.value}</span></p>
             ))}
@@ -169,7 +169,7 @@ export function NumberTable({ heads, rows }: { heads: readonly string[]; rows: r
   return (
     <table className="numbers">
       <thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
-      <tbody>{rows.map((row) => <tr key={row[0]}>{row.map((cell, index) => (index ? <td key={index} className="num">{cell}</td> : <th key={index} scope="row">{cell}</th>))}</tr>)}</tbody>
+      <tbody>{rows.map((row) => <tr key={row[0]}>{row.map((cell, index) => (index ? <td key={index} className="num">{cell}</td> : <th key={index} scope="row" data-when>{cell}</th>))}</tr>)}</tbody>
     </table>
   )
 }

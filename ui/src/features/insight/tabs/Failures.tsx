@@ -66,7 +66,7 @@ function Group({ group, total, days, onOpen, onWorkflow }: { group: FailureGroup
       <div className="cause-days">
         <SparkBars values={days.map((day) => byDay.get(day) ?? 0)} width={196} height={44} />
         <span className="hidden">{group.by_day.map((one) => `${one.day}: ${one.count}`).join(', ')}</span>
-        <p className="dim small cause-edges" aria-hidden><span>{dayText(days[0] ?? '', language)}</span><span>{dayText(days.at(-1) ?? '', language)}</span></p>
+        <p className="dim small cause-edges" aria-hidden data-when><span>{dayText(days[0] ?? '', language)}</span><span>{dayText(days.at(-1) ?? '', language)}</span></p>
       </div>
       <div className="cause-count">
         <p className="tile-value num">{countText(group.count, language)}</p>
