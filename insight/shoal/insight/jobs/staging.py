@@ -33,6 +33,8 @@ from shoal.insight.serving import marks
 _SCRATCH = ".staging-"
 _LOCK = "lock"
 _ROWS_OF_GROUP = 100_000
+#: What is found in so many parts is brought together in one process.
+_PARTS_AT_PLACE = 8
 
 
 class Format(StrEnum):
@@ -83,7 +85,8 @@ class Staging:
         folder.mkdir(parents=True)
         schema = pa.schema([one for one in found.schema if one.name != "day"])
         write = _Write(folder, schema, self.format)
-        places = min(len(list(days)), max(1, found.pieces.getNumPartitions()))
+        busy = 2 * found.pieces.context.defaultParallelism
+        places = min(len(list(days)), max(busy, found.pieces.getNumPartitions() // _PARTS_AT_PLACE))
         rows = dict(sent(found.pieces, places).mapPartitions(write).collect())
         for day in days:
             number = number_of(day)
