@@ -1502,6 +1502,17 @@ class RollupRowsOut(TypedDict):
     rows: list[dict[str, Any]]
 
 
+class RollupRowsPage(TypedDict):
+    """
+    A page of a result, by project and workflow.
+    """
+
+    items: list[RollupRowsOut]
+    next: NotRequired[str | None]
+    job: str
+    day: str | None
+
+
 class Rotation(TypedDict):
     """
     Who is on duty, week by week: of the members one after the other, again and again.
@@ -2189,7 +2200,7 @@ class WorkflowTrendOut(TypedDict):
     daily: list[RunDayOut]
 
 
-class WorkflowTrendsOut(TypedDict):
+class WorkflowTrendsPage(TypedDict):
     """
     A page of workflows.
     """
@@ -2975,7 +2986,7 @@ class CostGroupOut(TypedDict):
     share: float | None
 
 
-class CostsOut(TypedDict):
+class CostsPage(TypedDict):
     """
     A page of costs, the most seconds of slots first.
     """
@@ -3126,7 +3137,7 @@ class FailureGroupOut(TypedDict):
     is_more: bool
 
 
-class FailureGroupsOut(TypedDict):
+class FailureGroupsPage(TypedDict):
     """
     A page of groups, the most first.
     """
@@ -3487,17 +3498,6 @@ class QuietHours(TypedDict):
     timezone: NotRequired[str]
 
 
-class RollupPageOut(TypedDict):
-    """
-    A page of a result, by project and workflow.
-    """
-
-    items: list[RollupRowsOut]
-    next: NotRequired[str | None]
-    job: str
-    day: str | None
-
-
 class RuleSpec(TypedDict):
     """
     A rule as people define it, without its name.
@@ -3693,7 +3693,7 @@ class TaskTrendOut(TypedDict):
     daily: list[TaskDayOut]
 
 
-class TaskTrendsOut(TypedDict):
+class TaskTrendsPage(TypedDict):
     """
     A page of the tasks of a workflow, what was busy for longest first.
     """
