@@ -49,7 +49,9 @@ async def add(database: Database, job: str, day: date, blocks: Blocks) -> None:
                 body = JsonText(json.dumps(rows))
                 await uow.connection.execute(insert(rollup).values(**values, body=body))
             digest = f"digest with {project}/{workflow}"
-            await uow.connection.execute(update(rollup_day).where(*found).values(digest=digest))
+            more = rollup_day.c.rows + sum(map(len, blocks.values()))
+            changed = update(rollup_day).where(*found).values(digest=digest, rows=more)
+            await uow.connection.execute(changed)
             await uow.commit()
             return
     await store(database, job, day, blocks)

@@ -20,7 +20,6 @@ from shoal.client.rest.backfills import BackfillCalls
 from shoal.client.rest.commands import CommandCalls
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.environments import EnvironmentCalls
-from shoal.client.rest.insight import InsightCalls
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.paths import part, workflow_path
 from shoal.client.rest.project.alerts import AlertCalls
@@ -31,6 +30,7 @@ from shoal.client.rest.project.resources import ResourceCalls
 from shoal.client.rest.project.values import ValueCalls
 from shoal.client.rest.purges import PurgeCalls
 from shoal.client.rest.runs.calls import RunCalls
+from shoal.client.rest.runs.insight import InsightCalls
 from shoal.client.rest.runs.views import ViewCalls
 from shoal.client.rest.sse import Reconnecting
 from shoal.client.rest.types import (

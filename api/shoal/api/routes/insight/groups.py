@@ -9,8 +9,8 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.insight import views
 from shoal.api.operations.insight.reading import seen
 from shoal.api.routes.insight.window import Windowed, place_page
-from shoal.api.schemas.insight.costs import CostGroupOut, CostsOut
-from shoal.api.schemas.insight.failures import FailureGroupOut, FailureGroupsOut
+from shoal.api.schemas.insight.costs import CostGroupOut, CostsPage
+from shoal.api.schemas.insight.failures import FailureGroupOut, FailureGroupsPage
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import legible, shown
@@ -35,7 +35,7 @@ _NAMES = {
 @needs(Permission.PROJECT_READ)
 async def list_insight_failures(
     shoal: Shoal, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
-) -> FailureGroupsOut:
+) -> FailureGroupsPage:
     """Attempts that failed in the window, by the fingerprint of their error line, most first.
 
     One group may have tasks of several workflows: of those that the caller sees.
@@ -49,7 +49,7 @@ async def list_insight_failures(
                     uow, days.window, caller.visible, wanted.project, wanted.workflow
                 )
     some, next_ = place_page("insight failures", (vars(wanted), days.window), groups, limit, cursor)
-    return FailureGroupsOut(
+    return FailureGroupsPage(
         **days.shown(there),
         total=sum(one.count for one in groups),
         items=shown("roll-up", some, _failures, lambda one: one.fingerprint),
@@ -68,7 +68,7 @@ async def list_insight_costs(
     ] = CostBy.WORKFLOW,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> CostsOut:
+) -> CostsPage:
     """Processor time, memory and slots of the attempts that ended in the window; the most first.
 
     `label`: by each key and value of the labels of runs; a run counts for all that it has.
@@ -86,7 +86,7 @@ async def list_insight_costs(
                 )
     filters = (vars(wanted), by, days.window)
     some, next_ = place_page("insight costs", filters, found.groups, limit, cursor)
-    return CostsOut(
+    return CostsPage(
         **days.shown(found.there),
         by=by,
         total=_used(found.total),

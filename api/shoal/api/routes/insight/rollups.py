@@ -9,7 +9,7 @@ from shoal.api.access.guard import needs
 from shoal.api.routes.insight.window import Day
 from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.insight.rollups import RollupOut, RollupPageOut, RollupRowsOut
+from shoal.api.schemas.insight.rollups import RollupOut, RollupRowsOut, RollupRowsPage
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.legible import shown
@@ -82,7 +82,7 @@ async def list_insight_rollup_rows(
     project: Project = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> RollupPageOut:
+) -> RollupRowsPage:
     """The rows that one job has found about one day, workflow by workflow, of visible projects.
 
     Rows that are of no project come first, for who sees the cluster. A result that there is not is
@@ -96,7 +96,7 @@ async def list_insight_rollup_rows(
         kind = filtered("insight rollup rows", job, day, project)
         after = decode_cursor(kind, cursor, str, str)
         if day is None:
-            return RollupPageOut(job=job, day=None, items=[])
+            return RollupRowsPage(job=job, day=None, items=[])
         names = await uow.rollups.names(
             job,
             day,
@@ -109,7 +109,7 @@ async def list_insight_rollup_rows(
         some, more = page(names, limit)
         blocks = await uow.rollups.of_workflows(job, day, some)
     blocks.sort(key=lambda one: (one.project, one.workflow))
-    return RollupPageOut(
+    return RollupRowsPage(
         job=job,
         day=day,
         items=shown(

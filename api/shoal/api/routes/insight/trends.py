@@ -13,9 +13,9 @@ from shoal.api.routes.insight.window import Windowed, place_page
 from shoal.api.schemas.insight.trends import (
     SummaryOut,
     TaskTrendOut,
-    TaskTrendsOut,
+    TaskTrendsPage,
     WorkflowTrendOut,
-    WorkflowTrendsOut,
+    WorkflowTrendsPage,
 )
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
@@ -69,7 +69,7 @@ async def list_insight_workflows(
     ] = WorkflowSort.SLOWER,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> WorkflowTrendsOut:
+) -> WorkflowTrendsPage:
     """Workflows with runs that ended in the window or the one before, side by side.
 
     Counts, means and highest values are exact. Percentiles over several days are means of the
@@ -88,7 +88,7 @@ async def list_insight_workflows(
         if days.window is not None:
             trends = await views.trends(uow, shoal.results, days.window, found, some)
         predictions = await views.predictions(uow, some)
-    return WorkflowTrendsOut(
+    return WorkflowTrendsPage(
         **days.shown(found.there),
         items=shown(
             "roll-up",
@@ -104,7 +104,7 @@ async def list_insight_workflows(
 @needs(Permission.PROJECT_READ)
 async def list_insight_tasks(
     shoal: Shoal, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
-) -> TaskTrendsOut:
+) -> TaskTrendsPage:
     """Tasks of one workflow, which `project` and `workflow` name, in the window and the one before.
 
     What was busy for longest in the window comes first. A workflow that the caller may not see has
@@ -124,7 +124,7 @@ async def list_insight_tasks(
     some, next_ = place_page(
         "insight tasks", (vars(wanted), days.window), found.trends, limit, cursor
     )
-    return TaskTrendsOut(
+    return TaskTrendsPage(
         **days.shown(found.there),
         project=wanted.project,
         workflow=wanted.workflow,

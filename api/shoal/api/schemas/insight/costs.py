@@ -39,7 +39,7 @@ class CostGroupOut(BaseModel):
     )
 
 
-class CostsOut(WindowOut, Page[CostGroupOut]):
+class CostsPage(WindowOut, Page[CostGroupOut]):
     """A page of costs, the most seconds of slots first."""
 
     model_config = example(

@@ -68,7 +68,7 @@ class FailureGroupOut(BaseModel):
     is_more: bool = Field(description="Whether more tasks failed so.")
 
 
-class FailureGroupsOut(WindowOut, Page[FailureGroupOut]):
+class FailureGroupsPage(WindowOut, Page[FailureGroupOut]):
     """A page of groups, the most first."""
 
     model_config = example({**WINDOW, "total": 14, "items": [_GROUP], "next": None})

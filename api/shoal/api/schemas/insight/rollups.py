@@ -40,7 +40,7 @@ class RollupRowsOut(BaseModel):
     )
 
 
-class RollupPageOut(Page[RollupRowsOut]):
+class RollupRowsPage(Page[RollupRowsOut]):
     """A page of a result, by project and workflow."""
 
     model_config = example(

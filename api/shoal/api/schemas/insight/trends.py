@@ -289,7 +289,7 @@ class WorkflowTrendOut(BaseModel):
     daily: list[RunDayOut] = Field(description="Days of the window on which runs ended.")
 
 
-class WorkflowTrendsOut(WindowOut, Page[WorkflowTrendOut]):
+class WorkflowTrendsPage(WindowOut, Page[WorkflowTrendOut]):
     """A page of workflows."""
 
     model_config = example({**WINDOW, "items": [_WORKFLOW], "next": None})
@@ -381,7 +381,7 @@ class TaskTrendOut(BaseModel):
     daily: list[TaskDayOut] = Field(description="Days of the window on which attempts ended.")
 
 
-class TaskTrendsOut(WindowOut, Page[TaskTrendOut]):
+class TaskTrendsPage(WindowOut, Page[TaskTrendOut]):
     """A page of the tasks of a workflow, what was busy for longest first."""
 
     model_config = example(

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.insight import BaselineJson
     from shoal.client.rest.operations.generated.types import ComparedTaskOut
+    from shoal.client.rest.runs.insight import BaselineJson
 
 _BAR_WIDTH = 16  # characters
 _STYLES = {"slower": "red", "faster": "green", "usual": "dim", "unknown": "dim"}

@@ -4,6 +4,7 @@ A batch counts as a whole, or not at all: each method is one statement for each 
 it sees a day as it was before or after a change, never in between.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -28,6 +29,7 @@ from shoal.sql.statements.reading import (
 
 _D, _R = rollup_day.c, rollup.c
 _PAIRS_PER_QUERY = 500
+_AT_ONCE = 200  # blocks that are read in the event loop's own thread
 _DAYS = select(_D.job, _D.day, _D.rows, _D.digest, _D.stored_at).order_by(_D.day.desc(), _D.job)
 _BLOCKS = (
     # As its text: this reads JSON five times as fast as what columns of JSON are read with.
@@ -169,7 +171,12 @@ class Rollups:
         self, query: Select[Any], values: Mapping[str, Any], on_unreadable: OnUnreadable
     ) -> list[RollupBlock]:
         rows = await self._connection.rows(query, values)
-        return _joined(readable(rows, _part, "roll-up", on_unreadable, "day"))
+        if len(rows) <= _AT_ONCE:
+            return _joined(readable(rows, _part, "roll-up", on_unreadable, "day"))
+        # Of thousands of workflows: the event loop's own thread does other things meanwhile.
+        return _joined(
+            await asyncio.to_thread(readable, rows, _part, "roll-up", on_unreadable, "day")
+        )
 
 
 def _between(job: str, first: date, last: date) -> Select[Any]:

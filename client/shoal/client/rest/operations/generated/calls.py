@@ -1795,7 +1795,7 @@ def list_insight_costs(
     to: str | None = None,
     project: str | None = None,
     workflow: str | None = None,
-) -> Call[types.CostsOut]:
+) -> Call[types.CostsPage]:
     """Add up what was used.
 
     Processor time, memory and slots of the attempts that ended in the window; the most first.
@@ -1825,7 +1825,7 @@ def list_insight_failures(
     to: str | None = None,
     project: str | None = None,
     workflow: str | None = None,
-) -> Call[types.FailureGroupsOut]:
+) -> Call[types.FailureGroupsPage]:
     """List what fails for the same cause.
 
     Attempts that failed in the window, by the fingerprint of their error line, most first.
@@ -1853,7 +1853,7 @@ def list_insight_rollup_rows(
     project: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
-) -> Call[types.RollupPageOut]:
+) -> Call[types.RollupRowsPage]:
     """List the rows of a result.
 
     The rows that one job has found about one day, workflow by workflow, of visible projects.
@@ -1886,7 +1886,7 @@ def list_insight_tasks(
     to: str | None = None,
     project: str | None = None,
     workflow: str | None = None,
-) -> Call[types.TaskTrendsOut]:
+) -> Call[types.TaskTrendsPage]:
     """List how the tasks of a workflow have changed.
 
     Tasks of one workflow, which `project` and `workflow` name, in the window and the one before.
@@ -1917,7 +1917,7 @@ def list_insight_workflows(
     to: str | None = None,
     project: str | None = None,
     workflow: str | None = None,
-) -> Call[types.WorkflowTrendsOut]:
+) -> Call[types.WorkflowTrendsPage]:
     """List how workflows have changed.
 
     Workflows with runs that ended in the window or the one before, side by side.

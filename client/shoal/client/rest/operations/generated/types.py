@@ -1527,6 +1527,17 @@ class RollupRowsOut(TypedDict):
     rows: list[dict[str, Any]]
 
 
+class RollupRowsPage(TypedDict):
+    """
+    A page of a result, by project and workflow.
+    """
+
+    items: list[RollupRowsOut]
+    next: NotRequired[str | None]
+    job: str
+    day: str | None
+
+
 class Rotation(TypedDict):
     """
     Who is on duty, week by week: of the members one after the other, again and again.
@@ -2214,7 +2225,7 @@ class WorkflowTrendOut(TypedDict):
     daily: list[RunDayOut]
 
 
-class WorkflowTrendsOut(TypedDict):
+class WorkflowTrendsPage(TypedDict):
     """
     A page of workflows.
     """
@@ -3001,7 +3012,7 @@ class CostGroupOut(TypedDict):
     share: float | None
 
 
-class CostsOut(TypedDict):
+class CostsPage(TypedDict):
     """
     A page of costs, the most seconds of slots first.
     """
@@ -3152,7 +3163,7 @@ class FailureGroupOut(TypedDict):
     is_more: bool
 
 
-class FailureGroupsOut(TypedDict):
+class FailureGroupsPage(TypedDict):
     """
     A page of groups, the most first.
     """
@@ -3595,17 +3606,6 @@ class QuietHours(TypedDict):
     timezone: NotRequired[str]
 
 
-class RollupPageOut(TypedDict):
-    """
-    A page of a result, by project and workflow.
-    """
-
-    items: list[RollupRowsOut]
-    next: NotRequired[str | None]
-    job: str
-    day: str | None
-
-
 class RuleSpec(TypedDict):
     """
     A rule as people define it, without its name.
@@ -3801,7 +3801,7 @@ class TaskTrendOut(TypedDict):
     daily: list[TaskDayOut]
 
 
-class TaskTrendsOut(TypedDict):
+class TaskTrendsPage(TypedDict):
     """
     A page of the tasks of a workflow, what was busy for longest first.
     """

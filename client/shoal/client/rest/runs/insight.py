@@ -10,9 +10,9 @@ WorkflowSortName: TypeAlias = Literal["slower", "waits", "failures", "late", "co
 CostByName: TypeAlias = Literal["project", "workflow", "task", "label"]
 
 SummaryJson = made.SummaryOut
-WorkflowTrendsJson = made.WorkflowTrendsOut
-FailureGroupsJson = made.FailureGroupsOut
-CostsJson = made.CostsOut
+WorkflowTrendsJson = made.WorkflowTrendsPage
+FailureGroupsJson = made.FailureGroupsPage
+CostsJson = made.CostsPage
 LoadJson = made.LoadOut
 ScheduleMinutesJson = made.ScheduleMinutesOut
 BaselineJson = made.BaselineOut
