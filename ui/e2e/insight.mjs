@@ -130,7 +130,9 @@ async function weeks(page) {
   await page.locator('[role=cell] .insight-name').first().click()
   await page.waitForURL('**workflow=flights%2Fnightly**')
   await page.waitForSelector('.plot-line.second')
-  facts.task = await page.locator('[role=row]').filter({ hasText: 'load_us' }).locator('.difference-bar.longer').count()
+  const task = page.locator('[role=row]').filter({ hasText: 'load_us' })
+  await task.waitFor()
+  facts.task = await task.locator('.difference-bar.longer').count()
   await page.goBack()
   await page.waitForURL((address) => !address.search.includes('workflow='))
 

@@ -12,14 +12,13 @@ import { useSettings } from '@/shared/settings'
 import { clockText, durationText } from '@/shared/time/format'
 import { Lasting, Time, useNow, useZone } from '@/shared/time/Time'
 import { Empty, Loading, PageHead, Panel } from '@/shared/ui/parts'
-import { laneOf, mattersOf, ticksOf, type Lane, type Matter, type Window } from './lanes'
+import { endOf, laneOf, mattersOf, ticksOf, type Lane, type Matter, type Window } from './lanes'
 
 const HOURS = [6, 12, 24, 72] as const
 const AHEAD = 0.25 // of the window lies in the future
 const HOUR_MS = 3_600_000
 const MOST_MATTERS = 20
 const MOST_FIRES = 8
-const SOON_MS = 60_000
 // What workflows stand for, the worst first.
 const RANKS = [['late', '!', 'retry'], ['failed', '✕', 'failed'], ['waiting', '◔', 'queued'], ['running', '▶', 'running'], ['done', '✓', 'succeeded']] as const
 
@@ -123,11 +122,10 @@ function useExpected(): (run: TodayRun, isSlow: boolean) => string[] {
   const { language } = useSettings()
   const zone = useZone()
   const clock = (at: string): string => clockText(at, zone, language)
-  return ({ late_after_at: lateAfter, expected_end_at: end }, isSlow) => [
-    ...(isSlow && lateAfter ? [t('today.slow', { time: clock(lateAfter) })] : []),
-    // What is overdue is expected at any moment, which is no news.
-    ...(end && Date.parse(end) > Date.now() + SOON_MS ? [t('today.eta', { time: clock(end) })] : []),
-  ]
+  return (run, isSlow) => {
+    const end = endOf(run, Date.now())
+    return [...(isSlow && run.late_after_at ? [t('today.slow', { time: clock(run.late_after_at) })] : []), ...(end ? [t('today.eta', { time: clock(end) })] : [])]
+  }
 }
 
 function Lanes({ lanes, window, now }: { lanes: readonly Lane[]; window: Window; now: number }) {

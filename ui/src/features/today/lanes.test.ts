@@ -55,6 +55,7 @@ describe('what is expected', () => {
   it('is nothing where nothing is known, or where it should have ended', () => {
     expect(open({})?.until).toBeNull()
     expect(open({ expected_end_at: time(6) })?.until).toBeNull()
+    expect(open({ expected_end_at: time(6 + 0.01) })?.until).toBeNull() // at any moment
   })
 })
 

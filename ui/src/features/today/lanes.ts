@@ -36,7 +36,8 @@ export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
     const end = hasEnded(run.state) ? Date.parse(run.finished_at ?? run.created_at) : now
     if (end < window.from || start > window.to) return []
     const to = Math.min(1, place(Math.max(start, end)))
-    const until = run.expected_end_at === null || hasEnded(run.state) ? null : Math.min(1, place(Date.parse(run.expected_end_at)))
+    const coming = endOf(run, now)
+    const until = coming === null ? null : Math.min(1, place(Date.parse(coming)))
     return [{ run, from: Math.max(0, place(start)), to, until: until !== null && until > to ? until : null, isSlow: isSlow(run, now) }]
   })
   return {
@@ -47,6 +48,14 @@ export function laneOf(lane: TodayLane, window: Window, now: number): Lane {
     fires: lane.next_fires.filter((fire) => isIn(fire.at)).map(({ at }) => ({ at, place: place(Date.parse(at)) })),
     late: lane.late.filter((one) => isIn(one.since)).map(({ since, said }) => ({ at: since, place: place(Date.parse(since)), said })),
   }
+}
+
+const SOON_MS = 60_000
+
+/** Returns when an open run will end; null: nobody knows, or at any moment, which is no news. */
+export function endOf(run: TodayRun, now: number): string | null {
+  const end = run.expected_end_at
+  return end === null || hasEnded(run.state) || Date.parse(end) < now + SOON_MS ? null : end
 }
 
 /** Says whether an open run takes longer than is usual for it. */
