@@ -206,8 +206,8 @@ def test_page_is_whole_and_needs_nothing_else() -> None:
     assert "url(" not in text
     assert len(seen.ids) == len(set(seen.ids))
     assert set(seen.targets) <= set(seen.ids)
-    headings = ("Runs by day", "What got slower", "What fails", "What was late", "What waits")
-    headings += ("What was used", "When it is full", "What is to come", "Hot minutes")
+    headings: tuple[str, ...] = ("Runs by day", "What got slower", "What fails", "What was late")
+    headings += ("What waits", "What was used", "When it is full", "What is to come", "Hot minutes")
     shown = "".join(seen.texts)
     assert all(heading in shown for heading in headings)
     assert "4 – 31 January 2026" in shown
