@@ -16,7 +16,7 @@ from tests.support import rollups
 from tests.support.rollups import DAY, baseline
 
 _T, _W = TaskState, WorkflowState
-RUNNING = {"state": _W.RUNNING, "tasks": {"fetch": _T.RUNNING}}
+RUNNING: dict[str, Any] = {"state": _W.RUNNING, "tasks": {"fetch": _T.RUNNING}}
 PATHS = ("instances", "today")
 
 
