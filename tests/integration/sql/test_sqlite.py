@@ -1,8 +1,12 @@
 """SQLite in the event loop's own thread: what is long keeps nobody else waiting."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -225,3 +229,29 @@ async def test_threads_end_with_the_database(url: str) -> None:
 
 def _threads() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "sqlite"]
+
+
+async def test_a_second_opening_leaves_the_locks_of_the_first_one(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'shoal.db'}"
+    async with Database(url) as first:
+        await first.migrate()
+        async with first.unit_of_work(read_only=True) as uow:
+            assert await uow.projects.list() == []
+        async with Database(url) as second, second.unit_of_work(read_only=True) as uow:
+            assert await uow.projects.list() == []
+        # Another process that takes itself for the last one removes the log when it ends.
+        script = "c = sqlite3.connect({!r}); c.execute('SELECT * FROM project'); c.close()"
+        path = str(tmp_path / "shoal.db")
+        code = f"import sqlite3; {script.format(path)}"
+        await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], check=True)
+        opened = _open_files()
+        assert [one for one in opened if one.startswith(path) and "(deleted)" in one] == []
+
+
+def _open_files() -> list[str]:
+    """Return what this process has open, as far as it still has."""
+    found = []
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(os.readlink(one))
+    return found

@@ -26,7 +26,10 @@ def prepare_file(database: str) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(path.with_name(path.name + ".lock")):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # Not one that is there: whatever this process closes of a file takes all its locks on
+            # it along (POSIX), and another process may remove the log that its connections use.
+            if not path.exists():
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             _switch_to_wal(path)
     except OSError as error:
         raise DatabaseUnavailable(f"cannot use {path} as database: {error.strerror}") from error
