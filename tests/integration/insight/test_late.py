@@ -38,10 +38,9 @@ def computed(root: Path, days: Days, *names: str) -> set[str]:
     return {done.days for done in run_with_late(request)}
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_all_days_are_right_after_late_and_superseded_rows(tmp_path: Path, seed: int) -> None:
+def test_all_days_are_right_after_late_and_superseded_rows(tmp_path: Path) -> None:
     root = tmp_path / CLUSTER
-    Generator(History(root), seed, runs=80).write()
+    Generator(History(root), 2, runs=80).write()
     *_, last = sorted((root / "manifest").iterdir())
     content = last.read_text()
     last.unlink()  # the export of what came late, and of what was run again
@@ -64,9 +63,7 @@ def test_days_that_are_late_or_were_never_asked_for_are_computed_and_no_others(
     generator.write()
     assert computed(root, Days(day(4), day(4)), "task_days") == {f"{day(4)}:{day(4)}"}
     # The days behind the last one that was asked for have not been computed either.
-    [found] = computed(root, Days(LAST, LAST), "task_days")
-    assert Days.parse(found).last == LAST
-    assert day(5) in Days.parse(found)
+    assert computed(root, Days(LAST, LAST), "task_days") == {f"{day(5)}:{LAST}"}
     generator.late(day=1)
     older = f"{day(2)}:{day(2)}"
     assert computed(root, Days(day(2), day(2)), "task_days") == {older}, "it looks at nothing"

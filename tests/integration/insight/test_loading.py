@@ -326,6 +326,37 @@ async def test_loader_that_has_read_an_older_file_does_not_hide_a_newer_one(
     assert found == {"rollup_day": 1, "rollup_batch": 0, "rollup": 1, "orphans": 0}
 
 
+@pytest.mark.parametrize("point", failpoints.LOAD)
+async def test_loader_that_breaks_off_is_made_up_for_by_the_next_one(
+    database: Database,
+    store: HistoryStore,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+) -> None:
+    mark(root, put(root, "costs", DAY, parquet("costs", [row("costs", task="old")])))
+    await load(database, store)
+    mark(root, put(root, "costs", DAY, parquet("costs", [row("costs", task="new")])))
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "_armed_points", failpoints.parse(f"{point}=raise"))
+        with pytest.raises(failpoints.FailpointReached):
+            await load(database, store)
+    [found] = await served(database, "costs")
+    has_counted = point in ("load.after_publish", "load.before_marks_go", "load.in_removal")
+    assert found["task"] == ("new" if has_counted else "old")
+    monkeypatch.setattr(loading, "ABANDONED", timedelta(days=-1))
+    await load(database, store)
+    [found] = await served(database, "costs")
+    assert found["task"] == "new"
+    assert not list((root / "finished").iterdir())
+    assert await counted(database) == {
+        "rollup_day": 1,
+        "rollup_batch": 0,
+        "rollup": 1,
+        "orphans": 0,
+    }
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 async def test_kills_leave_the_old_day_or_the_new_one_and_nothing_else(
     url: str,

@@ -83,6 +83,21 @@ def test_bad_request_says_what_to_do(
     assert len(err.splitlines()) == 1
 
 
+def test_python_without_pyspark_says_what_to_install(history: Path, tmp_path: Path) -> None:
+    hidden = """
+import importlib.util, runpy
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "pyspark" else find_spec(name)
+runpy.run_module("shoal.insight.jobs", run_name="__main__", alter_sys=True)
+"""
+    argv = [sys.executable, "-c", hidden, "--history", str(history), "--days", DAYS]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    expected = f"the jobs need PySpark: {sys.executable} -m pip install 'shoal[insight]'\n"
+    assert done.stderr == expected
+    assert not (history / "rollups").exists()
+
+
 def test_the_folder_above_will_do_where_there_is_one_history(history: Path, tmp_path: Path) -> None:
     code, steps, err = ended(started(history.parent, tmp_path / "out", "--only", "task_days"))
     assert (code, [step["job"] for step in steps]) == (0, ["prepare", "task_days"]), err

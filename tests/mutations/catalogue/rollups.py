@@ -70,7 +70,10 @@ MUTATIONS = (
             "        for name in there.marks:\n"
             "            self._store.remove_mark(name)",
         ),
-        (f"{_TESTS}::test_kills_leave_the_old_day_or_the_new_one_and_nothing_else[sqlite-0]",),
+        (
+            f"{_TESTS}::test_loader_that_breaks_off_is_made_up_for_by_the_next_one"
+            "[sqlite-load.before_publish]",
+        ),
     ),
     mutation(
         "a file that is not what its run has stored is loaded",

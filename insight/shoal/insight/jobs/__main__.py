@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     if importlib.util.find_spec("pyspark") is None:
-        raise NoSpark("the jobs need PySpark: pip install 'shoal[insight]'")
+        raise NoSpark(f"the jobs need PySpark: {sys.executable} -m pip install 'shoal[insight]'")
     from shoal.insight.history.store import HistoryStore
     from shoal.insight.jobs.catalogue import chosen
     from shoal.insight.jobs.days import Days

@@ -117,14 +117,17 @@ def _last_look(out: str, jobs: Collection[str]) -> Look | None:
 def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> set[date]:
     """Return the days that rows which came after ``look`` are about, up to the last one asked for.
 
-    Of earlier days those within 31 days. Raises MissingFile.
+    Days behind that of the look were not computed, so all rows count for them. Of earlier days
+    those within 31 days. Raises MissingFile.
     """
-    bounds = Days(asked.first, asked.last).widened(before=LONGEST_DAYS)
+    bounds = asked.widened(before=LONGEST_DAYS)
+    reach = bounds.widened(after=LONGEST_DAYS)
     found: set[date] = set()
     for one in _of_runs(files):
-        if bounds.first <= one.day and _has_come_since(one, look):
-            for number in range((one.day - _first_touched(one)).days + 1):
-                found.add(one.day - timedelta(days=number))
+        is_new = one.day in reach and _has_come_since(one, look)
+        if is_new or (one.day in reach and one.day > look.day):
+            touched = Days(_first_touched(one), one.day)
+            found.update(day for day in touched if is_new or day > look.day)
     return {day for day in found if day in bounds}
 
 
@@ -147,8 +150,6 @@ def _of_runs(files: Sequence[HistoryFile]) -> Iterator[HistoryFile]:
 
 def _has_come_since(one: HistoryFile, look: Look) -> bool:
     """Whether a file has rows of later exports. One that was joined may have earlier ones alone."""
-    if one.day > look.day:
-        return True
     if one.exported <= look.exports:
         return False
     return one.since > look.exports or _newest_event(one) >= look.event
