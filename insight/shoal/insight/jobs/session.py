@@ -31,7 +31,7 @@ def java_options(rows: int, scratch: Path) -> str:
     processor time as the work itself.
     """
     quick = " -XX:TieredStopAtLevel=1" if rows < _ROWS_OF_QUICK_CODE else ""
-    return f"-Djava.io.tmpdir={scratch}{quick}"
+    return f'"-Djava.io.tmpdir={scratch}"{quick}'  # quoted: a folder may have a space in its name
 
 
 def settings(partitions: int) -> Mapping[str, str]:
