@@ -41,7 +41,10 @@ MUTATIONS = (
         "a reader sees the roll-ups of projects that are not visible",
         Promise.AUTHORISED,
         "sql/shoal/sql/repositories/insight/rollups.py",
-        ("if visible is not None:", "if False:"),
+        (
+            "if visible is not None:\n            names = select",
+            "if False:\n            names = select",
+        ),
         (f"{_SQL}::test_reader_sees_projects_that_are_visible[sqlite]",),
     ),
     mutation(

@@ -29,7 +29,8 @@ def settings(scratch: Path) -> Mapping[str, str]:
         "spark.local.dir": str(scratch),
         # Java starts steps and passes bytes on: nothing that is worth to be compiled with care, nor
         # many threads that collect garbage.
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_LEAN_JAVA}",
+        # Quoted: a folder may have a space in its name.
+        "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={scratch}" {_LEAN_JAVA}',
         # A file for each step, not one for each of its receivers: those are many, and small.
         "spark.shuffle.sort.bypassMergeThreshold": "0",
         # What is sent is compressed already.

@@ -75,12 +75,12 @@ export function SortChoice({ value, onSort }: { value: InsightSort; onSort: (sor
 }
 
 /** Two lines in a cell: a number, and the one before. */
-export function Pair({ now, before }: { now: ReactNode; before: string | number }) {
+export function Pair({ now, before }: { now: string; before: string }) {
   const t = useT()
   return (
     <span className="two-lines">
       <span className="num">{now}</span>
-      <span className="num dim small">{t('insight.before', { value: String(before) })}</span>
+      <span className="num dim small">{t('insight.before', { value: before })}</span>
     </span>
   )
 }
