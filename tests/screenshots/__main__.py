@@ -41,6 +41,7 @@ def main() -> int:
         found = seed(rest, sink.url)
         asyncio.run(insight.fill(cluster.data, found))
         rest.close()
+        found["report"] = str(_report(cluster, Path(folder)))
         with ShoalClient(cluster.url, cluster.token) as client:
             link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
         if options.hold:
@@ -56,6 +57,15 @@ def _data(folder: Path) -> Path:
     data.mkdir()
     (data / "shoal.toml").write_text('[alert]\nhttp_allow = "127.0.0.0/8"\n')
     return data
+
+
+def _report(cluster: LocalCluster, folder: Path) -> Path:
+    """Write the report of the run history, as its command does; return where."""
+    page = folder / "report.html"
+    command = [sys.executable, "-m", "shoal.client.cli", "insight", "report", "-o", str(page)]
+    environment = {**os.environ, "SHOAL_DATA": str(cluster.data)}
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    return page
 
 
 def take(url: str, link: str, found: dict[str, object], names: list[str]) -> int:

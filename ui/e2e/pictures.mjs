@@ -10,7 +10,7 @@ import { launched } from './browser.mjs'
 import { indexed } from './png.mjs'
 
 const [, , url, link, text, folder, ...names] = process.argv
-const { run, good, live, slow, backfill, alert, project, workflow } = JSON.parse(text)
+const { run, good, live, slow, backfill, alert, project, workflow, report } = JSON.parse(text)
 const at = `/projects/${project}`
 // Name: address, what is awaited, what is done then.
 const PAGES = {
@@ -97,6 +97,12 @@ const EMPTY = {
   'empty-data-sources': ['/projects/empty/data-sources', '.empty'],
   'empty-settings': ['/projects/empty/settings', '.empty'],
 }
+// What `shoal insight report` has written.
+const REPORTS = {
+  'insight-report': { viewport: { width: 1080, height: 1900 } },
+  'insight-report-dark': { viewport: { width: 1080, height: 1200 }, colorScheme: 'dark' },
+  'insight-report-narrow': { viewport: { width: 360, height: 740 } },
+}
 const WIDE = { width: 1280, height: 800 }
 const NARROW = { width: 360, height: 740 }
 
@@ -117,6 +123,7 @@ try {
     if (!ending) for (const [name, what] of Object.entries(EMPTY)) await picture(page, paper, name, what)
   }
   if (!names.length || names.includes('alert-mail')) await mail(page, paper)
+  for (const [name, look] of Object.entries(REPORTS)) if (!names.length || names.includes(name)) await printed(paper, name, look)
 } finally {
   await browser.close()
 }
@@ -134,6 +141,13 @@ async function mail(page, paper) {
   const letter = await browser.newPage({ viewport: { width: 820, height: 310 } })
   await letter.setContent(html)
   await stored(letter, paper, 'alert-mail')
+}
+
+async function printed(paper, name, look) {
+  const page = await browser.newPage(look)
+  await page.goto(`file://${report}`)
+  await stored(page, paper, name)
+  await page.close()
 }
 
 async function dayChosen(page) {

@@ -135,7 +135,7 @@ def _show(found: "Collected", console: "Console") -> None:
 def _compared(summary: "Answer") -> str:
     return (
         f"beside {summary['before_first']} to {summary['before_last']}; results of "
-        f"{summary['days']} days, up to {summary['until']}"
+        f"{summary['days']} {'day' if summary['days'] == 1 else 'days'}, up to {summary['until']}"
     )
 
 
