@@ -170,7 +170,7 @@ async def test_things_have_the_project_that_they_belong_to(database: Database) -
         home = (await uow.projects.get("demo")).id
         assert await uow.homes.of(Thing.PROJECT, "demo") == home
         assert await uow.homes.of(Thing.COMMAND, command.id) == home
-        for thing in Thing:
+        for thing in frozenset(Thing) - {Thing.PAST_RUN}:  # of these the history knows
             key = "nowhere" if thing is Thing.PROJECT else 899_999_999
             assert await uow.homes.of(thing, key) is None
 

@@ -79,7 +79,8 @@ async def test_log_is_cut_while_its_task_runs_and_readers_see_nothing_of_that(
     log = followed.decode()
     assert log == log_text(cluster.data, number)
     assert log[:MEBIBYTE] == "a" * MEBIBYTE
-    assert MEBIBYTE < dropped(log) <= 2 * MEBIBYTE
+    # "At least": what a check cuts in the moment of the end may not be counted yet.
+    assert MEBIBYTE <= dropped(log) <= 2 * MEBIBYTE
 
 
 async def test_log_within_the_limit_is_left_as_it_is(
