@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from tests.integration.api.access.table import (
     BODIES,
     in_path,
 )
-from tests.integration.api.conftest import PREFIX, Api
+from tests.integration.api.conftest import PREFIX, Api, new_cluster
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.stock import stocked
 from tests.integration.api.test_logs import set_state
@@ -86,6 +87,13 @@ LOGS = ("getLog", "downloadLog", "followLog")
 def settings() -> ApiSettings:
     """As ever, but that nobody is slowed down for asking much."""
     return ApiSettings(port=0, heartbeat_s=0.2)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, zk_chroot: str, migrated_file: Path) -> ClusterSettings:
+    """As ever, with an archive, so that past runs have logs."""
+    made = new_cluster(tmp_path, zk_chroot, migrated_file)
+    return made.model_copy(update={"logs_url": str(tmp_path / "logs")})
 
 
 @pytest.fixture

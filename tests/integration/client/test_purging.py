@@ -40,7 +40,7 @@ def test_purge_counts_and_then_deletes_what_is_over(here: Shoal) -> None:
     assert [one["id"] for one in listed if not one["in_database"]] == sorted(ids, reverse=True)
     assert len(listed) == 12
     assert re.search(rf"^ *{ids[0]} .* yes", here("instances", "--past").out, re.MULTILINE)
-    assert here("instances", "--past", "--state", "FAILED", "--json").json == []
+    assert here("instances", "purged", "--past", "--state", "FAILED", "--json").json == []
     assert here("logs", f"{ids[0]}:a").status == 3, "there is no archive of logs"
     assert here("instance", "899999999").status == 3
 
