@@ -6,6 +6,7 @@ line of JSON on standard output, or why it could not on standard error, and then
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 from dataclasses import asdict
@@ -16,6 +17,10 @@ from shoal.insight.export.exporter import Exporter, Summary
 from shoal.insight.history.store import HistoryStore
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.sql import Database, Patience
+
+# Rows come as tuples, thousands at a time, and go as a whole: to look for cycles among them after
+# each 700, as Python does by itself, takes a fifth of an export.
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def main() -> int:
@@ -28,6 +33,8 @@ def main() -> int:
     parser.add_argument("--anew", action="store_true")
     parser.add_argument("--forget-damaged", action="store_true")
     arguments = parser.parse_args()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         cluster = load_settings(ClusterSettings, "cluster", arguments.data)
         done = asyncio.run(
