@@ -4,8 +4,9 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,9 @@ def settings(scratch: Path) -> Mapping[str, str]:
     }
 
 
+#: Characters; the address of a socket has 107, and Spark's names take up to 60 of them.
+_LONGEST_FOLDER_OF_SOCKETS = 45
+
 _LEAN_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -61,17 +65,32 @@ def started(master: str | None, scratch: Path, memory: str = "1g") -> "Iterator[
         conf.setMaster(master)
     conf.set("spark.driver.memory", memory)
     conf.setAll(list(settings(scratch).items()))
-    if master is not None and master.startswith("local"):
-        conf.set("spark.driver.host", "127.0.0.1")
-        conf.set("spark.driver.bindAddress", "127.0.0.1")
-    context = SparkContext.getOrCreate(conf)
-    context.setLogLevel("ERROR")
-    try:
-        yield context
-    finally:
-        # Where Java has gone there is nothing to stop, and the error that says so is on its way.
-        with suppress(Py4JError, ConnectionError):
-            context.stop()
+    with ExitStack() as stack:
+        if master is not None and master.startswith("local"):
+            sockets = stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-insight-"))
+            conf.setAll(list(_settings_of_one_machine(sockets).items()))
+        context = SparkContext.getOrCreate(conf)
+        context.setLogLevel("ERROR")
+        try:
+            yield context
+        finally:
+            # Where Java has gone there is nothing to stop, and the error that says so is on its
+            # way.
+            with suppress(Py4JError, ConnectionError):
+                context.stop()
+
+
+def _settings_of_one_machine(sockets: str) -> Mapping[str, str]:
+    """Return settings for a Spark whose Java and Python are on this machine.
+
+    ``sockets``: a folder of this user's alone.
+    """
+    found = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    # By TCP each task waits for delayed acknowledgements: 60 ms of 75.
+    if len(sockets) <= _LONGEST_FOLDER_OF_SOCKETS:
+        found["spark.python.unix.domain.socket.enabled"] = "true"
+        found["spark.python.unix.domain.socket.dir"] = sockets
+    return found
 
 
 def _require_spark() -> None:
