@@ -1,7 +1,8 @@
 """``python -m tests``: the whole suite, several runs of pytest side by side.
 
 Many tests wait for clusters of their own, so there is one run more than there are processors. What
-a run says is shown when it is over. Ends with 1 if one of them fails.
+a run says is shown when it is over, with its slowest tests and the processor time that it took.
+Ends with 1 if one of them fails.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from tests.support.runs import parts
 
 ROOT = Path(__file__).parents[1]
 AT_ONCE = (os.cpu_count() or 1) + 1
+_SLOWEST = ("--durations=10", "--durations-min=5")
 
 
 def main() -> int:
@@ -64,15 +66,18 @@ def _run(paths: list[Path], output: Path, coverage: bool) -> tuple[int, str]:
     options = ["--cov", "--cov-report="] if coverage else []
     # A file and not a pipe, which whatever a test left behind would keep open.
     with output.open("wb") as out:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *paths],
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *_SLOWEST, *options, *paths],
             cwd=ROOT,
             env={**os.environ, "COVERAGE_FILE": f"{output}.coverage"},
             stdout=out,
             stderr=subprocess.STDOUT,
-            check=False,
         )
-    return done.returncode, output.read_text(errors="replace")
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    cpu_s = used.ru_utime + used.ru_stime  # with that of all that its tests have waited for
+    said = output.read_text(errors="replace")
+    return process.returncode, f"{said}==> {cpu_s:.0f} s of processor time"
 
 
 def _say(text: str) -> None:
