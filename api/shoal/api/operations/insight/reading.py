@@ -7,14 +7,14 @@ a caller may not see is left out of each answer, by ``Seen``.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
 from shoal.core.access.judging import Visible
-from shoal.core.insight.days import RunDay, TaskDay, tasks_of
+from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
@@ -22,9 +22,6 @@ from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
 from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
-D = TypeVar("D", RunDay, TaskDay)
-Name = tuple[str, str]  # project and workflow
-Rows = Sequence[Mapping[str, Any]]
 
 MOST_KEPT = 200_000  # values of workflows; some 500 bytes each
 
@@ -54,23 +51,6 @@ async def seen(
     return Seen(names, project, workflow)
 
 
-def run_day(rows: Rows) -> RunDay:
-    """Return what is kept of ``workflow_days``."""
-    [row] = rows
-    return _checked(RunDay.of(row))
-
-
-def task_day(rows: Rows) -> TaskDay:
-    """Return what is kept of ``task_days``: all tasks as one."""
-    return _checked(tasks_of(TaskDay.of(row) for row in rows))
-
-
-def _checked(day: D) -> D:
-    """Return what is kept, if it has numbers alone. Raises TypeError."""
-    sum(value for value in day if value is not None and not isinstance(value, tuple))
-    return day
-
-
 class DayCache:
     """What is kept of results, by job and day. One per process."""
 
@@ -81,19 +61,17 @@ class DayCache:
         self._parts: dict[tuple[str, date], tuple[str, dict[Name, Any]]] = {}
 
     async def days(
-        self, uow: UnitOfWork, job: str, window: Window, keep: Callable[[Rows], T]
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
         found: dict[date, dict[Name, T]] = {}
-        for result in await uow.rollups.days(job):
+        for result in await uow.rollups.days(aggregation.job):
             if not window.has(result.day):
                 continue
-            key = (job, result.day)
+            key = (aggregation.job, result.day)
             digest, values = self._kept.get(key, ("", {}))
             if digest != result.digest:
-                blocks = await uow.rollups.blocks(job, result.day, result.day, None)
-                kept = await asyncio.to_thread(_kept_of, blocks, job, keep)
-                values = {name: value for _, name, value in kept}
+                values = await _whole_day(uow, aggregation, result.day)
                 self._put(key, result.digest, values)
             else:
                 self._kept.move_to_end(key)
@@ -103,29 +81,28 @@ class DayCache:
     async def asked(
         self,
         uow: UnitOfWork,
-        job: str,
+        aggregation: Aggregation[T],
         window: Window,
         which: Seen,
-        keep: Callable[[Rows], T],
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
         if which.project is None or which.workflow is None:
-            return await self.days(uow, job, window, keep)
+            return await self.days(uow, aggregation, window)
         name = (which.project, which.workflow)
-        return await self.of(uow, job, window, [name] if which.has(name) else [], keep)
+        return await self.of(uow, aggregation, window, [name] if which.has(name) else [])
 
     async def of(
         self,
         uow: UnitOfWork,
-        job: str,
+        aggregation: Aggregation[T],
         window: Window,
         names: Collection[Name],
-        keep: Callable[[Rows], T],
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 
         Of days that were not read as a whole these workflows alone are read, in one statement.
         """
+        job = aggregation.job
         found: dict[date, dict[Name, T]] = {}
         parts: dict[date, dict[Name, T | None]] = {}
         for result in await uow.rollups.days(job):
@@ -141,7 +118,7 @@ class DayCache:
             some = [block for block in blocks if block.day in parts]
             for part in parts.values():
                 part.update(dict.fromkeys(missing))
-            for day, name, value in await asyncio.to_thread(_kept_of, some, job, keep):
+            for day, name, value in await asyncio.to_thread(_kept_of, some, job, aggregation.of):
                 parts[day][name] = value
         for day, part in parts.items():
             kept = ((name, part.get(name)) for name in names)
@@ -173,6 +150,29 @@ class DayCache:
             self._count -= len(oldest)
 
 
+async def _whole_day(uow: UnitOfWork, aggregation: Aggregation[T], day: date) -> dict[Name, T]:
+    """Return what is kept of a result: its aggregates, or without them what its rows tell."""
+    parts = await uow.rollups.aggregates(aggregation.job, day)
+    if parts is not None:
+        stored = await asyncio.to_thread(_stored, parts, aggregation, day)
+        if stored is not None:
+            return stored
+    blocks = await uow.rollups.blocks(aggregation.job, day, day, None)
+    kept = await asyncio.to_thread(_kept_of, blocks, aggregation.job, aggregation.of)
+    return {name: value for _, name, value in kept}
+
+
+def _stored(
+    parts: Sequence[Sequence[Values]], aggregation: Aggregation[T], day: date
+) -> dict[Name, T] | None:
+    try:
+        with legible("roll-up", f"aggregates of {aggregation.job} of {day}"):
+            return aggregation.values(parts)
+    except UnreadableRow as error:
+        leave_out(error)
+        return None
+
+
 def _kept_of(
     blocks: Iterable[RollupBlock], job: str, keep: Callable[[Rows], T]
 ) -> list[tuple[date, Name, T]]:
@@ -187,15 +187,14 @@ def _kept_of(
     return found
 
 
-def of_seen(
-    days: Mapping[date, Mapping[Name, T]], which: Seen
-) -> Iterator[tuple[date, list[tuple[Name, T]]]]:
-    """Yield what the answer is about, day by day."""
-    for day, values in days.items():
-        if which == _EVERYTHING:
-            yield day, [*values.items()]
-        else:
-            yield day, [one for one in values.items() if which.has(one[0])]
+def of_seen(days: Mapping[date, Mapping[Name, T]], which: Seen) -> dict[date, Mapping[Name, T]]:
+    """Return what the answer is about, by day."""
+    if which == _EVERYTHING:
+        return dict(days)
+    return {
+        day: {name: one for name, one in values.items() if which.has(name)}
+        for day, values in days.items()
+    }
 
 
 _EVERYTHING = Seen(None)
