@@ -130,6 +130,27 @@ MUTATIONS = (
         (f"{_SQL}::test_batch_that_is_not_published_changes_nothing_and_is_removed[sqlite]",),
     ),
     mutation(
+        "hours in which a late attempt worked are not computed again",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("            found.update(self.worked)\n", "            pass\n"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
+    ),
+    mutation(
+        "costs never get the labels of a run that went on",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("            found.update(self.went_on)\n", "            pass\n"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
+    ),
+    mutation(
+        "days behind a late failure are not computed again",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("if job.goes_on and days:", "if False:"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
+    ),
+    mutation(
         "late rows in a file that was joined are not noticed",
         Promise.NOTHING_LOST,
         "insight/shoal/insight/jobs/late.py",
