@@ -74,6 +74,16 @@ MUTATIONS = (
         (f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",),
     ),
     mutation(
+        "labels of costs are kept without a bound",
+        Promise.PROGRESS,
+        _READING,
+        ("for one in values if isinstance(one, CostBlock)) // 2", "for one in ())"),
+        (
+            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[whole days]",
+            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[some workflows]",
+        ),
+    ),
+    mutation(
         "a workflow whose count is missing spoils the answer",
         Promise.NOTHING_LOST,
         f"{_CORE}aggregates.py",

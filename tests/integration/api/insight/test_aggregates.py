@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, func, select, update
 
+from shoal.api.operations.insight.reading import DayCache
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS
+from shoal.core.insight.windows import Window
 from shoal.sql import Database
 from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup
@@ -174,6 +176,42 @@ async def test_aggregates_of_which_a_part_is_damaged_are_made_up_for_by_the_rows
     found = (await answers(api, "costs"))["costs"]
     assert found["total"]["slot_s"] == 8.0
     assert len((await answers(api, "costs?by=label"))["costs?by=label"]["items"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "most", "stays"),
+    [
+        pytest.param(True, 200, 1, id="whole days"),  # the one that was read last stays
+        pytest.param(False, 1_000, 0, id="some workflows"),  # of which a quarter may be, all go
+    ],
+)
+async def test_what_is_kept_has_a_bound_whatever_labels_there_are(
+    database: Database, is_whole: bool, most: int, stays: int
+) -> None:
+    before = DAY - timedelta(days=1)
+    name = ("p", "w")
+    labels = [cost(label="run", value=str(number)) for number in range(300)]
+    for day in (DAY, before):
+        await rollups.store(database, "costs", day, {name: [cost(), *labels]})
+    cache = DayCache(most)
+
+    async def read(*days: date) -> dict[date, int]:
+        """Return how many workflows there are of each day, one day after the other."""
+        found = {}
+        async with database.unit_of_work(read_only=True) as uow:
+            for day in days:
+                asked = Window(day, day)
+                if is_whole:
+                    values = await cache.days(uow, COSTS, asked)
+                else:
+                    values = await cache.of(uow, COSTS, asked, [name])
+                found[day] = len(values[day])
+        return found
+
+    assert await read(DAY, before) == {DAY: 1, before: 1}
+    await remove(database, aggregates=True)
+    await remove(database, aggregates=False)
+    assert await read(before, DAY) == {before: stays, DAY: 0}
 
 
 async def test_a_workflow_that_has_no_aggregate_is_missing_alone(

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from shoal.api.web.legible import legible
 from shoal.core.access.judging import Visible
 from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
+from shoal.core.insight.days import CostBlock
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
@@ -23,7 +24,7 @@ from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
 
-MOST_KEPT = 200_000  # values of workflows; some 500 bytes each
+MOST_KEPT = 250_000  # values of workflows; some 550 bytes each, and half of that for each label
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class DayCache:
         self._count = 0
         self._kept: OrderedDict[tuple[str, date], tuple[str, dict[Name, Any]]] = OrderedDict()
         self._parts: dict[tuple[str, date], tuple[str, dict[Name, Any]]] = {}
+        self._parts_count = 0
 
     async def days(
         self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window
@@ -118,8 +120,10 @@ class DayCache:
             some = [block for block in blocks if block.day in parts]
             for part in parts.values():
                 part.update(dict.fromkeys(missing))
+                self._parts_count += len(missing)
             for day, name, value in await asyncio.to_thread(_kept_of, some, job, aggregation.of):
                 parts[day][name] = value
+                self._parts_count += _labels([value])
         for day, part in parts.items():
             kept = ((name, part.get(name)) for name in names)
             found[day] = {name: value for name, value in kept if value is not None}
@@ -127,8 +131,9 @@ class DayCache:
 
     def _part(self, job: str, result: RollupDay) -> dict[Name, Any]:
         """Return what was read of some workflows of a day; None: there was nothing of one."""
-        if sum(len(part) for _, part in self._parts.values()) > self._most // 4:
+        if self._parts_count > self._most // 4:
             self._parts.clear()
+            self._parts_count = 0
         digest, part = self._parts.get((job, result.day), ("", {}))
         if digest != result.digest:
             part = {}
@@ -139,15 +144,24 @@ class DayCache:
         """Keep nothing, as if the process had just begun."""
         self._kept.clear()
         self._parts.clear()
-        self._count = 0
+        self._count = self._parts_count = 0
 
     def _put(self, key: tuple[str, date], digest: str, values: dict[Name, Any]) -> None:
         _, former = self._kept.pop(key, ("", {}))
         self._kept[key] = (digest, values)
-        self._count += len(values) - len(former)
+        self._count += _size(values) - _size(former)
         while self._count > self._most and len(self._kept) > 1:
             _, (_, oldest) = self._kept.popitem(last=False)
-            self._count -= len(oldest)
+            self._count -= _size(oldest)
+
+
+def _size(values: Mapping[Name, Any]) -> int:
+    return len(values) + _labels(values.values())
+
+
+def _labels(values: Iterable[Any]) -> int:
+    """Return how many values the labels of costs are worth: a workflow may have thousands."""
+    return sum(len(one.labels) for one in values if isinstance(one, CostBlock)) // 2
 
 
 async def _whole_day(uow: UnitOfWork, aggregation: Aggregation[T], day: date) -> dict[Name, T]:
