@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
+from shoal.insight.serving.aggregates import Aggregates
+from shoal.insight.serving.blocks import aggregate_blocks
+from shoal.insight.serving.results import RESULTS
 from shoal.sql import Database
-from shoal.sql.repositories.insight.batches import NewBlock
+from shoal.sql.repositories.insight.batches import ARE_AGGREGATES, NewBlock
 from shoal.sql.schema.tables import rollup, rollup_day
 from shoal.sql.schema.types import JsonText
 
@@ -21,10 +24,24 @@ _SPREADS = ("p50", "p95", "p99", "mean", "max")
 
 
 async def store(
-    database: Database, job: str, day: date, blocks: Blocks, at: datetime = NOW
+    database: Database,
+    job: str,
+    day: date,
+    blocks: Blocks,
+    at: datetime = NOW,
+    *,
+    with_aggregates: bool = True,
 ) -> None:
-    """Let these rows be the result of a job for a day, as the loader does it."""
-    some = [NewBlock(*name, 0, json.dumps(rows)) for name, rows in blocks.items()]
+    """Let these rows be the result of a job for a day, as the loader does it.
+
+    Not ``with_aggregates``: as an older version has done it.
+    """
+    some = [NewBlock(*name, 0, _body(rows)) for name, rows in blocks.items()]
+    if with_aggregates and (aggregation := RESULTS[job].aggregation) is not None:
+        aggregates = Aggregates(aggregation)
+        for name in sorted(blocks):
+            aggregates.add(name, blocks[name])
+        some += aggregate_blocks(aggregates)
     async with database.unit_of_work() as uow:
         before = await uow.rollup_batches.counting(job, day)
         batch = await uow.rollup_batches.begin(job, day, at, before)
@@ -38,12 +55,23 @@ async def store(
         await uow.commit()
 
 
+def _body(rows: Rows) -> str:
+    """Return rows as the loader writes them, if all have the same columns; else as objects."""
+    columns = [*rows[0]] if rows else []
+    if any([*row] != columns for row in rows):
+        return json.dumps(rows)
+    return json.dumps([columns, *([*row.values()] for row in rows)])
+
+
 async def add(database: Database, job: str, day: date, blocks: Blocks) -> None:
     """Add rows of more workflows to the result of a job for a day; the first ones make it."""
     found = rollup_day.c.job == job, rollup_day.c.day == day.isoformat()
     async with database.unit_of_work() as uow:
         batch = await uow.connection.scalar(select(rollup_day.c.batch).where(*found))
         if batch is not None:
+            await uow.connection.execute(
+                delete(rollup).where(rollup.c.batch == batch, ARE_AGGREGATES)
+            )
             for (project, workflow), rows in blocks.items():
                 values = {"batch": batch, "project": project, "workflow": workflow, "place": 0}
                 body = JsonText(json.dumps(rows))

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 
+from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.serving import loader as loading
 from shoal.insight.serving.loader import Loader, Summary
-from shoal.insight.serving.results import RESULTS
+from shoal.insight.serving.results import RESULTS, Kind
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
 from shoal.runtime.storage import Storage, StorageError
 from shoal.sql import Database
+from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup, rollup_batch, rollup_day
 from tests.integration.insight.made import NOON, Row, mark, parquet, put, row
 from tests.integration.sql.given import NOW
@@ -56,7 +58,10 @@ async def served(database: Database, job: str, day: date = DAY) -> list[Row]:
 
 
 async def counted(database: Database) -> dict[str, int]:
-    """Return how many rows each table has, and how many blocks are of no batch that is known."""
+    """Return how many rows each table has, and how many blocks are of no batch that is known.
+
+    Of ``rollup`` without aggregates, which orphans may be as well.
+    """
     orphans = select(func.count()).where(
         rollup.c.batch.not_in(select(rollup_day.c.batch)),
         rollup.c.batch.not_in(select(rollup_batch.c.id)),
@@ -64,8 +69,10 @@ async def counted(database: Database) -> dict[str, int]:
     async with database.unit_of_work(read_only=True) as uow:
         found = {
             table.name: await uow.connection.scalar(select(func.count()).select_from(table))
-            for table in (rollup_day, rollup_batch, rollup)
+            for table in (rollup_day, rollup_batch)
         }
+        blocks = select(func.count()).select_from(rollup).where(rollup.c.place >= 0)
+        found[rollup.name] = await uow.connection.scalar(blocks)
         return found | {"orphans": await uow.connection.scalar(orphans)}
 
 
@@ -148,6 +155,86 @@ async def test_only_what_has_changed_is_loaded(
         "rollup": 1,
         "orphans": 0,
     }
+
+
+async def aggregated(database: Database, of: Aggregation[Any]) -> dict[Any, Any] | None:
+    """Return the aggregates of a result; None: there are none."""
+    async with database.unit_of_work(read_only=True) as uow:
+        parts = await uow.rollups.aggregates(of.job, DAY)
+    return None if parts is None else of.values(parts)
+
+
+def measured(chance: random.Random, job: str, workflow: str, task: str) -> Row:
+    """Return a row that was measured, more or less."""
+    found = row(job, project="p", workflow=workflow)
+    for name, kind in RESULTS[job].columns.items():
+        if kind is Kind.INTEGER and name != "max_rss_kb":
+            found[name] = chance.randrange(10**6)
+        elif kind in (Kind.NUMBER, Kind.INTEGER):
+            found[name] = chance.choice([None, 0, 7])
+            if kind is Kind.NUMBER:
+                found[name] = chance.choice([None, 0.0, chance.lognormvariate(0, 9), float("nan")])
+        elif name == "task":
+            found[name] = task
+        elif name == "label":
+            found[name] = chance.choice(["", "team", "ü"])
+        elif name == "value":
+            found[name] = f"{chance.randrange(400):0200}" if found["label"] else ""
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_aggregates_are_those_of_the_rows(
+    database: Database, store: HistoryStore, root: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    some = [f"w{number}" for number in range(chance.choice([1, 30, 900]))]
+    results = []
+    for of in (RUN_DAYS, TASK_DAYS, COSTS):
+        tasks = ["t"] if of is RUN_DAYS else [f"t{number}" for number in range(6)]
+        rows = [measured(chance, of.job, workflow, task) for workflow in some for task in tasks]
+        results.append(put(root, of.job, DAY, parquet(of.job, rows)))
+    mark(root, *results)
+    assert (await load(database, store)).refused == []
+    for of in (RUN_DAYS, TASK_DAYS, COSTS):
+        async with database.unit_of_work(read_only=True) as uow:
+            blocks = await uow.rollups.blocks(of.job, DAY, DAY, None)
+        assert len(blocks) == len(some)
+        expected = {(one.project, one.workflow): of.of(one.rows) for one in blocks}
+        found = await aggregated(database, of)
+        assert found == expected
+        assert [*found] == [*expected], "sums of numbers depend on their order"
+
+
+async def test_a_result_of_which_a_count_is_missing_has_no_aggregates(
+    database: Database, store: HistoryStore, root: Path
+) -> None:
+    rows = [row("task_days", workflow="w"), row("task_days", workflow="x", attempts=None)]
+    mark(root, put(root, "task_days", DAY, parquet("task_days", rows)))
+    mark(root, put(root, "costs", DAY, parquet("costs", [])))
+    assert (await load(database, store)).refused == []
+    assert len(await served(database, "task_days")) == 2
+    assert await aggregated(database, TASK_DAYS) is None
+    assert await aggregated(database, COSTS) == {}
+    # It is not loaded again for that.
+    assert (await load(database, store, is_all=True)).loaded == 0
+
+
+async def test_what_an_older_version_has_loaded_gets_aggregates_when_all_is_loaded(
+    database: Database, store: HistoryStore, root: Path
+) -> None:
+    for job in ("costs", "flapping"):
+        mark(root, put(root, job, DAY, parquet(job, [row(job)])))
+    await load(database, store)
+    found = await aggregated(database, COSTS)
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(delete(rollup).where(ARE_AGGREGATES))
+        await uow.commit()
+    assert (await load(database, store)).loaded == 0
+    assert await aggregated(database, COSTS) is None
+    assert (await load(database, store, is_all=True)).loaded == 1
+    assert await aggregated(database, COSTS) == found
+    assert (await load(database, store, is_all=True)).loaded == 0
 
 
 async def test_a_database_that_lost_roll_ups_gets_them_again(

@@ -113,6 +113,50 @@ async def test_columns_and_values_are_rows_as_well(database: Database) -> None:
     assert found.rows == [{"n": 1, "text": "é"}, {"n": None, "text": ""}]
 
 
+async def test_aggregates_count_with_their_batch_and_are_no_rows(database: Database) -> None:
+    def blocks(text: str) -> list[NewBlock]:
+        parts = [NewBlock("", "", place, f'[["n"],["{text}",{place}]]') for place in (-1, -2)]
+        return [*parts, block("a/w", {"n": text}), block("", {"hour": 1})]
+
+    async def found() -> list[Any] | None:
+        async with database.unit_of_work(read_only=True) as uow:
+            return await uow.rollups.aggregates("costs", DAY)
+
+    def parts(text: str) -> list[Any]:
+        return [[["n"], [text, place]] for place in (-1, -2)]
+
+    assert await found() is None
+    await written(database, "costs", NEXT, *blocks("next"))
+    await written(database, "failures", DAY, *blocks("other"))
+    await written(database, "costs", DAY, *blocks("old"))
+    batch = await begun(database, "costs", DAY, blocks("new"))
+    assert await found() == parts("old")
+    async with database.unit_of_work() as uow:
+        await uow.rollup_batches.publish(batch, "d", 1, LATER)
+        assert await uow.rollup_batches.has_aggregates(batch.id)
+        await uow.commit()
+    assert await found() == parts("new")
+    assert await read(database, "costs", DAY) == [RollupBlock(DAY, "a", "w", [{"n": "new"}])]
+    async with database.unit_of_work(read_only=True) as uow:
+        [cluster] = await uow.rollups.of_cluster("costs", DAY, DAY)
+        assert cluster.rows == [{"hour": 1}]
+        names = await uow.rollups.names("costs", DAY, None, 9, with_cluster=True)
+        assert names == [("", ""), ("a", "w")]
+        assert await uow.rollups.of_workflows("costs", DAY, [("", "")]) == [cluster]
+    await cleaned(database)
+    assert await stored(database) == 3 * 4
+    async with database.unit_of_work() as uow:
+        await uow.rollup_batches.forget("costs", DAY)
+        await uow.commit()
+    assert await found() is None
+    await cleaned(database)
+    assert await stored(database) == 2 * 4
+    bare = await written(database, "costs", DAY, block("a/w", {"n": 1}))
+    assert await found() is None
+    async with database.unit_of_work(read_only=True) as uow:
+        assert not await uow.rollup_batches.has_aggregates(bare.id)
+
+
 async def test_reader_sees_projects_that_are_visible(database: Database) -> None:
     async with database.unit_of_work() as uow:
         ids = {name: (await uow.projects.hold(name, NOW)).id for name in ("a", "b")}

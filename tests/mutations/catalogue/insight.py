@@ -7,6 +7,7 @@ _READING = "api/shoal/api/operations/insight/reading.py"
 _ROUTES = "api/shoal/api/routes/insight/"
 _UNIT = "tests/unit/core/test_insight.py::"
 _API = "tests/integration/api/insight/"
+_AGGREGATES = f"{_API}test_aggregates.py::"
 _RIGHTS = (f"{_API}test_rights.py::test_answers_are_the_same_whatever_another_project_has_done",)
 
 MUTATIONS = (
@@ -50,10 +51,51 @@ MUTATIONS = (
         Promise.NOTHING_LOST,
         _READING,
         (
-            "            if digest != result.digest:\n                blocks",
-            "            if not digest:\n                blocks",
+            "            if digest != result.digest:\n                values",
+            "            if not digest:\n                values",
         ),
         (f"{_API}test_views.py::test_result_that_was_computed_again_is_read_again",),
+    ),
+    mutation(
+        "a day whose aggregates are damaged is empty",
+        Promise.NOTHING_LOST,
+        _READING,
+        (
+            "        leave_out(error)\n        return None",
+            "        leave_out(error)\n        return {}",
+        ),
+        (f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",),
+    ),
+    mutation(
+        "aggregates with other columns are taken for these",
+        Promise.NOTHING_LOST,
+        f"{_CORE}aggregates.py",
+        ("if not part or tuple(part[0]) != self.columns:", "if not part:"),
+        (f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",),
+    ),
+    mutation(
+        "labels of costs are kept without a bound",
+        Promise.PROGRESS,
+        _READING,
+        ("for one in values if isinstance(one, CostBlock)) // 2", "for one in ())"),
+        (
+            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[whole days]",
+            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[some workflows]",
+        ),
+    ),
+    mutation(
+        "a workflow whose count is missing spoils the answer",
+        Promise.NOTHING_LOST,
+        f"{_CORE}aggregates.py",
+        ("    sum(counts)\n", "    sum(filter(None, counts))\n"),
+        (f"{_AGGREGATES}test_a_workflow_that_has_no_aggregate_is_missing_alone",),
+    ),
+    mutation(
+        "aggregates of which a part is damaged count without it",
+        Promise.NOTHING_LOST,
+        "sql/shoal/sql/repositories/insight/rollups.py",
+        ("return parts if len(parts) == len(rows) else None", "return parts"),
+        (f"{_AGGREGATES}test_aggregates_of_which_a_part_is_damaged_are_made_up_for_by_the_rows",),
     ),
     mutation(
         "a weekday counts for more than the hour",

@@ -79,6 +79,33 @@ MUTATIONS = (
         ),
     ),
     mutation(
+        "aggregates are read as rows of the cluster",
+        Promise.AUTHORISED,
+        "sql/shoal/sql/repositories/insight/rollups.py",
+        ("    .where(_R.place >= 0)\n", ""),
+        (f"{_SQL}::test_aggregates_count_with_their_batch_and_are_no_rows[sqlite]",),
+    ),
+    mutation(
+        "a result that lacks a workflow's aggregate has those of the others",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/serving/aggregates.py",
+        ("            self.rows = None\n", "            pass\n"),
+        (f"{_TESTS}::test_a_result_of_which_a_count_is_missing_has_no_aggregates[sqlite]",),
+    ),
+    mutation(
+        "what an older version has loaded never gets aggregates",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        (
+            "if is_there and not (is_all and await self._lacks",
+            "if is_there and not (False and await self._lacks",
+        ),
+        (
+            f"{_TESTS}::test_what_an_older_version_has_loaded_gets_aggregates_when_all_is_loaded"
+            "[sqlite]",
+        ),
+    ),
+    mutation(
         "a file that is not what its run has stored is loaded",
         Promise.NOTHING_LOST,
         _LOADER,
@@ -101,6 +128,27 @@ MUTATIONS = (
             "may_go = _B.touched_at.is_(None)\n        rows",
         ),
         (f"{_SQL}::test_batch_that_is_not_published_changes_nothing_and_is_removed[sqlite]",),
+    ),
+    mutation(
+        "hours in which a late attempt worked are not computed again",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("            found.update(self.worked)\n", "            pass\n"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
+    ),
+    mutation(
+        "costs never get the labels of a run that went on",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("            found.update(self.went_on)\n", "            pass\n"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
+    ),
+    mutation(
+        "days behind a late failure are not computed again",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/late.py",
+        ("if job.goes_on and days:", "if False:"),
+        (f"{_LATE}::test_each_job_has_the_days_that_its_rows_are_about",),
     ),
     mutation(
         "late rows in a file that was joined are not noticed",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from shoal.core.insight.days import (
@@ -64,15 +64,15 @@ class Totals:
         run, task = list(runs), list(tasks)
         counts = {name: sum(map(attrgetter(name), run)) for name in _RUNS}
         of_tasks = {name: sum(map(attrgetter(name), task)) for name in _ATTEMPTS}
-        triggers = [*zip(*map(attrgetter("by_trigger"), run), strict=True)]
+        triggers = [*map(attrgetter("by_trigger"), run)]
         attempts = of_tasks["attempts"]
         return cls(
             **counts,
             failure_rate=rate(counts["failed"], counts["runs"]),
             late_rate=rate(counts["late"], counts["runs"]),
-            by_trigger=dict(
-                zip(TRIGGERS, map(sum, triggers) if run else RunDay().by_trigger, strict=True)
-            ),
+            by_trigger={
+                name: sum(map(itemgetter(place), triggers)) for place, name in enumerate(TRIGGERS)
+            },
             duration_mean_s=mean_of(run, "duration_mean"),
             admission_mean_s=mean_of(run, "admission_mean"),
             attempts=attempts,

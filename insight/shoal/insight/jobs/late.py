@@ -2,14 +2,14 @@
 
 A row may be exported after its day was computed: of an attempt that ended while the exporter was
 behind, or of a run that went on after its end. An attempt that crosses midnight is known only after
-its end, and counts in the hours before it as well. So each new row asks for the day of its end
-and all days that it touches; a row that it supersedes is of one of them.
+its end, and counts in the hours before it as well. So each new row asks for the day of its end, and
+jobs that look at more than that for all days that it touches (``Changed``).
 
 How far a job has looked is beside its results, in ``<job>/looked.json``.
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, timedelta
 from typing import Self
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
+from shoal.insight.jobs.catalogue import Job
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import MissingFile
 from shoal.insight.jobs.source import HistoryFile, files_of
@@ -64,30 +65,81 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """Days that rows are about which came after a look.
+
+    ``ended``: attempts ended on them; ``worked``: attempts were there, from the queue to the end;
+    ``went_on``: runs were there, from their creation to the end.
+    """
+
+    ended: Collection[date] = ()
+    worked: Collection[date] = ()
+    went_on: Collection[date] = ()
+
+    def of(self, job: Job) -> set[date]:
+        """Return the days of which a job's result may be another one now.
+
+        An attempt never changes after its end, so it counts on that day, and in loads on all days.
+        A run counts on all days: attempts of each have its labels, and one of them may be that of
+        an end which it had before.
+        """
+        found = set(self.ended)
+        if job.loads is not None:
+            found.update(self.worked)
+        if job.instances is not None:
+            found.update(self.went_on)
+        return found
+
+
+@dataclass(frozen=True)
+class Range:
+    """Days that are computed together, and which of them each job needs; the others need none."""
+
+    days: Days
+    by_job: Mapping[str, Days]
+
+
+@dataclass(frozen=True)
 class Work:
     """Ranges of days that are to be computed, and how far was looked by that; None: not at all."""
 
-    ranges: Sequence[Days]
+    ranges: Sequence[Range]
     look: Look | None
 
 
-def work_of(
-    files: Sequence[HistoryFile], out: str, jobs: Collection[str], asked: Days, is_one: bool
-) -> Work:
+def work_of(files: Sequence[HistoryFile], out: str, jobs: Sequence[Job], asked: Days) -> Work:
     """Return the days that are asked for, last, and before them those that rows have come for.
 
-    ``jobs``: those with a result for each day. ``is_one``: all days in between are to be computed,
-    too. Days that are older than those of the last look are computed alone: what has come for the
-    days behind them is the matter of another run. Raises MissingFile.
+    ``jobs``: those with a result for each day. Days that are older than those of the last look are
+    computed alone: what has come for the days behind them is the matter of another run. Raises
+    MissingFile.
     """
-    last = _last_look(out, jobs)
+    last = _last_look(out, [job.name for job in jobs])
+    alone = [Range(asked, {job.name: asked for job in jobs})]
     if last is not None and asked.last < last.day:
-        return Work([asked], None)
+        return Work(alone, None)
     look = Look.now(files, asked.last)
     if last is None or last.exports > look.exports:  # never before, or it is another history
-        return Work([asked], look)
-    found = ranges(asked, changed_days(files, last, asked))
-    return Work([Days(found[0].first, asked.last)] if is_one else found, look)
+        return Work(alone, look)
+    return Work(divided(asked, changed_days(files, last, asked), jobs), look)
+
+
+def divided(asked: Days, changed: Changed, jobs: Sequence[Job]) -> list[Range]:
+    """Return the days that are asked for, last, and what has changed before them, by job."""
+    wanted: dict[str, set[date]] = {}
+    for job in jobs:
+        days = changed.of(job)
+        if job.goes_on and days:
+            days.update(Days(min(*days, asked.last), asked.last))
+        wanted[job.name] = {*days, *asked}
+    found = []
+    for days_together in ranges(asked, set().union(*wanted.values())):
+        of_job = {
+            name: [day for day in days if day in days_together] for name, days in wanted.items()
+        }
+        by_job = {name: Days(min(days), max(days)) for name, days in of_job.items() if days}
+        found.append(Range(days_together, by_job))
+    return found
 
 
 def remember(staging: Staging, jobs: Collection[str], look: Look) -> None:
@@ -114,7 +166,7 @@ def _last_look(out: str, jobs: Collection[str]) -> Look | None:
     )
 
 
-def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> set[date]:
+def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> Changed:
     """Return the days that rows which came after ``look`` are about, up to the last one asked for.
 
     Days behind that of the look were not computed, so all rows count for them. Of earlier days
@@ -122,13 +174,23 @@ def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> set[d
     """
     bounds = asked.widened(before=LONGEST_DAYS)
     reach = bounds.widened(after=LONGEST_DAYS)
-    found: set[date] = set()
+    ended: set[date] = set()
+    touched: dict[str, set[date]] = {table.name: set() for table in _SINCE}
     for one in _of_runs(files):
         is_new = one.day in reach and _has_come_since(one, look)
-        if is_new or (one.day in reach and one.day > look.day):
-            touched = Days(_first_touched(one), one.day)
-            found.update(day for day in touched if is_new or day > look.day)
-    return {day for day in found if day in bounds}
+        if not is_new and (one.day not in reach or one.day <= look.day):
+            continue
+        # A file of a day that was computed may have been joined with what came since.
+        is_joined = one.since <= look.exports and one.day <= look.day
+        first = _first_touched(one, look.event if is_joined else 0)
+        days = {day for day in Days(first, one.day) if is_new or day > look.day}
+        touched[one.table] |= days
+        if one.table == ATTEMPTS.name:
+            ended.add(one.day)
+    worked, went_on = (
+        {day for day in touched[table.name] if day in bounds} for table in (ATTEMPTS, INSTANCES)
+    )
+    return Changed({day for day in ended if day in bounds}, worked, went_on)
 
 
 def ranges(asked: Days, changed: Collection[date]) -> list[Days]:
@@ -159,10 +221,14 @@ def _newest_event(one: HistoryFile) -> int:
     return int(pc.max(_read(one, ["event_id"])["event_id"]).as_py() or 0)
 
 
-def _first_touched(one: HistoryFile) -> date:
-    """Return the first of the days on which something of a file was there; at most its own."""
+def _first_touched(one: HistoryFile, event: int) -> date:
+    """Return the first of the days on which something of a file was there; at most its own.
+
+    Rows before an event do not count: they were seen.
+    """
     [columns] = [names for table, names in _SINCE.items() if table.name == one.table]
-    table = _read(one, columns)
+    table = _read(one, [*columns, "event_id"])
+    table = table.filter(pc.greater_equal(table["event_id"], event))
     earliest = [pc.min(table[name]).as_py() for name in columns]
     days = [at.astimezone(UTC).date() for at in earliest if at is not None]
     first: date = min([*days, one.day])

@@ -1,9 +1,9 @@
 """One run of the jobs: read the history, compute, store."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -23,7 +23,8 @@ class Request:
     """What to compute from where to where. ``master`` None: as ``spark-submit`` has set it.
 
     ``scratch``: a folder that all machines of Spark's see, for what is unfinished; None: beside
-    the results. ``memory``: the heap of Spark's driver.
+    the results. ``memory``: the heap of Spark's driver. ``by_job``: jobs that are for some of the
+    days alone.
     """
 
     history: str
@@ -34,6 +35,7 @@ class Request:
     format: Format = Format.PARQUET
     scratch: str | None = None
     memory: str = "1g"
+    by_job: Mapping[str, Days] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,10 @@ def run(request: Request) -> Iterator[Done]:
         for job in request.jobs:
             began = time.monotonic()
             with _told(job.name):
-                days = job.days(request.days)
-                stored = staging.replace(job.name, job.compute(inputs), days)
+                some = request.by_job.get(job.name)
+                on = inputs if some is None else replace(inputs, days=some)
+                days = job.days(on.days)
+                stored = staging.replace(job.name, job.compute(on), days)
             yield Done(job.name, str(days), stored, time.monotonic() - began)
         staging.finish({job.name for job in request.jobs if job.is_served})
 
@@ -85,14 +89,16 @@ def run_with_late(request: Request) -> Iterator[Done]:
     What was looked at is remembered at the end, so whatever was broken off is done again.
     """
     of_days = [job for job in request.jobs if not job.is_snapshot]
-    names = [job.name for job in of_days]
-    is_one = any(job.goes_on for job in of_days)
-    work = late.work_of(manifested(request.history), request.out, names, request.days, is_one)
-    for days in work.ranges[:-1]:
-        yield from run(replace(request, days=days, jobs=of_days))
-    yield from run(replace(request, days=work.ranges[-1]))
+    work = late.work_of(manifested(request.history), request.out, of_days, request.days)
+    for one in work.ranges:
+        is_last = one is work.ranges[-1]
+        jobs = [
+            job for job in request.jobs if job.name in one.by_job or (is_last and job.is_snapshot)
+        ]
+        yield from run(replace(request, days=one.days, jobs=jobs, by_job=one.by_job))
     if work.look is not None:
         with scratch_folder(request.out, request.scratch) as scratch:
+            names = [job.name for job in of_days]
             late.remember(Staging(request.out, scratch), names, work.look)
 
 

@@ -3,7 +3,8 @@
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
+from shoal.core.insight.aggregates import Values
+from shoal.insight.serving.aggregates import Aggregates
 from shoal.insight.serving.results import Kind, Result
 from shoal.sql.repositories.insight.batches import NewBlock
 
@@ -52,11 +55,12 @@ def table_of(result: Result, content: bytes) -> pa.Table:
 
 
 def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
-    """Yield the blocks of all rows, by project and workflow."""
+    """Yield the blocks of all rows, by project and workflow; then those of the aggregates."""
     names = [name for name in result.columns if name not in _NAMES]
     if not result.has_project:
         yield from _divided("", "", names, _rows(table, names))
         return
+    aggregates = Aggregates(result.aggregation) if result.aggregation else None
     order = [(name, "ascending") for name in _NAMES]
     table = table.take(pc.sort_indices(table, sort_keys=order))
     start = 0
@@ -64,9 +68,24 @@ def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
     keys = list(zip(projects, workflows, strict=True))
     for end in range(1, len(keys) + 1):
         if end == len(keys) or keys[end] != keys[start]:
-            rows = _rows(table.slice(start, end - start), names)
+            rows = [*_rows(table.slice(start, end - start), names)]
+            if aggregates is not None:
+                aggregates.add(
+                    keys[start], [dict(zip(names, values, strict=True)) for values in rows]
+                )
             yield from _divided(*keys[start], names, rows)
             start = end
+    if aggregates is not None:
+        yield from aggregate_blocks(aggregates)
+
+
+def aggregate_blocks(aggregates: Aggregates) -> Iterator[NewBlock]:
+    """Yield the blocks of aggregates: one at least, so that there are some shows."""
+    if not aggregates.rows:
+        yield NewBlock("", "", -1, _ENCODE([] if aggregates.rows is None else [aggregates.columns]))
+        return
+    for block in _divided("", "", aggregates.columns, aggregates.rows):
+        yield replace(block, place=-1 - block.place)
 
 
 def _check_columns(result: Result, schema: pa.Schema) -> None:
@@ -85,10 +104,9 @@ def _check_columns(result: Result, schema: pa.Schema) -> None:
         )
 
 
-def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[str]:
+def _rows(table: pa.Table, names: Sequence[str]) -> Iterable[Values]:
     columns = [[_plain(value) for value in table[name].to_pylist()] for name in names]
-    for values in zip(*columns, strict=True):
-        yield _ENCODE(values)
+    return zip(*columns, strict=True)
 
 
 def _plain(value: Any) -> Any:
@@ -103,11 +121,11 @@ def _plain(value: Any) -> Any:
 
 
 def _divided(
-    project: str, workflow: str, names: Sequence[str], rows: Iterator[str]
+    project: str, workflow: str, names: Sequence[str], rows: Iterable[Values]
 ) -> Iterator[NewBlock]:
     head = _ENCODE(names)
     place, size, some = 0, 0, [head]
-    for row in rows:
+    for row in map(_ENCODE, rows):
         if len(some) > 1 and size + len(row) > MOST_CHARS:
             yield NewBlock(project, workflow, place, f"[{','.join(some)}]")
             place, size, some = place + 1, 0, [head]

@@ -7,6 +7,9 @@ result without a project is of the cluster as a whole.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 
 
 class Kind(StrEnum):
@@ -22,10 +25,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """A result. ``is_snapshot``: as of a day, looking back; of these only the newest one counts."""
+    """A result. ``is_snapshot``: as of a day, looking back; of these only the newest one counts.
+
+    ``aggregation``: how its rows become one for each workflow, for views over weeks.
+    """
 
     columns: Mapping[str, Kind]
     is_snapshot: bool = False
+    aggregation: Aggregation[Any] | None = None
 
     @property
     def has_project(self) -> bool:
@@ -54,7 +61,8 @@ RESULTS: Mapping[str, Result] = {
             texts="project workflow task type",
             integers="attempts succeeded failed lost killed skipped rescheduled retries max_rss_kb",
             numbers=f"{_spread('duration')} {_spread('wait')} busy_s cpu_s",
-        )
+        ),
+        aggregation=TASK_DAYS,
     ),
     "critical_days": Result(
         _columns(
@@ -71,7 +79,8 @@ RESULTS: Mapping[str, Result] = {
             numbers=" ".join(
                 (_spread("duration"), _spread("admission"), _spread("critical", "p50 p95"))
             ),
-        )
+        ),
+        aggregation=RUN_DAYS,
     ),
     "worker_days": Result(
         _columns(
@@ -101,7 +110,8 @@ RESULTS: Mapping[str, Result] = {
             texts="project workflow task label value",
             integers="attempts",
             numbers="cpu_s memory_gb_s slot_s",
-        )
+        ),
+        aggregation=COSTS,
     ),
     "failures": Result(
         _columns(

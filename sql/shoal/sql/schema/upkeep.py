@@ -150,7 +150,8 @@ rollup_batch = Table(
 )
 
 # The rows of a batch, a block for each workflow (see ``NewBlock``); a large one is divided,
-# ``place`` 0 first. Rows of no project are in the block whose project and workflow are empty.
+# ``place`` 0 first. Rows of no project are in the block whose project and workflow are empty. So
+# are aggregates, which have places below 0.
 rollup = Table(
     "rollup",
     metadata,

@@ -7,14 +7,15 @@ a caller may not see is left out of each answer, by ``Seen``.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
 
 from shoal.api.web.legible import legible
 from shoal.core.access.judging import Visible
-from shoal.core.insight.days import RunDay, TaskDay, tasks_of
+from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
+from shoal.core.insight.days import CostBlock
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
@@ -22,11 +23,8 @@ from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
 from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
-D = TypeVar("D", RunDay, TaskDay)
-Name = tuple[str, str]  # project and workflow
-Rows = Sequence[Mapping[str, Any]]
 
-MOST_KEPT = 200_000  # values of workflows; some 500 bytes each
+MOST_KEPT = 250_000  # values of workflows; some 550 bytes each, and half of that for each label
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,6 @@ async def seen(
     return Seen(names, project, workflow)
 
 
-def run_day(rows: Rows) -> RunDay:
-    """Return what is kept of ``workflow_days``."""
-    [row] = rows
-    return _checked(RunDay.of(row))
-
-
-def task_day(rows: Rows) -> TaskDay:
-    """Return what is kept of ``task_days``: all tasks as one."""
-    return _checked(tasks_of(TaskDay.of(row) for row in rows))
-
-
-def _checked(day: D) -> D:
-    """Return what is kept, if it has numbers alone. Raises TypeError."""
-    sum(value for value in day if value is not None and not isinstance(value, tuple))
-    return day
-
-
 class DayCache:
     """What is kept of results, by job and day. One per process."""
 
@@ -79,21 +60,20 @@ class DayCache:
         self._count = 0
         self._kept: OrderedDict[tuple[str, date], tuple[str, dict[Name, Any]]] = OrderedDict()
         self._parts: dict[tuple[str, date], tuple[str, dict[Name, Any]]] = {}
+        self._parts_count = 0
 
     async def days(
-        self, uow: UnitOfWork, job: str, window: Window, keep: Callable[[Rows], T]
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
         found: dict[date, dict[Name, T]] = {}
-        for result in await uow.rollups.days(job):
+        for result in await uow.rollups.days(aggregation.job):
             if not window.has(result.day):
                 continue
-            key = (job, result.day)
+            key = (aggregation.job, result.day)
             digest, values = self._kept.get(key, ("", {}))
             if digest != result.digest:
-                blocks = await uow.rollups.blocks(job, result.day, result.day, None)
-                kept = await asyncio.to_thread(_kept_of, blocks, job, keep)
-                values = {name: value for _, name, value in kept}
+                values = await _whole_day(uow, aggregation, result.day)
                 self._put(key, result.digest, values)
             else:
                 self._kept.move_to_end(key)
@@ -103,29 +83,28 @@ class DayCache:
     async def asked(
         self,
         uow: UnitOfWork,
-        job: str,
+        aggregation: Aggregation[T],
         window: Window,
         which: Seen,
-        keep: Callable[[Rows], T],
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
         if which.project is None or which.workflow is None:
-            return await self.days(uow, job, window, keep)
+            return await self.days(uow, aggregation, window)
         name = (which.project, which.workflow)
-        return await self.of(uow, job, window, [name] if which.has(name) else [], keep)
+        return await self.of(uow, aggregation, window, [name] if which.has(name) else [])
 
     async def of(
         self,
         uow: UnitOfWork,
-        job: str,
+        aggregation: Aggregation[T],
         window: Window,
         names: Collection[Name],
-        keep: Callable[[Rows], T],
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 
         Of days that were not read as a whole these workflows alone are read, in one statement.
         """
+        job = aggregation.job
         found: dict[date, dict[Name, T]] = {}
         parts: dict[date, dict[Name, T | None]] = {}
         for result in await uow.rollups.days(job):
@@ -141,8 +120,10 @@ class DayCache:
             some = [block for block in blocks if block.day in parts]
             for part in parts.values():
                 part.update(dict.fromkeys(missing))
-            for day, name, value in await asyncio.to_thread(_kept_of, some, job, keep):
+                self._parts_count += len(missing)
+            for day, name, value in await asyncio.to_thread(_kept_of, some, job, aggregation.of):
                 parts[day][name] = value
+                self._parts_count += _labels([value])
         for day, part in parts.items():
             kept = ((name, part.get(name)) for name in names)
             found[day] = {name: value for name, value in kept if value is not None}
@@ -150,8 +131,9 @@ class DayCache:
 
     def _part(self, job: str, result: RollupDay) -> dict[Name, Any]:
         """Return what was read of some workflows of a day; None: there was nothing of one."""
-        if sum(len(part) for _, part in self._parts.values()) > self._most // 4:
+        if self._parts_count > self._most // 4:
             self._parts.clear()
+            self._parts_count = 0
         digest, part = self._parts.get((job, result.day), ("", {}))
         if digest != result.digest:
             part = {}
@@ -162,15 +144,47 @@ class DayCache:
         """Keep nothing, as if the process had just begun."""
         self._kept.clear()
         self._parts.clear()
-        self._count = 0
+        self._count = self._parts_count = 0
 
     def _put(self, key: tuple[str, date], digest: str, values: dict[Name, Any]) -> None:
         _, former = self._kept.pop(key, ("", {}))
         self._kept[key] = (digest, values)
-        self._count += len(values) - len(former)
+        self._count += _size(values) - _size(former)
         while self._count > self._most and len(self._kept) > 1:
             _, (_, oldest) = self._kept.popitem(last=False)
-            self._count -= len(oldest)
+            self._count -= _size(oldest)
+
+
+def _size(values: Mapping[Name, Any]) -> int:
+    return len(values) + _labels(values.values())
+
+
+def _labels(values: Iterable[Any]) -> int:
+    """Return how many values the labels of costs are worth: a workflow may have thousands."""
+    return sum(len(one.labels) for one in values if isinstance(one, CostBlock)) // 2
+
+
+async def _whole_day(uow: UnitOfWork, aggregation: Aggregation[T], day: date) -> dict[Name, T]:
+    """Return what is kept of a result: its aggregates, or without them what its rows tell."""
+    parts = await uow.rollups.aggregates(aggregation.job, day)
+    if parts is not None:
+        stored = await asyncio.to_thread(_stored, parts, aggregation, day)
+        if stored is not None:
+            return stored
+    blocks = await uow.rollups.blocks(aggregation.job, day, day, None)
+    kept = await asyncio.to_thread(_kept_of, blocks, aggregation.job, aggregation.of)
+    return {name: value for _, name, value in kept}
+
+
+def _stored(
+    parts: Sequence[Sequence[Values]], aggregation: Aggregation[T], day: date
+) -> dict[Name, T] | None:
+    try:
+        with legible("roll-up", f"aggregates of {aggregation.job} of {day}"):
+            return aggregation.values(parts)
+    except UnreadableRow as error:
+        leave_out(error)
+        return None
 
 
 def _kept_of(
@@ -187,15 +201,14 @@ def _kept_of(
     return found
 
 
-def of_seen(
-    days: Mapping[date, Mapping[Name, T]], which: Seen
-) -> Iterator[tuple[date, list[tuple[Name, T]]]]:
-    """Yield what the answer is about, day by day."""
-    for day, values in days.items():
-        if which == _EVERYTHING:
-            yield day, [*values.items()]
-        else:
-            yield day, [one for one in values.items() if which.has(one[0])]
+def of_seen(days: Mapping[date, Mapping[Name, T]], which: Seen) -> dict[date, Mapping[Name, T]]:
+    """Return what the answer is about, by day."""
+    if which == _EVERYTHING:
+        return dict(days)
+    return {
+        day: {name: one for name, one in values.items() if which.has(name)}
+        for day, values in days.items()
+    }
 
 
 _EVERYTHING = Seen(None)

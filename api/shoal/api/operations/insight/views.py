@@ -8,15 +8,13 @@ from typing import Any
 
 from shoal.api.operations.insight.reading import (
     DayCache,
-    Name,
     Seen,
     of_seen,
     rows_of,
-    run_day,
-    task_day,
 )
 from shoal.core.access.judging import Visible
-from shoal.core.insight.costs import CostBy, CostGroup, CostName, cost_groups
+from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Name
+from shoal.core.insight.costs import CostBy, CostGroup, CostName, Named, cost_groups
 from shoal.core.insight.days import Cost, CostBlock, TaskDay, costs_of
 from shoal.core.insight.failures import FailureDay, FailureGroup, failure_groups
 from shoal.core.insight.trends import (
@@ -98,12 +96,12 @@ async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
 
 async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
     """Return the totals."""
-    runs = await cache.asked(uow, "workflow_days", both(window), which, run_day)
-    tasks = await cache.asked(uow, "task_days", both(window), which, task_day)
+    runs = await cache.asked(uow, RUN_DAYS, both(window), which)
+    tasks = await cache.asked(uow, TASK_DAYS, both(window), which)
 
     def made() -> Summary:
-        run_days = {day: [one for _, one in some] for day, some in of_seen(runs, which)}
-        task_days = {day: [one for _, one in some] for day, some in of_seen(tasks, which)}
+        run_days = {day: some.values() for day, some in of_seen(runs, which).items()}
+        task_days = {day: some.values() for day, some in of_seen(tasks, which).items()}
 
         def of(days: Window) -> Totals:
             return Totals.of(
@@ -123,15 +121,11 @@ async def workflows(
 ) -> Workflows:
     """Return the workflows of a window."""
     whole = both(window)
-    results = Results(await cache.asked(uow, "workflow_days", whole, which, run_day), {}, {})
+    results = Results(await cache.asked(uow, RUN_DAYS, whole, which), {}, {})
     if sort is WorkflowSort.WAITS:
-        results = replace(
-            results, tasks=await cache.asked(uow, "task_days", whole, which, task_day)
-        )
+        results = replace(results, tasks=await cache.asked(uow, TASK_DAYS, whole, which))
     if sort is WorkflowSort.COST:
-        results = replace(
-            results, costs=await cache.asked(uow, "costs", whole, which, CostBlock.of)
-        )
+        results = replace(results, costs=await cache.asked(uow, COSTS, whole, which))
     order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
     return Workflows(results.days, results, order)
 
@@ -143,8 +137,8 @@ async def trends(
     whole = both(window)
     results = replace(
         found.results,
-        tasks=await cache.of(uow, "task_days", whole, names, task_day),
-        costs=await cache.of(uow, "costs", whole, names, CostBlock.of),
+        tasks=await cache.of(uow, TASK_DAYS, whole, names),
+        costs=await cache.of(uow, COSTS, whole, names),
     )
     return [workflow_trend(window, results, name) for name in names]
 
@@ -214,34 +208,35 @@ async def costs(
 ) -> Costs:
     """Return what was used. By task it reads the rows of what ``which`` names."""
     whole = both(window)
-    days = await cache.asked(uow, "costs", whole, which, CostBlock.of)
-    by_task = []
+    days = await cache.asked(uow, COSTS, whole, which)
+    tasks: dict[date, list[tuple[CostName, Cost]]] = {}
     if by is CostBy.TASK:
         where = (visible, which.project, which.workflow)
-        by_task = await rows_of(uow, "costs", whole, *where, _task_cost)
-
-    def named() -> list[tuple[date, CostName, Cost]]:
-        if by is CostBy.TASK:
-            return [
-                (day, (*name, task), cost)
-                for day, name, (task, label, cost) in by_task
-                if label == "" and which.has(name)
-            ]
-        found: list[tuple[date, CostName, Cost]] = []
-        for day, some in of_seen(days, which):
-            match by:
-                case CostBy.PROJECT:
-                    found += [(day, name[:1], block.total) for name, block in some]
-                case CostBy.WORKFLOW:
-                    found += [(day, name, block.total) for name, block in some]
-                case _:
-                    found += [(day, *one) for _, block in some for one in block.labels.items()]
-        return found
+        rows = await rows_of(uow, "costs", whole, *where, _task_cost)
+        for day, name, (task, label, cost) in rows:
+            if label == "" and which.has(name):
+                tasks.setdefault(day, []).append(((*name, task), cost))
 
     def made() -> Costs:
-        used = [(day, block.total) for day, some in of_seen(days, which) for _, block in some]
-        total = costs_of(cost for day, cost in used if window.has(day))
-        before = costs_of(cost for day, cost in used if window.before.has(day))
-        return Costs(sorted(days), total, before, cost_groups(window, named(), total))
+        used = of_seen(days, which)
+
+        def of(some: Window) -> Cost:
+            blocks = (block for day in used if some.has(day) for block in used[day].values())
+            return costs_of(block.total for block in blocks)
+
+        total, before = of(window), of(window.before)
+        named = tasks if by is CostBy.TASK else {day: _named(by, used[day]) for day in used}
+        return Costs(sorted(days), total, before, cost_groups(window, named, total))
 
     return await asyncio.to_thread(made)
+
+
+def _named(by: CostBy, some: Mapping[Name, CostBlock]) -> Named:
+    """Return what a day has used by name; not by task."""
+    match by:
+        case CostBy.PROJECT:
+            return ((name[:1], block.total) for name, block in some.items())
+        case CostBy.WORKFLOW:
+            return ((name, block.total) for name, block in some.items())
+        case _:
+            return (one for block in some.values() for one in block.labels.items())

@@ -51,7 +51,8 @@ def critical_paths(part: Part, days: Days) -> pa.Table:
 
     Attempts that ended more than 31 days before the first of the days are not seen.
     """
-    return part.kept("critical_paths", SCHEMA, lambda: _computed(part, days))
+    name = f"critical_paths-{days.first}-{days.last}"
+    return part.kept(name, SCHEMA, lambda: _computed(part, days))
 
 
 def _computed(part: Part, days: Days) -> pa.Table:

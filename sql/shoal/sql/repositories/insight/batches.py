@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Select, delete, insert, or_, select, tuple_, update
+from sqlalchemy import Select, and_, delete, insert, or_, select, tuple_, update
 
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import RollupTaken
@@ -19,6 +19,7 @@ from shoal.sql.schema.types import JsonText
 
 _D, _B, _R = rollup_day.c, rollup_batch.c, rollup.c
 _KEY = (_R.project, _R.workflow, _R.place)
+ARE_AGGREGATES = and_(_R.project == "", _R.workflow == "", _R.place < 0)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class NewBlock:
     """A part of the rows of a workflow: ``place`` counts the parts from 0.
 
     ``body``: a JSON list of objects, or, which is a third of that, of the columns' names followed
-    by a list of values for each row.
+    by a list of values for each row. Below 0 are aggregates, -1 first, both names empty: what
+    readers take in place of the rows of all workflows (``core/insight/aggregates.py``).
     """
 
     project: str
@@ -63,6 +65,11 @@ class RollupBatches:
         """Return which batch is the result of a job for a day; None: there is none."""
         row = await self._connection.first(_counting(job, day))
         return None if row is None else Counting(row.batch, row.digest)
+
+    async def has_aggregates(self, batch: int) -> bool:
+        """Whether a batch has aggregates; one of an older version has none."""
+        query = select(_R.place).where(_R.batch == batch, ARE_AGGREGATES).limit(1)
+        return await self._connection.scalar(query) is not None
 
     async def begin(
         self, job: str, day: date, at: datetime, before: Counting | None = None

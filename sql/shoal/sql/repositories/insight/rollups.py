@@ -16,6 +16,7 @@ from sqlalchemy import Row, Select, Text, or_, select, tuple_, type_coerce
 
 from shoal.core.access.judging import Visible
 from shoal.sql.driver.connection import Connection, batched
+from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import project as projects
 from shoal.sql.schema.tables import rollup, rollup_day
 from shoal.sql.statements.among import Among, AmongPairs, numbers, pairs
@@ -35,7 +36,14 @@ _BLOCKS = (
     # As its text: this reads JSON five times as fast as what columns of JSON are read with.
     select(_D.day, _R.project, _R.workflow, _R.place, type_coerce(_R.body, Text).label("body"))
     .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
+    .where(_R.place >= 0)
     .order_by(_D.day, _R.project, _R.workflow, _R.place)
+)
+_AGGREGATES = (
+    select(_D.day, type_coerce(_R.body, Text).label("body"))
+    .select_from(rollup_day.join(rollup, _R.batch == _D.batch))
+    .where(ARE_AGGREGATES)
+    .order_by(_R.place.desc())
 )
 
 
@@ -125,6 +133,20 @@ class Rollups:
             found += await self._blocks(query, {"names": some}, leave_out)
         return found
 
+    async def aggregates(self, job: str, day: date) -> list[Any] | None:
+        """Return the aggregates of a result, in parts; None: there are none, or they are damaged.
+
+        A part has the names of its columns, and then a list of values for each row.
+        """
+        query = _AGGREGATES.where(_D.job == job, _D.day == day.isoformat())
+        rows = await self._connection.rows(query)
+        if not rows:
+            return None
+        parts = await asyncio.to_thread(
+            readable, rows, _aggregates, "aggregates of a roll-up", leave_out, "day"
+        )
+        return parts if len(parts) == len(rows) else None
+
     async def names(
         self,
         job: str,
@@ -192,6 +214,13 @@ def _day(row: Row[Any]) -> RollupDay:
 def _part(row: Row[Any]) -> RollupBlock:
     rows = _rows(from_json(row.body))
     return RollupBlock(date.fromisoformat(row.day), row.project, row.workflow, rows)
+
+
+def _aggregates(row: Row[Any]) -> list[list[Any]]:
+    rows = from_json(row.body)
+    if not isinstance(rows, list) or not all(isinstance(each, list) for each in rows):
+        raise ValueError("column body holds rows that are no lists")
+    return rows
 
 
 def _rows(body: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""What loading results of jobs takes of the database, and what others wait beside it."""
