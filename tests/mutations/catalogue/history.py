@@ -172,4 +172,24 @@ MUTATIONS = (
         ("if one.event == newest[one.at[1]] and", "if newest and"),
         (f"{_PAST}::test_a_run_that_ended_again_is_listed_once",),
     ),
+    mutation(
+        "a past run has the plan of another workflow that got its name",
+        Promise.GUARDED_STATES,
+        "insight/shoal/insight/past/reading.py",
+        ('key=lambda one: (one[0] > row["created_at"], ', "key=lambda one: (one[0] < 0, -"),
+        (
+            "tests/unit/insight/test_past.py::"
+            "test_of_two_workflows_that_had_one_name_each_run_has_its_own_plan",
+        ),
+    ),
+    mutation(
+        "a past run lacks what ended behind midnight by another clock",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/past/reading.py",
+        ('_day(row["finished_at"]) + one_day)', '_day(row["finished_at"]))'),
+        (
+            "tests/unit/insight/test_past.py::"
+            "test_attempts_that_ended_behind_midnight_by_another_clock_are_there",
+        ),
+    ),
 )
