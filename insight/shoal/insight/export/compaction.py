@@ -15,7 +15,9 @@ from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import TABLES, HistoryTable
 
 _MOST_FILES = 4  # of a day that is over, before they are joined
-_MOST_JOINED = 256 << 20  # bytes of files that are joined at once: they are read into memory
+# Of files that are joined at once. They are read into memory, some 800 bytes a row meanwhile.
+_MOST_BYTES = 32 << 20
+_MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ def joined(store: HistoryStore, work: Compaction) -> pa.Table:
 
 def _small(files: Sequence[HistoryFile]) -> list[HistoryFile]:
     """Return the smallest files, as many as may be joined at once."""
-    found, size = [], 0
+    found, size, rows = [], 0, 0
     for file in sorted(files, key=lambda one: one.size):
-        size += file.size
-        if size > _MOST_JOINED:
+        size, rows = size + file.size, rows + file.rows
+        if size > _MOST_BYTES or rows > _MOST_ROWS:
             break
         found.append(file)
     return found
