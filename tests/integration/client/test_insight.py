@@ -119,3 +119,16 @@ def test_open_run_says_when_it_is_expected_to_end(here: Shoal, cluster: LocalClu
     assert lane["runs"][0]["expected_end_at"]
     assert "expected to end" in here("today").out
     assert here("stop", str(run["id"])).status == 0
+
+
+def test_setup_refuses_what_would_fail_at_night(here: Shoal) -> None:
+    for option, value, says in (
+        ("--history", "history", "neither a URL nor a folder from the root on"),
+        ("--scratch", "./tmp", "neither a URL nor a folder from the root on"),
+        ("--memory", "lots", "no size that Java takes"),
+        ("--memory", "100m", "at least 512m"),
+    ):
+        refused = here("insight", "setup", "--project", "nightly", option, value)
+        assert refused.status == 2
+        assert says in " ".join(refused.err.replace("│", "").split())
+    assert here("workflows", "--project", "nightly").out.find("daily") < 0
