@@ -198,6 +198,20 @@ async def test_a_history_that_cannot_be_read_is_no_defect_of_the_api(api: Api) -
     assert (await api.client.get(PAST)).status_code == 200
 
 
+async def test_a_history_that_is_away_is_not_taken_for_an_empty_one(api: Api) -> None:
+    for _ in range(2):
+        await ended(api, "daily", "p", NOW)
+        store = await exported(api)
+    assert store.last_sequence() > 1
+    away = f"{store.root}-away"
+    os.rename(store.root, away)
+    for path in (PAST, f"{PAST}/1"):
+        answer = problem_of(await api.client.get(path), 503, "history-unavailable")
+        assert "is the storage mounted" in answer["detail"]
+    os.rename(away, store.root)
+    assert len((await api.client.get(PAST)).json()["items"]) == 2
+
+
 def _replaced(root: str, path: str, content: bytes) -> bytes:
     """Write a file anew; return what it was."""
     file = Path(root, path)

@@ -382,3 +382,12 @@ async def test_kills_leave_neither_a_hole_nor_a_double(
     await assert_complete(database, store)
     attempts, _ = await ended_in(database)
     assert sum(file.rows for file in store.contents().of("attempts")) == len(attempts)
+
+
+def test_manifest_of_another_kind_is_damage_that_says_what_to_do(store: HistoryStore) -> None:
+    place = Path(store.root, "manifest", f"{1:020}.json")
+    place.parent.mkdir(parents=True)
+    for content in ("", "[]", "{}", '{"files": [1], "settled_until": null, "sequence": 1}'):
+        place.write_text(content)
+        with pytest.raises(DamagedHistory, match=r"no manifest: .*; restore it from a copy"):
+            store.contents()

@@ -192,4 +192,11 @@ MUTATIONS = (
             "test_attempts_that_ended_behind_midnight_by_another_clock_are_there",
         ),
     ),
+    mutation(
+        "a history that is not mounted is taken for an empty one",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/past/asking.py",
+        ('if not found["exports"] and', 'if found["exports"] is None and'),
+        (f"{_PAST}::test_a_history_that_is_away_is_not_taken_for_an_empty_one",),
+    ),
 )

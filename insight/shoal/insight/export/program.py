@@ -84,6 +84,12 @@ async def history_of(cluster: ClusterSettings, url: str) -> HistoryStore:
         return await _store(database, url)
 
 
+async def exports_of(cluster: ClusterSettings) -> int:
+    """Return how many exports a cluster's database knows of. Raises ShoalError."""
+    async with _database(cluster) as database, database.unit_of_work(read_only=True) as uow:
+        return (await uow.history_exports.last()).sequence
+
+
 def _database(cluster: ClusterSettings) -> Database:
     patience = Patience.of(cluster.database_silence_s)
     return Database(cluster.database, pool_size=2, patience=patience)

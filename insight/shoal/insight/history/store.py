@@ -202,8 +202,11 @@ class HistoryStore:
         content = self._storage.read_range(name, 0, self._storage.size(name))
         try:
             return Manifest.from_json(json.loads(content))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedHistory(f"{self._storage.url}/{name} is no manifest: {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedHistory(
+                f"{self._storage.url}/{name} is no manifest: {error}; restore it from a copy, or "
+                "export the history anew to an empty folder"
+            ) from error
 
     def _manifests(self) -> list[tuple[int, bool]]:
         """Return the numbers of the manifests there are, in order, and which are full."""

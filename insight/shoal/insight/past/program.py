@@ -51,8 +51,9 @@ def _answering(store: HistoryStore) -> Any:
         try:
             if "instance" in asked:
                 run = reader.run(asked["instance"])
-                return {"run": run and asdict(run)}
-            return {"page": asdict(reader.page(PageWanted.from_json(asked["page"])))}
+                return {"run": run and asdict(run), "exports": reader.exports}
+            page = reader.page(PageWanted.from_json(asked["page"]))
+            return {"page": asdict(page), "exports": reader.exports}
         except ShoalError as error:
             return {"error": str(error)}
         except (pa.ArrowException, MemoryError, OSError) as error:

@@ -93,6 +93,11 @@ class PastReader:
         """End the threads."""
         self._readers.shutdown()
 
+    @property
+    def exports(self) -> int:
+        """How many exports there had been at the last question; 0: there is no history."""
+        return self._contents.sequence
+
     # -- a page --------------------------------------------------------------------------------
 
     def page(self, wanted: PageWanted) -> PastPage:
