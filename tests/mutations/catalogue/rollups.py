@@ -52,6 +52,16 @@ MUTATIONS = (
         (f"{_LATE}::test_days_that_have_not_begun_are_refused",),
     ),
     mutation(
+        "rows of moves tell of the schedules of others",
+        Promise.AUTHORISED,
+        "api/shoal/api/routes/insight/rollups.py",
+        ("rows=[{**row, **hidden} for row in one.rows],", "rows=[{**row} for row in one.rows],"),
+        (
+            "tests/integration/api/insight/test_rights.py::"
+            "test_rows_of_moves_do_not_tell_of_the_schedules_of_others",
+        ),
+    ),
+    mutation(
         "a reader sees the roll-ups of projects that are not visible",
         Promise.AUTHORISED,
         "sql/shoal/sql/repositories/insight/rollups.py",
