@@ -18,6 +18,7 @@ from sqlalchemy import text
 from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
+from shoal.insight.export import gathering
 from shoal.insight.export.exporter import Exporter, ExportTaken
 from shoal.insight.export.gathering import Gathered
 from shoal.insight.history.manifest import Contents, HistoryFile
@@ -160,6 +161,20 @@ async def test_an_instance_that_goes_on_later_has_a_newer_row(
     assert found[-1] == ("a", 2, "SUCCEEDED", True)
     assert rows(store, "instances", "state") == [("SUCCEEDED",)]
     assert sum(file.rows for file in store.contents().of("instances")) == 2
+
+
+async def test_what_has_events_in_several_pieces_is_one_row(
+    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await exporter(database, store).run()
+    runs = await begun(database, 3)
+    for run in runs:
+        await end(database, run, "a")
+        await end(database, run, "b")
+    monkeypatch.setattr(gathering, "_PIECE", 2)
+    done = await exporter(database, store).run()
+    assert done.rows == {"attempts": 6, "instances": 3, "plans": 1}
+    await assert_complete(database, store)
 
 
 async def test_commands_come_when_they_were_handled(

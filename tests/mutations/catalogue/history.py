@@ -199,4 +199,14 @@ MUTATIONS = (
         ('if not found["exports"] and', 'if found["exports"] is None and'),
         (f"{_PAST}::test_a_history_that_is_away_is_not_taken_for_an_empty_one",),
     ),
+    mutation(
+        "what has events in several pieces is exported once for each",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        ("rows = each_once(table, pa.concat_tables(pieces))", "rows = pa.concat_tables(pieces)"),
+        (
+            "tests/integration/insight/test_export.py::"
+            "test_what_has_events_in_several_pieces_is_one_row[sqlite]",
+        ),
+    ),
 )
