@@ -406,3 +406,19 @@ def test_manifest_of_another_kind_is_damage_that_says_what_to_do(store: HistoryS
         place.write_text(content)
         with pytest.raises(DamagedHistory, match=r"no manifest: .*; restore it from a copy"):
             store.contents()
+
+
+def test_what_killed_exporters_left_half_written_goes_like_other_files(store: HistoryStore) -> None:
+    folder, manifests = Path(store.root, f"attempts/day={NOW.date()}"), Path(store.root, "manifest")
+    for place in (folder, manifests):
+        place.mkdir(parents=True)
+    part, long_ago = f".{'0' * 32}.part", f"{1:016}"
+    young = f"{time.time_ns() // 1000:016}"
+    for at in (long_ago, young):
+        Path(folder, f"{1:012}-{at}-00000000.parquet{part}").touch()
+    for number in (6, 7):
+        Path(manifests, f"{number:020}.json{part}").touch()
+    assert store.sweep("attempts", NOW.date(), (), 86_400) == 1
+    assert [young in one.name for one in folder.iterdir()] == [True]
+    store.forget_before(7)
+    assert [one.name[:20] for one in manifests.iterdir()] == [f"{7:020}"]
