@@ -132,3 +132,21 @@ def test_setup_refuses_what_would_fail_at_night(here: Shoal) -> None:
         assert refused.status == 2
         assert says in " ".join(refused.err.replace("│", "").split())
     assert here("workflows", "--project", "nightly").out.find("daily") < 0
+
+
+def test_who_sees_one_project_simulates_it_with_slots_that_are_named(
+    here: Shoal, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow("mine", "true", "project: theirs", "schedules:", '  - cron: "0 0 * * * ?"')
+    assert here("apply", "mine.yaml").status == 0
+    made = here("service-account", "add", "planner", "--project", "theirs", "--role", "reader")
+    assert made.status == 0, made.err
+    token = here("token", "add", "plan", "--service-account", "theirs/planner", "--json").json
+    monkeypatch.setenv("SHOAL_TOKEN", token["token"])
+    monkeypatch.setenv("SHOAL_URL", cluster.url)
+    found = here("simulate", "--days", "1", "--slots", "3", "--json")
+    assert found.status == 0, found.err
+    assert [one["name"] for one in found.json["workflows"]] == ["theirs/mine"]
+    assert [(one["name"], one["slots"]) for one in found.json["groups"]] == [("default", 3)]
+    told = " ".join(here("simulate", "--days", "1").err.split())
+    assert "name the slots, --slots 8 or --group etl=8" in told
