@@ -19,7 +19,8 @@ from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
 from shoal.insight.export import gathering
-from shoal.insight.export.exporter import Exporter, ExportTaken
+from shoal.insight.export import program as exporting
+from shoal.insight.export.exporter import Exporter, ExportTaken, Summary
 from shoal.insight.export.gathering import Gathered
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
@@ -422,3 +423,19 @@ def test_what_killed_exporters_left_half_written_goes_like_other_files(store: Hi
     assert [young in one.name for one in folder.iterdir()] == [True]
     store.forget_before(7)
     assert [one.name[:20] for one in manifests.iterdir()] == [f"{7:020}"]
+
+
+def test_what_the_program_says_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [f"attempts/day=2026-01-01/{number}.parquet {'x' * 100}" for number in range(5_000)]
+
+    async def export(*_: object, **__: object) -> Summary:
+        return Summary(damaged=files, lacking=files)
+
+    monkeypatch.setattr(exporting, "export", export)
+    monkeypatch.setattr(sys, "argv", ["program", "--data", str(tmp_path), "--url", "x"])
+    assert exporting.main() == 0
+    said = capsys.readouterr().out
+    assert len(said) < 16_384, "a master reads 64 KiB"
+    assert json.loads(said)["lacking"][0] == files[0]
