@@ -50,6 +50,9 @@ async def test_a_purged_run_is_read_out_of_the_history(api: Api) -> None:
         ("fetch", []),
         ("report", ["fetch"]),
     ]
+    for part in ("baseline", "timeline"):
+        told = problem_of_past(await api.client.get(f"{PREFIX}/instances/{run.id}/{part}"))
+        assert told["past"] == f"{PAST}/{run.id}"
     problem_of(await api.client.get(f"{PREFIX}/instances/{run.id + 1}"), 404, "not-found")
     problem_of(await api.client.get(f"{PAST}/{run.id + 1}"), 404, "not-found")
 
@@ -119,8 +122,9 @@ async def test_who_may_not_see_a_project_sees_no_past_run_of_it(api: Api) -> Non
     hint = await api.client.get(f"{PREFIX}/instances/{run.id}", headers=may)
     assert problem_of_past(hint)["past"] == f"{PAST}/{run.id}"
     problem_of(await api.client.get(f"{PAST}/{run.id}", headers=may_not), 404, "not-found")
-    hidden = await api.client.get(f"{PREFIX}/instances/{run.id}", headers=may_not)
-    assert "history" not in problem_of(hidden, 404, "not-found")["detail"]
+    for path in (f"instances/{run.id}", f"instances/{run.id}/baseline"):
+        hidden = await api.client.get(f"{PREFIX}/{path}", headers=may_not)
+        assert "history" not in problem_of(hidden, 404, "not-found")["detail"]
 
 
 async def test_the_log_of_a_past_attempt_comes_from_the_archive(api: Api) -> None:

@@ -63,6 +63,9 @@ def test_report_is_told_and_written(here: Shoal, cluster: LocalCluster) -> None:
     assert "&lt;script&gt;alert(1)" in page
     of_project = here("insight", "report", "--project", "p")
     assert "When it is full" not in of_project.out
+    assert "move schedule 7 of p/daily" in of_project.out
+    of_other = here("insight", "report", "--project", "default", "--json").json["minutes"]
+    assert (of_other["minutes"], of_other["moves"]) == (None, [])
     told = here("insight", "report", "--json").json
     assert told["summary"]["total"]["runs"] == 1
     assert told["load"]["groups"][0]["worker_group"] == "default"
