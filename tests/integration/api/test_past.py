@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shoal.api.settings import ApiSettings
+from shoal.api.web.paging import encode_cursor, filtered
 from shoal.insight.past.asking import PastRuns
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql.repositories.runs.events import NewEvent
@@ -101,6 +102,15 @@ async def test_pages_are_newest_first_and_filters_hold(api: Api) -> None:
     cursor = (await api.client.get(f"{PAST}?limit=1")).json()["next"]
     answer = await api.client.get(f"{PAST}?limit=1&state=FAILED&cursor={cursor}")
     problem_of(answer, 422, "invalid-request")
+
+
+async def test_a_cursor_of_a_day_that_there_is_not_ends_no_reader(api: Api) -> None:
+    run = await ended(api, "daily", "p", NOW)
+    await exported(api)
+    kind = filtered("past-instances", None, None, [], None, None)
+    cursor = encode_cursor(kind, 2**63 - 1, 1)
+    page = (await api.client.get(f"{PAST}?cursor={cursor}")).json()
+    assert [one["id"] for one in page["items"]] == [run.id]
 
 
 async def test_who_may_not_see_a_project_sees_no_past_run_of_it(api: Api) -> None:

@@ -33,6 +33,7 @@ _PAGE_S = 0.7  # a page that has taken so long ends where it is
 _DAYS_AT_ONCE = 8  # whose files are read together
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US = 86_400 * 1_000_000
+_LAST_US = (date.max - _EPOCH.date()).days * _DAY_US
 _MOST_ATTEMPTS = 10_000  # of a run that are told: the newest
 _LOOKED_AT = ["finished_at", "instance_id", "event_id", "project", "workflow", "state"]
 _ORDER = [(name, "descending") for name in ("finished_at", "instance_id", "event_id")]
@@ -393,7 +394,7 @@ def _growing(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
 
 
 def _day(at_us: int) -> date:
-    return (_EPOCH + timedelta(microseconds=at_us)).date()
+    return (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
 
 
 def _start_us(day: date) -> int:
