@@ -1,12 +1,14 @@
 """The Spark session of the jobs, and why it is set as it is."""
 
+import atexit
 import importlib.util
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,19 +67,27 @@ def started(master: str | None, scratch: Path, memory: str = "1g") -> "Iterator[
         conf.setMaster(master)
     conf.set("spark.driver.memory", memory)
     conf.setAll(list(settings(scratch).items()))
-    with ExitStack() as stack:
-        if master is not None and master.startswith("local"):
-            sockets = stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-insight-"))
-            conf.setAll(list(_settings_of_one_machine(sockets).items()))
-        context = SparkContext.getOrCreate(conf)
-        context.setLogLevel("ERROR")
-        try:
-            yield context
-        finally:
-            # Where Java has gone there is nothing to stop, and the error that says so is on its
-            # way.
-            with suppress(Py4JError, ConnectionError):
-                context.stop()
+    if master is not None and master.startswith("local"):
+        conf.setAll(list(_settings_of_one_machine(_sockets()).items()))
+    context = SparkContext.getOrCreate(conf)
+    context.setLogLevel("ERROR")
+    try:
+        yield context
+    finally:
+        # Where Java has gone there is nothing to stop, and the error that says so is on its way.
+        with suppress(Py4JError, ConnectionError):
+            context.stop()
+
+
+@cache
+def _sockets() -> str:
+    """Return a folder of this process for sockets.
+
+    Java is the same for all sessions of a process, and keeps the first folder that it is told.
+    """
+    folder = tempfile.mkdtemp(prefix="shoal-insight-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _settings_of_one_machine(sockets: str) -> Mapping[str, str]:
