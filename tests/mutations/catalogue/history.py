@@ -54,7 +54,7 @@ MUTATIONS = (
     mutation(
         "joined files lose the newest row of an instance",
         Promise.NOTHING_LOST,
-        "insight/shoal/insight/export/compaction.py",
+        "insight/shoal/insight/export/columns.py",
         ('[("event_id", "descending")]', '[("event_id", "ascending")]'),
         (f"{_TESTS}::test_joined_files_keep_the_newest_row[sqlite]",),
     ),
