@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
 from ipaddress import ip_address
 
 import structlog
@@ -153,7 +154,7 @@ async def open_services(
     auditor = await stack.enter_async_context(Auditor(database, clock))
     passwords = Passwords()
     stack.callback(passwords.close)
-    past = PastRuns(cluster.history_url, uid)
+    past = PastRuns(cluster.history_url, uid, partial(_exports, database))
     stack.push_async_callback(past.aclose)
     return Services(
         settings=settings,
@@ -185,6 +186,12 @@ async def open_services(
         stopping=stopping,
         clock=clock,
     )
+
+
+async def _exports(database: Database) -> int:
+    """Return how many exports of the history the database knows of."""
+    async with database.unit_of_work(read_only=True) as uow:
+        return (await uow.history_exports.last()).sequence
 
 
 async def serve_app(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shoal.api.settings import ApiSettings
+from shoal.api.web.paging import encode_cursor, filtered
 from shoal.insight.past.asking import PastRuns
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql.repositories.runs.events import NewEvent
@@ -50,6 +51,9 @@ async def test_a_purged_run_is_read_out_of_the_history(api: Api) -> None:
         ("fetch", []),
         ("report", ["fetch"]),
     ]
+    for part in ("baseline", "timeline"):
+        told = problem_of_past(await api.client.get(f"{PREFIX}/instances/{run.id}/{part}"))
+        assert told["past"] == f"{PAST}/{run.id}"
     problem_of(await api.client.get(f"{PREFIX}/instances/{run.id + 1}"), 404, "not-found")
     problem_of(await api.client.get(f"{PAST}/{run.id + 1}"), 404, "not-found")
 
@@ -100,6 +104,15 @@ async def test_pages_are_newest_first_and_filters_hold(api: Api) -> None:
     problem_of(answer, 422, "invalid-request")
 
 
+async def test_a_cursor_of_a_day_that_there_is_not_ends_no_reader(api: Api) -> None:
+    run = await ended(api, "daily", "p", NOW)
+    await exported(api)
+    kind = filtered("past-instances", None, None, [], None, None)
+    cursor = encode_cursor(kind, 2**63 - 1, 1)
+    page = (await api.client.get(f"{PAST}?cursor={cursor}")).json()
+    assert [one["id"] for one in page["items"]] == [run.id]
+
+
 async def test_who_may_not_see_a_project_sees_no_past_run_of_it(api: Api) -> None:
     run = await ended(api, "daily", "p", NOW)
     await exported(api)
@@ -119,8 +132,9 @@ async def test_who_may_not_see_a_project_sees_no_past_run_of_it(api: Api) -> Non
     hint = await api.client.get(f"{PREFIX}/instances/{run.id}", headers=may)
     assert problem_of_past(hint)["past"] == f"{PAST}/{run.id}"
     problem_of(await api.client.get(f"{PAST}/{run.id}", headers=may_not), 404, "not-found")
-    hidden = await api.client.get(f"{PREFIX}/instances/{run.id}", headers=may_not)
-    assert "history" not in problem_of(hidden, 404, "not-found")["detail"]
+    for path in (f"instances/{run.id}", f"instances/{run.id}/baseline"):
+        hidden = await api.client.get(f"{PREFIX}/{path}", headers=may_not)
+        assert "history" not in problem_of(hidden, 404, "not-found")["detail"]
 
 
 async def test_the_log_of_a_past_attempt_comes_from_the_archive(api: Api) -> None:
@@ -196,6 +210,20 @@ async def test_a_history_that_cannot_be_read_is_no_defect_of_the_api(api: Api) -
         answer = problem_of(await api.client.get(PAST), 503, "history-unavailable")
     assert "has not answered in 0.5 s" in answer["detail"]
     assert (await api.client.get(PAST)).status_code == 200
+
+
+async def test_a_history_that_is_away_is_not_taken_for_an_empty_one(api: Api) -> None:
+    for _ in range(2):
+        await ended(api, "daily", "p", NOW)
+        store = await exported(api)
+    assert store.last_sequence() > 1
+    away = f"{store.root}-away"
+    os.rename(store.root, away)
+    for path in (PAST, f"{PAST}/1"):
+        answer = problem_of(await api.client.get(path), 503, "history-unavailable")
+        assert "is the storage mounted" in answer["detail"]
+    os.rename(away, store.root)
+    assert len((await api.client.get(PAST)).json()["items"]) == 2
 
 
 def _replaced(root: str, path: str, content: bytes) -> bytes:

@@ -63,6 +63,9 @@ def test_report_is_told_and_written(here: Shoal, cluster: LocalCluster) -> None:
     assert "&lt;script&gt;alert(1)" in page
     of_project = here("insight", "report", "--project", "p")
     assert "When it is full" not in of_project.out
+    assert "move schedule 7 of p/daily" in of_project.out
+    of_other = here("insight", "report", "--project", "default", "--json").json["minutes"]
+    assert (of_other["minutes"], of_other["moves"]) == (None, [])
     told = here("insight", "report", "--json").json
     assert told["summary"]["total"]["runs"] == 1
     assert told["load"]["groups"][0]["worker_group"] == "default"
@@ -119,3 +122,34 @@ def test_open_run_says_when_it_is_expected_to_end(here: Shoal, cluster: LocalClu
     assert lane["runs"][0]["expected_end_at"]
     assert "expected to end" in here("today").out
     assert here("stop", str(run["id"])).status == 0
+
+
+def test_setup_refuses_what_would_fail_at_night(here: Shoal) -> None:
+    for option, value, says in (
+        ("--history", "history", "neither a URL nor a folder from the root on"),
+        ("--scratch", "./tmp", "neither a URL nor a folder from the root on"),
+        ("--memory", "lots", "no size that Java takes"),
+        ("--memory", "100m", "at least 512m"),
+    ):
+        refused = here("insight", "setup", "--project", "nightly", option, value)
+        assert refused.status == 2
+        assert says in " ".join(refused.err.replace("│", "").split())
+    assert here("workflows", "--project", "nightly").out.find("daily") < 0
+
+
+def test_who_sees_one_project_simulates_it_with_slots_that_are_named(
+    here: Shoal, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow("mine", "true", "project: theirs", "schedules:", '  - cron: "0 0 * * * ?"')
+    assert here("apply", "mine.yaml").status == 0
+    made = here("service-account", "add", "planner", "--project", "theirs", "--role", "reader")
+    assert made.status == 0, made.err
+    token = here("token", "add", "plan", "--service-account", "theirs/planner", "--json").json
+    monkeypatch.setenv("SHOAL_TOKEN", token["token"])
+    monkeypatch.setenv("SHOAL_URL", cluster.url)
+    found = here("simulate", "--days", "1", "--slots", "3", "--json")
+    assert found.status == 0, found.err
+    assert [one["name"] for one in found.json["workflows"]] == ["theirs/mine"]
+    assert [(one["name"], one["slots"]) for one in found.json["groups"]] == [("default", 3)]
+    told = " ".join(here("simulate", "--days", "1").err.split())
+    assert "name the slots, --slots 8 or --group etl=8" in told

@@ -56,4 +56,8 @@ def test_purge_refuses_what_it_cannot_understand(here: Shoal) -> None:
     refused = here("purge", "--older-than", "a while")
     assert refused.status == 2
     assert "--older-than" in refused.err
+    for long in ("99999999999d", "999999d"):
+        refused = here("purge", "--older-than", long)
+        assert refused.status == 2
+        assert "before the first date" in " ".join(refused.err.replace("│", "").split())
     assert here("purge", "--workflow", "nowhere").status == 3

@@ -18,7 +18,9 @@ from sqlalchemy import text
 from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
-from shoal.insight.export.exporter import Exporter, ExportTaken
+from shoal.insight.export import gathering
+from shoal.insight.export import program as exporting
+from shoal.insight.export.exporter import Exporter, ExportTaken, Summary
 from shoal.insight.export.gathering import Gathered
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
@@ -160,6 +162,20 @@ async def test_an_instance_that_goes_on_later_has_a_newer_row(
     assert found[-1] == ("a", 2, "SUCCEEDED", True)
     assert rows(store, "instances", "state") == [("SUCCEEDED",)]
     assert sum(file.rows for file in store.contents().of("instances")) == 2
+
+
+async def test_what_has_events_in_several_pieces_is_one_row(
+    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await exporter(database, store).run()
+    runs = await begun(database, 3)
+    for run in runs:
+        await end(database, run, "a")
+        await end(database, run, "b")
+    monkeypatch.setattr(gathering, "_PIECE", 2)
+    done = await exporter(database, store).run()
+    assert done.rows == {"attempts": 6, "instances": 3, "plans": 1}
+    await assert_complete(database, store)
 
 
 async def test_commands_come_when_they_were_handled(
@@ -382,3 +398,44 @@ async def test_kills_leave_neither_a_hole_nor_a_double(
     await assert_complete(database, store)
     attempts, _ = await ended_in(database)
     assert sum(file.rows for file in store.contents().of("attempts")) == len(attempts)
+
+
+def test_manifest_of_another_kind_is_damage_that_says_what_to_do(store: HistoryStore) -> None:
+    place = Path(store.root, "manifest", f"{1:020}.json")
+    place.parent.mkdir(parents=True)
+    for content in ("", "[]", "{}", '{"files": [1], "settled_until": null, "sequence": 1}'):
+        place.write_text(content)
+        with pytest.raises(DamagedHistory, match=r"no manifest: .*; restore it from a copy"):
+            store.contents()
+
+
+def test_what_killed_exporters_left_half_written_goes_like_other_files(store: HistoryStore) -> None:
+    folder, manifests = Path(store.root, f"attempts/day={NOW.date()}"), Path(store.root, "manifest")
+    for place in (folder, manifests):
+        place.mkdir(parents=True)
+    part, long_ago = f".{'0' * 32}.part", f"{1:016}"
+    young = f"{time.time_ns() // 1000:016}"
+    for at in (long_ago, young):
+        Path(folder, f"{1:012}-{at}-00000000.parquet{part}").touch()
+    for number in (6, 7):
+        Path(manifests, f"{number:020}.json{part}").touch()
+    assert store.sweep("attempts", NOW.date(), (), 86_400) == 1
+    assert [young in one.name for one in folder.iterdir()] == [True]
+    store.forget_before(7)
+    assert [one.name[:20] for one in manifests.iterdir()] == [f"{7:020}"]
+
+
+def test_what_the_program_says_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [f"attempts/day=2026-01-01/{number}.parquet {'x' * 100}" for number in range(5_000)]
+
+    async def export(*_: object, **__: object) -> Summary:
+        return Summary(damaged=files, lacking=files)
+
+    monkeypatch.setattr(exporting, "export", export)
+    monkeypatch.setattr(sys, "argv", ["program", "--data", str(tmp_path), "--url", "x"])
+    assert exporting.main() == 0
+    said = capsys.readouterr().out
+    assert len(said) < 16_384, "a master reads 64 KiB"
+    assert json.loads(said)["lacking"][0] == files[0]

@@ -15,7 +15,8 @@ from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, TABLES
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.late import Changed, Look, changed_days, divided, ranges
+from shoal.insight.jobs.errors import BadDays
+from shoal.insight.jobs.late import Changed, Look, changed_days, divided, ranges, work_of
 from shoal.insight.jobs.running import Request, run_with_late
 from shoal.insight.jobs.source import manifested
 from tests.integration.insight.expected import Expected
@@ -109,6 +110,23 @@ def test_rows_that_a_late_one_was_joined_with_do_not_count(tmp_path: Path) -> No
     history.export({ATTEMPTS: [ran(history, 3, day(3), day(4))]})
     join(root, 4)
     assert changed(root, look) == {day(3), day(4)}
+
+
+def test_days_that_have_not_begun_are_refused() -> None:
+    assert Days.parse(f"{FIRST}:{LAST}", LAST) == ALL_DAYS
+    with pytest.raises(BadDays, match=f"{LAST} has not begun"):
+        Days.parse(f"{FIRST}:{LAST}", LAST - timedelta(days=1))
+
+
+def test_look_of_a_day_to_come_keeps_nothing_from_being_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / CLUSTER
+    Generator(History(root), 4, runs=30).write()
+    files, far = manifested(str(root)), date.today() + timedelta(days=900)
+    place = root / "rollups/task_days/looked.json"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(Look.now(files, far).to_json())
+    work = work_of(files, str(root / "rollups"), chosen(["task_days"]), Days(LAST, LAST))
+    assert work.look == Look.now(files, LAST)
 
 
 def test_days_long_ago_stay_as_they_are(tmp_path: Path) -> None:

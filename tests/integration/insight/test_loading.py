@@ -340,6 +340,22 @@ async def test_old_days_go_from_the_database_and_the_storage(
     assert (done.loaded, done.forgotten) == (0, 0)
 
 
+async def test_results_of_days_to_come_go_and_hide_nothing(
+    database: Database, store: HistoryStore, root: Path
+) -> None:
+    far = TODAY + timedelta(days=900)
+    usual = put(root, "baselines", DAY, parquet("baselines", [row("baselines")]))
+    mark(root, usual)
+    await load(database, store)
+    put(root, "task_days", far, parquet("task_days", [row("task_days")]))
+    mark(root, put(root, "baselines", far, parquet("baselines", [])))
+    assert (await load(database, store)).loaded == 0
+    async with database.unit_of_work(read_only=True) as uow:
+        assert [one.day for one in await uow.rollups.days()] == [DAY]
+    assert (root / f"baselines/day={DAY}/rows.parquet").exists()
+    assert not [*root.glob(f"*/day={far}")]  # noqa: ASYNC240
+
+
 async def test_storage_that_is_away_is_an_error_and_changes_nothing(
     database: Database, store: HistoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def java_of(process: subprocess.Popen[str]) -> int:
         (["--days", "yesterday"], "'yesterday' is no day such as 2026-01-31"),
         (["--days", "2026-02-31"], "day is out of range"),
         (["--days", "2026-03-02:2026-03-01"], "the last day is before the first"),
+        (["--days", "2026-03-02:9999-03-01"], "9999-03-01 has not begun, today is 2"),
         (["--only", "task_days,weather"], "--only weather: no such job; there are baseline_errors"),
         (["--history", "/nowhere"], "no history in /nowhere: there is no manifest/*.json"),
     ],

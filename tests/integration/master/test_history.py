@@ -8,6 +8,7 @@ import pytest
 
 from shoal.core.runs.states import WorkflowState
 from shoal.insight.history.store import HistoryStore
+from shoal.master.services.upkeep import history
 from shoal.master.services.upkeep.history import ExportFailed, HistoryExport
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S, eventually
@@ -70,6 +71,28 @@ async def test_a_master_that_leaves_takes_its_export_along(
         await eventually(lambda: _exports(place))
         assert _exports(place)
     assert not _exports(place)
+
+
+async def test_an_export_that_does_not_end_is_stopped_and_told(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_DATABASE_URL", bench.cluster.database)
+    monkeypatch.setenv("SHOAL_FAILPOINTS", "export.before_commit=pause:1000")
+    monkeypatch.setattr(history, "LONGEST_S", 4.0)
+    place = tmp_path / "history"
+    bench.cluster = bench.cluster.model_copy(update={"history_url": str(place)})
+    async with bench.master(export_interval_s=0.5):
+        await eventually(lambda: _exports(place))
+        async with asyncio.timeout(DEADLINE_S):
+            while not (why := await _trouble(bench)):
+                await asyncio.sleep(0.05)
+    assert "it has not ended in" in why
+    assert str(place) in why
+
+
+async def _trouble(bench: Bench) -> str | None:
+    async with bench.database.unit_of_work(read_only=True) as uow:
+        return (await uow.verified_history.get()).trouble
 
 
 def _exports(place: Path) -> list[str]:

@@ -54,7 +54,7 @@ MUTATIONS = (
     mutation(
         "joined files lose the newest row of an instance",
         Promise.NOTHING_LOST,
-        "insight/shoal/insight/export/compaction.py",
+        "insight/shoal/insight/export/columns.py",
         ('[("event_id", "descending")]', '[("event_id", "ascending")]'),
         (f"{_TESTS}::test_joined_files_keep_the_newest_row[sqlite]",),
     ),
@@ -171,5 +171,42 @@ MUTATIONS = (
         "insight/shoal/insight/past/reading.py",
         ("if one.event == newest[one.at[1]] and", "if newest and"),
         (f"{_PAST}::test_a_run_that_ended_again_is_listed_once",),
+    ),
+    mutation(
+        "a past run has the plan of another workflow that got its name",
+        Promise.GUARDED_STATES,
+        "insight/shoal/insight/past/reading.py",
+        ('key=lambda one: (one[0] > row["created_at"], ', "key=lambda one: (one[0] < 0, -"),
+        (
+            "tests/unit/insight/test_past.py::"
+            "test_of_two_workflows_that_had_one_name_each_run_has_its_own_plan",
+        ),
+    ),
+    mutation(
+        "a past run lacks what ended behind midnight by another clock",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/past/reading.py",
+        ('_day(row["finished_at"]) + one_day)', '_day(row["finished_at"]))'),
+        (
+            "tests/unit/insight/test_past.py::"
+            "test_attempts_that_ended_behind_midnight_by_another_clock_are_there",
+        ),
+    ),
+    mutation(
+        "a history that is not mounted is taken for an empty one",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/past/asking.py",
+        ('if not found["exports"] and', 'if found["exports"] is None and'),
+        (f"{_PAST}::test_a_history_that_is_away_is_not_taken_for_an_empty_one",),
+    ),
+    mutation(
+        "what has events in several pieces is exported once for each",
+        Promise.NOTHING_LOST,
+        _EXPORTER,
+        ("rows = each_once(table, pa.concat_tables(pieces))", "rows = pa.concat_tables(pieces)"),
+        (
+            "tests/integration/insight/test_export.py::"
+            "test_what_has_events_in_several_pieces_is_one_row[sqlite]",
+        ),
     ),
 )

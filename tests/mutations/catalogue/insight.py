@@ -43,7 +43,7 @@ MUTATIONS = (
         "rows of the cluster are for everybody",
         Promise.AUTHORISED,
         f"{_ROUTES}rollups.py",
-        ("with_cluster=caller.may(Permission.CLUSTER_READ)", "with_cluster=True"),
+        ("with_cluster=sees_cluster,", "with_cluster=True,"),
         (f"{_API}test_rights.py::test_load_is_for_who_may_see_the_cluster",),
     ),
     mutation(

@@ -38,6 +38,30 @@ MUTATIONS = (
         (f"{_SQL}::test_batch_counts_as_a_whole_and_the_old_one_goes_in_pieces[sqlite]",),
     ),
     mutation(
+        "a snapshot of a day to come counts as the newest one",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        ("if day <= latest:", "if True:"),
+        (f"{_TESTS}::test_results_of_days_to_come_go_and_hide_nothing[sqlite]",),
+    ),
+    mutation(
+        "jobs compute days that have not begun",
+        Promise.NOTHING_LOST,
+        "insight/shoal/insight/jobs/days.py",
+        ("if found.last > today:", "if False:"),
+        (f"{_LATE}::test_days_that_have_not_begun_are_refused",),
+    ),
+    mutation(
+        "rows of moves tell of the schedules of others",
+        Promise.AUTHORISED,
+        "api/shoal/api/routes/insight/rollups.py",
+        ("rows=[{**row, **hidden} for row in one.rows],", "rows=[{**row} for row in one.rows],"),
+        (
+            "tests/integration/api/insight/test_rights.py::"
+            "test_rows_of_moves_do_not_tell_of_the_schedules_of_others",
+        ),
+    ),
+    mutation(
         "a reader sees the roll-ups of projects that are not visible",
         Promise.AUTHORISED,
         "sql/shoal/sql/repositories/insight/rollups.py",

@@ -43,21 +43,24 @@ class Made:
             files.append(self._put(INSTANCES, day, some))
             files.append(self._put(ATTEMPTS, day, [one for row in some for one in _attempts(row)]))
         if self._sequence == 1:
-            tasks = [{"name": "a", "type": "SHELL", "worker_group": "g", "upstream": []}]
+            at = FIRST - timedelta(days=1)
             plans = [
-                {
-                    "project": project,
-                    "workflow": workflow,
-                    "version": 1,
-                    "tasks": tasks,
-                    "published_at": _us(FIRST - timedelta(days=1)),
-                    "event_id": 1,
-                }
+                _plan(project, workflow, at, "a")
                 for project in ("p", "q")
                 for workflow in ("daily", "rare")
             ]
-            files.append(self._put(PLANS, FIRST.date() - timedelta(days=1), plans))
+            files.append(self._put(PLANS, at.date(), plans))
         self.store.put_manifest(Manifest(self._sequence, files, None))
+
+    def add(self, table: HistoryTable, rows: Sequence[dict[str, Any]]) -> None:
+        """Write one export with rows of one day of a table."""
+        self._sequence += 1
+        file = self._put(table, _day(rows[0][table.at]), rows)
+        self.store.put_manifest(Manifest(self._sequence, [file], None))
+
+    def plan(self, project: str, workflow: str, at: datetime, task: str) -> None:
+        """Write one export with a version 1 of a workflow, of one task."""
+        self.add(PLANS, [_plan(project, workflow, at, task)])
 
     def run(self, instance_id: int, at: datetime) -> dict[str, Any]:
         """Return a row of an instance that ends at a time; it counts from now on."""
@@ -92,6 +95,17 @@ class Made:
             ids = (min(found), max(found))
         written = content.getvalue()
         return self.store.put(self._sequence, table.name, day, written, len(rows), ids=ids)
+
+
+def _plan(project: str, workflow: str, at: datetime, task: str) -> dict[str, Any]:
+    return {
+        "project": project,
+        "workflow": workflow,
+        "version": 1,
+        "tasks": [{"name": task, "type": "SHELL", "worker_group": "g", "upstream": []}],
+        "published_at": _us(at),
+        "event_id": _us(at),
+    }
 
 
 def _attempts(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -219,6 +233,31 @@ def test_each_run_is_found_by_its_id(made: tuple[Made, PastReader]) -> None:
         assert run.attempts[0]["event_id"] == truth["event_id"]
         assert run.tasks == [{"name": "a", "type": "SHELL", "worker_group": "g", "upstream": []}]
     assert reader.run(10_000) is None
+
+
+def test_of_two_workflows_that_had_one_name_each_run_has_its_own_plan(tmp_path: Path) -> None:
+    history = Made(tmp_path, 1, True)
+    renamed, later = FIRST + timedelta(days=1), FIRST + timedelta(days=3)
+    history.export([history.run(1, renamed), history.run(2, later)])
+    for run in (1, 2):
+        row = history.truth[run]
+        history.plan(row["project"], row["workflow"], renamed + timedelta(hours=1), "other")
+    reader = PastReader(history.store)
+    runs = [reader.run(number) for number in (1, 2)]
+    names = [[task["name"] for task in run.tasks or ()] for run in runs if run is not None]
+    assert names == [["a"], ["other"]]
+    reader.close()
+
+
+def test_attempts_that_ended_behind_midnight_by_another_clock_are_there(tmp_path: Path) -> None:
+    history = Made(tmp_path, 1, True)
+    row = history.run(1, FIRST + timedelta(days=1, microseconds=-1))
+    history.export([row])
+    late = {**_attempts(row)[0], "attempt_id": 99, "finished_at": row["finished_at"] + 1}
+    history.add(ATTEMPTS, [late])
+    run = PastReader(history.store).run(1)
+    assert run is not None
+    assert [one["attempt_id"] for one in run.attempts] == [11, 12, 99]
 
 
 def test_new_exports_are_seen(made: tuple[Made, PastReader]) -> None:

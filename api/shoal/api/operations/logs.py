@@ -172,8 +172,8 @@ class LogProxy:
             data = await asyncio.to_thread(self._archive.read, instance, attempt, start, end)
         except ObjectMissing:
             raise NoSuchThing(
-                f"the archive has no log of attempt {attempt}: it had none, or was deleted after "
-                "keep_archived_logs_days"
+                f"the archive has no log of attempt {attempt}: it had none, or was deleted with "
+                "its run, or after keep_archived_logs_days if that is set"
             ) from None
         except StorageError as error:
             raise LogUnavailable(str(error)) from error

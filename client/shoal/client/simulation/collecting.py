@@ -8,8 +8,9 @@ from itertools import islice
 
 from pydantic import ValidationError
 
+from shoal.client.errors import ApiProblem
 from shoal.client.rest.client import ShoalClient
-from shoal.client.rest.types import InstanceJson, ScheduleJson, TaskInstanceJson
+from shoal.client.rest.types import InstanceJson, ScheduleJson, TaskInstanceJson, WorkerJson
 from shoal.core.definition.kinds import CHOOSERS, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import ScheduleSpec, WorkflowSpec
 from shoal.insight.simulate.engine.chance import quantile
@@ -254,19 +255,33 @@ def is_requested(run: InstanceJson) -> bool:
 def _groups(
     client: ShoalClient, attempts: Iterable[TaskInstanceJson], notes: list[str]
 ) -> dict[str, GroupModel]:
+    waits: defaultdict[str, list[float]] = defaultdict(list)
+    for one in attempts:
+        waits[one["worker_group"]].append(seconds_between(one["queued_at"], one["started_at"]))
     slots = Counter[str]()
-    for worker in client.workers():
+    for worker in _workers(client, notes):
         if worker["paused"] is None:
             slots[worker["group"]] += worker["slots"]
         else:
             notes.append(f"the worker {worker['id']} is paused: its slots do not count")
-    waits: defaultdict[str, list[float]] = defaultdict(list)
-    for one in attempts:
-        waits[one["worker_group"]].append(seconds_between(one["queued_at"], one["started_at"]))
+    # Of groups without a worker, whose slots somebody may name, the start is known as well.
     return {
-        name: GroupModel(slots=count, start_s=round(start_s(waits[name]), 4))
-        for name, count in sorted(slots.items())
+        name: GroupModel(slots=slots[name], start_s=round(start_s(waits[name]), 4))
+        for name in sorted({*slots, *(waits if not slots else ())})
     }
+
+
+def _workers(client: ShoalClient, notes: list[str]) -> Iterator[WorkerJson]:
+    """Yield the live workers; none if they are not for the caller."""
+    try:
+        yield from client.workers()
+    except ApiProblem as problem:
+        if problem.status != 403:
+            raise
+        notes.append(
+            "which workers there are is for who may see the cluster: name the slots, --slots 8 or "
+            "--group etl=8"
+        )
 
 
 def start_s(waits: Sequence[float]) -> float:

@@ -67,6 +67,29 @@ def by_day(table: HistoryTable, rows: pa.Table) -> Iterator[tuple[date, pa.Table
         yield day, rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
 
 
+def newest(table: HistoryTable, rows: pa.Table) -> pa.Array:
+    """Return where the rows that count are, in the order of their keys: of each the newest one."""
+    order = [(name, "ascending") for name in table.key] + [("event_id", "descending")]
+    places = pc.sort_indices(rows, sort_keys=order)
+    # From the row before; there is at least one row.
+    differs = pa.array([False] * (rows.num_rows - 1), pa.bool_())
+    for name in table.key:
+        column = rows[name].take(places).combine_chunks()
+        differs = pc.or_(differs, pc.not_equal(column[1:], column[:-1]))
+    return places.filter(pa.concat_arrays([pa.array([True]), differs]))
+
+
+def each_once(table: HistoryTable, rows: pa.Table) -> pa.Table:
+    """Return the rows that count, in the order that they are in.
+
+    Of a table whose key are several columns there are few rows.
+    """
+    if len(table.key) == 1 and pc.count_distinct(rows[table.key[0]]).as_py() == rows.num_rows:
+        return rows
+    places = newest(table, rows)
+    return rows.take(places.take(pc.sort_indices(places)))
+
+
 def labels_of(stored: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return labels as a column of them holds them."""
     return sorted(stored.items())

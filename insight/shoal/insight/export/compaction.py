@@ -7,15 +7,17 @@ from datetime import date, timedelta
 from typing import Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shoal.insight.export.columns import newest
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import TABLES, HistoryTable
 
 _MOST_FILES = 4  # of a day that is over, before they are joined
-_MOST_JOINED = 256 << 20  # bytes of files that are joined at once: they are read into memory
+# Of files that are joined at once. They are read into memory, some 800 bytes a row meanwhile.
+_MOST_BYTES = 32 << 20
+_MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -48,21 +50,15 @@ def joined(store: HistoryStore, work: Compaction) -> pa.Table:
     """Return the rows of the files, each once: the newest of its key. Raises DamagedHistory."""
     tables = [pq.read_table(io.BytesIO(store.read(file))) for file in work.files]
     rows = pa.concat_tables(tables)
-    order = [(name, "ascending") for name in work.table.key] + [("event_id", "descending")]
-    rows = rows.take(pc.sort_indices(rows, sort_keys=order))
-    differs = pa.array([False] * (rows.num_rows - 1))  # from the row before; no file is empty
-    for name in work.table.key:
-        column = rows[name].combine_chunks()
-        differs = pc.or_(differs, pc.not_equal(column[1:], column[:-1]))
-    return rows.filter(pa.concat_arrays([pa.array([True]), differs]))
+    return rows.take(newest(work.table, rows))
 
 
 def _small(files: Sequence[HistoryFile]) -> list[HistoryFile]:
     """Return the smallest files, as many as may be joined at once."""
-    found, size = [], 0
+    found, size, rows = [], 0, 0
     for file in sorted(files, key=lambda one: one.size):
-        size += file.size
-        if size > _MOST_JOINED:
+        size, rows = size + file.size, rows + file.rows
+        if size > _MOST_BYTES or rows > _MOST_ROWS:
             break
         found.append(file)
     return found

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
-from shoal.insight.export.columns import by_day
+from shoal.insight.export.columns import by_day, each_once
 from shoal.insight.export.compaction import Compaction, joined
 from shoal.insight.export.gathering import Gathered, Gatherer
 from shoal.insight.export.verifying import (
@@ -265,7 +265,8 @@ class Exporter:
         """Write the files of a step: one for each day of a table."""
         files = []
         for table, pieces in found.tables.items():
-            rows = pa.concat_tables(pieces)
+            # An attempt is read for each piece of events that has one of it.
+            rows = each_once(table, pa.concat_tables(pieces))
             for day, part in by_day(table, rows):
                 files.append(self._put(sequence, table, day, part))
         return files

@@ -173,7 +173,8 @@ class Gatherer:
         rows = await self._read(lambda uow: uow.finished_rows.plans_of(workflow, after, until))
         columns = rows.columns()
         columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]
-        columns["event_id"] = columns["version"]
+        # Another workflow may get the name of one that was renamed, and begins with 1 again.
+        columns["event_id"] = columns["published_at"]
         found.add(PLANS, columns)
 
     async def _add_commands(self, found: Gathered, end: int) -> None:

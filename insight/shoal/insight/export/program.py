@@ -9,7 +9,7 @@ import asyncio
 import gc
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from shoal.core.errors import ShoalError
@@ -21,6 +21,7 @@ from shoal.sql import Database, Patience
 # Rows come as tuples, thousands at a time, and go as a whole: to look for cycles among them after
 # each 700, as Python does by itself, takes a fifth of an export.
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
+_MOST_TOLD = 20  # files: what a program says is bounded
 
 
 def main() -> int:
@@ -51,7 +52,8 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     until = done.settled_until
-    said = asdict(done) | {"settled_until": until and until.isoformat()}
+    told = replace(done, damaged=done.damaged[:_MOST_TOLD], lacking=done.lacking[:_MOST_TOLD])
+    said = asdict(told) | {"settled_until": until and until.isoformat()}
     sys.stdout.write(json.dumps(said) + "\n")
     return 0
 
@@ -82,6 +84,12 @@ async def history_of(cluster: ClusterSettings, url: str) -> HistoryStore:
     """Return the store of a cluster's history in the storage at ``url``. Raises ShoalError."""
     async with _database(cluster) as database:
         return await _store(database, url)
+
+
+async def exports_of(cluster: ClusterSettings) -> int:
+    """Return how many exports a cluster's database knows of. Raises ShoalError."""
+    async with _database(cluster) as database, database.unit_of_work(read_only=True) as uow:
+        return (await uow.history_exports.last()).sequence
 
 
 def _database(cluster: ClusterSettings) -> Database:

@@ -73,7 +73,8 @@ class Damage:
 def _keys(store: HistoryStore, file: HistoryFile, until: datetime) -> set[Key]:
     """Return the keys of the rows that had ended at an instant."""
     table = next(one for one in TABLES if one.name == file.table)
-    read = pq.read_table(io.BytesIO(store.read(file)), columns=[*table.key, table.at])
+    names = list(dict.fromkeys((*table.key, table.at)))
+    read = pq.read_table(io.BytesIO(store.read(file)), columns=names)
     *keys, at = [read[name].to_pylist() for name in (*table.key, table.at)]
     rows = zip(*keys, at, strict=True)
     return {tuple(key) for *key, ended in rows if ended <= until}

@@ -20,15 +20,17 @@ from shoal.runtime.storage import ObjectMissing, Purpose, Storage, cluster_folde
 
 _CLUSTER = r"[0-9a-f]{32}"
 _FILE = r"[0-9]{12}-([0-9]{16})-[0-9a-f]{8}\.parquet"
+_PART = r"(\.[0-9a-f]{32}\.part)?"  # what an exporter has left that was killed as it wrote
 HISTORY = Purpose(
     "the exported history",
     "history_url",
     re.compile(
         rf"{_CLUSTER}/(manifest/[0-9]{{20}}(\.full)?\.json|"
-        rf"[a-z_]+/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/{_FILE})"
+        rf"[a-z_]+/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/{_FILE}){_PART}"
     ),
 )
 _MANIFEST = re.compile(r"([0-9]{20})(\.full)?\.json")
+_UNFINISHED = re.compile(_MANIFEST.pattern + r"\.[0-9a-f]{32}\.part")
 _FOLDER = re.compile(r"day=([0-9]{4}-[0-9]{2}-[0-9]{2})")
 _TRIES = 5  # to read manifests while an exporter removes those before a full one
 
@@ -157,6 +159,12 @@ class HistoryStore:
         found = [(number, full) for number, full in self._manifests() if number < sequence]
         for number, full in found:
             self._storage.remove(self._manifest(number, full))
+        folder = f"{self._cluster}/manifest"
+        for name in self._storage.names_in(folder):
+            # Nobody writes a manifest before a full one any more.
+            # Nobody writes a manifest before a full one any more.
+            if (match := _UNFINISHED.fullmatch(name)) and int(match[1]) < sequence:
+                self._storage.remove(f"{folder}/{name}")
         return len(found)
 
     def folders(self) -> list[tuple[str, date]]:
@@ -178,7 +186,7 @@ class HistoryStore:
         before = time.time_ns() // 1000 - int(older_s * 1_000_000)
         removed = 0
         for name in self._storage.names_in(f"{self._cluster}/{folder}"):
-            match = re.fullmatch(_FILE, name)
+            match = re.fullmatch(_FILE + _PART, name)
             if match and int(match[1]) < before and f"{folder}/{name}" not in keep:
                 self._storage.remove(f"{self._cluster}/{folder}/{name}")
                 removed += 1
@@ -202,8 +210,11 @@ class HistoryStore:
         content = self._storage.read_range(name, 0, self._storage.size(name))
         try:
             return Manifest.from_json(json.loads(content))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedHistory(f"{self._storage.url}/{name} is no manifest: {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedHistory(
+                f"{self._storage.url}/{name} is no manifest: {error}; restore it from a copy, or "
+                "export the history anew to an empty folder"
+            ) from error
 
     def _manifests(self) -> list[tuple[int, bool]]:
         """Return the numbers of the manifests there are, in order, and which are full."""

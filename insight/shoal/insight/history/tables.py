@@ -106,7 +106,8 @@ INSTANCES = HistoryTable(
 #: Versions of workflows that have run: which task waits for which.
 PLANS = HistoryTable(
     name="plans",
-    key=("project", "workflow", "version"),
+    # Another workflow may have had the name before, until it was renamed.
+    key=("project", "workflow", "version", "published_at"),
     at="published_at",
     columns=(
         *_required("project", "workflow", kind=Kind.TEXT),

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from shoal.core.errors import ShoalError
@@ -25,7 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--history",
         help="folder or URL of the exported history; that of the setting history_url if not given",
     )
-    add("--days", required=True, help="DAY or FROM:TO, both included, such as 2026-01-31; UTC")
+    add(
+        "--days",
+        required=True,
+        help="DAY or FROM:TO, both included, such as 2026-01-31; UTC, up to today",
+    )
     add("--out", help="folder or URL for the results; beside the history if not given")
     add(
         "--late",
@@ -63,7 +68,7 @@ def _run(given: argparse.Namespace) -> int:
     request = Request(
         history=history.root,
         out=given.out or history.results,
-        days=Days.parse(given.days),
+        days=Days.parse(given.days, datetime.now(UTC).date()),
         jobs=chosen(given.only.split(",") if given.only else None),
         master=given.master or (None if under_submit else "local[*]"),
         format=Format(given.format),

@@ -21,10 +21,17 @@ class Days:
     last: date
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the days of ``FROM:TO`` or of a single ``DAY``. Raises BadDays."""
+    def parse(cls, text: str, today: date = date.max) -> Self:
+        """Return the days of ``FROM:TO`` or of a single ``DAY``. Raises BadDays.
+
+        None of them is behind ``today``: the results of a day to come would be empty, and stand for
+        the newest ones until that day.
+        """
         first, _, last = text.partition(":")
-        return cls(_date(first, text), _date(last or first, text))
+        found = cls(_date(first, text), _date(last or first, text))
+        if found.last > today:
+            raise BadDays(text, f"{found.last} has not begun, today is {today} (UTC)")
+        return found
 
     def __post_init__(self) -> None:
         if self.last < self.first:

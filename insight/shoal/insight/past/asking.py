@@ -8,7 +8,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -37,17 +37,32 @@ class NoPastConfigured(PastUnavailable):
         )
 
 
+class PastLost(PastUnavailable):
+    """There is no history where there was one."""
+
+    def __init__(self, url: str, exports: int) -> None:
+        super().__init__(
+            f"there is no history in {url}, although the database knows of {exports} exports: is "
+            "the storage mounted, and history_url the same as that of the masters?"
+        )
+
+
+async def _none() -> int:
+    return 0
+
+
 class PastRuns:
     """Past runs of a cluster whose history lies at ``url``; empty: there is none. One event loop.
 
-    ``uid``: the name in the cluster's database.
+    ``uid``: the name in the cluster's database. ``exports`` says how many exports the database
+    knows of: a storage without any may be one that is not mounted.
     """
 
     ANSWER_S: ClassVar[float] = 15.0
     IDLE_S: ClassVar[float] = 300.0
 
-    def __init__(self, url: str, uid: str) -> None:
-        self.url = url
+    def __init__(self, url: str, uid: str, exports: Callable[[], Awaitable[int]] = _none) -> None:
+        self.url, self._exports = url, exports
         self._command = [sys.executable, "-m", _PROGRAM, "--url", url, "--cluster", uid]
         self._is_on = bool(url)
         self._process: subprocess.Popen[bytes] | None = None
@@ -84,7 +99,7 @@ class PastRuns:
         self._waiting += 1
         try:
             async with asyncio.timeout(self.ANSWER_S), self._turn:
-                return await self._answer(question)
+                found = await self._answer(question)
         except TimeoutError:
             raise PastUnavailable(
                 f"the exported history has not answered in {self.ANSWER_S:g} s; ask for fewer "
@@ -92,6 +107,10 @@ class PastRuns:
             ) from None
         finally:
             self._waiting -= 1
+        # Before the first manifest is stored an exporter may have died.
+        if not found["exports"] and (known := await self._exports()) > 1:
+            raise PastLost(self.url, known)
+        return found
 
     async def _answer(self, question: Mapping[str, Any]) -> Any:
         if self._idle is not None:

@@ -51,12 +51,15 @@ def _answering(store: HistoryStore) -> Any:
         try:
             if "instance" in asked:
                 run = reader.run(asked["instance"])
-                return {"run": run and asdict(run)}
-            return {"page": asdict(reader.page(PageWanted.from_json(asked["page"])))}
+                return {"run": run and asdict(run), "exports": reader.exports}
+            page = reader.page(PageWanted.from_json(asked["page"]))
+            return {"page": asdict(page), "exports": reader.exports}
         except ShoalError as error:
             return {"error": str(error)}
-        except (pa.ArrowException, MemoryError, OSError) as error:
-            return {"error": f"files of the history in {store.root} cannot be read: {error}"}
+        # A file may have other columns than those that are known here, or none at all.
+        except (pa.ArrowException, MemoryError, OSError, LookupError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            return {"error": f"files of the history in {store.root} cannot be read: {why}"}
 
     return answer
 

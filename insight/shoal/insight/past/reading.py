@@ -33,10 +33,12 @@ _PAGE_S = 0.7  # a page that has taken so long ends where it is
 _DAYS_AT_ONCE = 8  # whose files are read together
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US = 86_400 * 1_000_000
+_LAST_US = (date.max - _EPOCH.date()).days * _DAY_US
 _MOST_ATTEMPTS = 10_000  # of a run that are told: the newest
 _LOOKED_AT = ["finished_at", "instance_id", "event_id", "project", "workflow", "state"]
 _ORDER = [(name, "descending") for name in ("finished_at", "instance_id", "event_id")]
 
+_Plan = tuple[int, list[dict[str, Any]]]  # when it was published, in microseconds; its tasks
 At = tuple[int, int]  # the end of a run in microseconds, and its id: the order of pages
 
 
@@ -91,6 +93,11 @@ class PastReader:
     def close(self) -> None:
         """End the threads."""
         self._readers.shutdown()
+
+    @property
+    def exports(self) -> int:
+        """How many exports there had been at the last question; 0: there is no history."""
+        return self._contents.sequence
 
     # -- a page --------------------------------------------------------------------------------
 
@@ -230,7 +237,9 @@ class PastReader:
         if row is None:
             return None
         # Attempts end between the beginning of a run and its end; a skipped one has no time itself.
-        days = (_day(row["created_at"]) - timedelta(days=1), _day(row["finished_at"]))
+        # A day more on either side: clocks of masters and workers differ.
+        one_day = timedelta(days=1)
+        days = (_day(row["created_at"]) - one_day, _day(row["finished_at"]) + one_day)
         files = [
             file
             for file in self._contents.of(ATTEMPTS.name, days)
@@ -258,15 +267,25 @@ class PastReader:
         return [row for rows in self._each(files, read) for row in rows]
 
     def _tasks(self, row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-        """Return the tasks of the version that a run is of."""
+        """Return the tasks of the version that a run is of.
+
+        It is the newest one that was published before the run: of another workflow, that had the
+        name before or has it now, may be others.
+        """
         key = (row["project"], row["workflow"], row["version"])
         files = self._contents.of(PLANS.name, (date.min, _day(row["finished_at"])))
+        published: list[_Plan] = []
         for some in _batched(files[::-1], _READERS):
             for plans in self._each(some, self._plans):
-                if (tasks := plans.get(key)) is not None:
-                    found: list[dict[str, Any]] = tasks
-                    return found
-        return None
+                published += plans.get(key, ())
+            if any(at <= row["created_at"] for at, _ in published):
+                break
+        # Where clocks differ it may be a little later than the run.
+        return min(
+            published,
+            key=lambda one: (one[0] > row["created_at"], abs(row["created_at"] - one[0])),
+            default=(0, None),
+        )[1]
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -293,9 +312,13 @@ class PastReader:
     def _id_columns(self, file: HistoryFile) -> pa.Table:
         return self._open(file).read(columns=["instance_id", "event_id"])
 
-    def _plans_in(self, file: HistoryFile) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
-        rows = self._open(file).read(columns=[*PLANS.key, "tasks"]).to_pylist()
-        return {tuple(row[name] for name in PLANS.key): row["tasks"] for row in rows}
+    def _plans_in(self, file: HistoryFile) -> dict[tuple[str, str, int], list[_Plan]]:
+        """Return the plans in a file by project, workflow and version."""
+        found: dict[tuple[str, str, int], list[_Plan]] = {}
+        for row in _dicts(self._open(file).read(columns=[*PLANS.key, "tasks"])):
+            key = (row["project"], row["workflow"], row["version"])
+            found.setdefault(key, []).append((row["published_at"], row["tasks"]))
+        return found
 
     def _may_have(self, file: HistoryFile, low: int, high: int) -> bool:
         """Whether a file can have rows of instances between two ids, by its manifest or footer."""
@@ -371,7 +394,7 @@ def _growing(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
 
 
 def _day(at_us: int) -> date:
-    return (_EPOCH + timedelta(microseconds=at_us)).date()
+    return (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
 
 
 def _start_us(day: date) -> int:

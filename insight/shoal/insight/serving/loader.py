@@ -57,9 +57,12 @@ class _Rules:
     """Which days stay."""
 
     oldest: date | None  # of results of a day; None: all stay
+    latest: date
     newest: Mapping[str, date]  # of snapshots, by job
 
     def keeps(self, job: str, day: date) -> bool:
+        if day > self.latest:
+            return False
         result = RESULTS.get(job)
         if result is not None and result.is_snapshot:
             return day > self.newest[job] - timedelta(days=KEEP_SNAPSHOTS_DAYS)
@@ -135,12 +138,16 @@ class Loader:
         return _Present({(one.job, one.day): one.digest for one in days}, stored, marked, names)
 
     def _rules(self, there: _Present, now: datetime) -> _Rules:
+        # A snapshot of a day to come would count as the newest one until that day. One day more:
+        # the clock of the worker may be ahead.
+        latest = now.date() + timedelta(days=1)
         newest: dict[str, date] = {}
         stored = ((job, day) for job, days in there.stored.items() for day in days)
         for job, day in (*stored, *there.known, *there.marked):
-            newest[job] = max(day, newest.get(job, day))
+            if day <= latest:
+                newest[job] = max(day, newest.get(job, day))
         oldest = now.date() - timedelta(days=self._keep_days) if self._keep_days else None
-        return _Rules(oldest, newest)
+        return _Rules(oldest, latest, newest)
 
     @staticmethod
     def _wanted(there: _Present, rules: _Rules, is_all: bool) -> Iterator[Key]:

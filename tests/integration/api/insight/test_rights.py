@@ -109,6 +109,18 @@ async def test_answers_are_the_same_whatever_another_project_has_done(api: Api) 
         assert {**found, **dict.fromkeys(asked)} == {**same, **dict.fromkeys(asked)}, view
 
 
+async def test_rows_of_moves_do_not_tell_of_the_schedules_of_others(api: Api) -> None:
+    await api.make("own")
+    await rollups.stock(api.services.database, "own")
+    rows = f"{PREFIX}/insight/rollup-rows?job=schedule_moves&day={DAY}"
+    for headers, tells in ((await reader(api, "own"), False), ({}, True)):
+        [item] = (await api.client.get(rows, headers=headers)).json()["items"]
+        for row in item["rows"]:
+            assert row["move_min"] == 3
+            for name in ("place", "highest_before", "highest_after"):
+                assert (row[name] is not None) == tells
+
+
 async def test_load_is_for_who_may_see_the_cluster(api: Api) -> None:
     await api.make("own")
     await rollups.stock_cluster(api.services.database)

@@ -20,7 +20,8 @@ from shoal.sql.errors import NotFound
 
 log = structlog.get_logger()
 
-_INSTANCE = re.compile(r"/api/v1/instances/([0-9]{1,18})")
+# And what is told about it.
+_INSTANCE = re.compile(r"/api/v1/instances/([0-9]{1,18})(/.*)?")
 _HINT_S = 3.0  # an answer that something is not there waits so long for the history
 
 
@@ -58,14 +59,14 @@ async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, NotFound)
     kind = kind_of(error)
     assert kind is not None
-    place = await _place_of(request)
+    place = await _place_of(request, error)
     if place is None:
         return problem_response(request, kind, kind.detail or str(error))
     detail = f"{error} in the database any more; the exported history has it: {place}"
     return problem_response(request, kind, detail, members={"past": place})
 
 
-async def _place_of(request: Request) -> str | None:
+async def _place_of(request: Request, missing: NotFound) -> str | None:
     """Return where the past run is that a request is about, if there is one for the caller."""
     match = _INSTANCE.fullmatch(request.url.path)
     caller = getattr(request.state, "caller", None)
@@ -73,6 +74,8 @@ async def _place_of(request: Request) -> str | None:
     if not match or not isinstance(caller, Caller) or not shoal.past.is_on:
         return None
     instance_id = int(match[1])
+    if (missing.kind, str(missing.key)) != (Thing.INSTANCE, str(instance_id)):
+        return None  # it is about something else, of an instance that there is
     try:
         async with asyncio.timeout(_HINT_S):
             await caller.require(Permission.PROJECT_READ, Thing.PAST_RUN, instance_id)

@@ -20,6 +20,9 @@ from shoal.core.definition.fields import NAME_PATTERN
 
 router = strict_router("insight")
 
+#: Columns of rows of a project that tell of the others.
+_OF_ALL_PROJECTS = {"schedule_moves": ("place", "highest_before", "highest_after")}
+
 JobName = Annotated[
     str | None,
     Query(
@@ -86,8 +89,11 @@ async def list_insight_rollup_rows(
     """The rows that one job has found about one day, workflow by workflow, of visible projects.
 
     Rows that are of no project come first, for who sees the cluster. A result that there is not is
-    empty.
+    empty. Of a move of a schedule `place`, `highest_before` and `highest_after` tell of the
+    schedules of all projects: they are null for who does not see the cluster.
     """
+    sees_cluster = caller.may(Permission.CLUSTER_READ)
+    hidden = {} if sees_cluster else dict.fromkeys(_OF_ALL_PROJECTS.get(job or "", ()))
     if job is None:
         raise InvalidRequest([FieldError("job", "is needed: rows are those of one job")])
     async with shoal.database.unit_of_work(read_only=True) as uow:
@@ -102,7 +108,7 @@ async def list_insight_rollup_rows(
             day,
             caller.visible,
             limit + 1,
-            with_cluster=caller.may(Permission.CLUSTER_READ),
+            with_cluster=sees_cluster,
             project=project,
             after=None if after is None else (after[0], after[1]),
         )
@@ -116,7 +122,9 @@ async def list_insight_rollup_rows(
             "roll-up",
             blocks,
             lambda one: RollupRowsOut(
-                project=one.project, workflow=one.workflow, rows=[dict(row) for row in one.rows]
+                project=one.project,
+                workflow=one.workflow,
+                rows=[{**row, **hidden} for row in one.rows],
             ),
             lambda one: f"{one.project}/{one.workflow}",
         ),

@@ -82,8 +82,11 @@ def _before(older_than: str | None) -> str | None:
     try:
         length = timedelta(seconds=parse_duration(older_than))
         return (datetime.now(UTC) - length).isoformat()
-    except (InvalidDuration, OverflowError) as error:
+    except InvalidDuration as error:
         raise typer.BadParameter(str(error), param_hint="--older-than") from None
+    except OverflowError:
+        text = f"{older_than} ago is before the first date that there is; name a shorter time"
+        raise typer.BadParameter(text, param_hint="--older-than") from None
 
 
 def _followed(client: "ShoalClient", asked: "PurgeJson") -> "PurgeJson":

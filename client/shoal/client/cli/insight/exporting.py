@@ -113,12 +113,15 @@ def status(data: Data = None, as_json: Json = False) -> None:
 
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.cli.terminal.tables import Grid
-    from shoal.insight.export.program import history_of
+    from shoal.insight.export.program import exports_of, history_of
     from shoal.insight.history.tables import TABLES
+    from shoal.insight.past.asking import PastLost
 
     cluster = cluster_with_history(data)
     store = asyncio.run(history_of(cluster, cluster.history_url))
     found = store.contents()
+    if not found.sequence and (known := asyncio.run(exports_of(cluster))) > 1:
+        raise PastLost(store.root, known)
     tables = {}
     for table in TABLES:
         files = found.of(table.name)

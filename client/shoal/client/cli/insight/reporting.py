@@ -89,8 +89,16 @@ def _collected(client: "ShoalClient", project: str | None, days: int) -> "Collec
         failures=client.insight_failures(limit=_COLLECTED, **of),
         costs=client.insight_costs(limit=_COLLECTED, **of),
         load=None if project else _load(client, window),
-        minutes=client.insight_schedule_minutes(),
+        minutes=_minutes_of(client.insight_schedule_minutes(), project),
     )
+
+
+def _minutes_of(found: "Answer", project: str | None) -> "Answer":
+    """Return what a report about one project has: the minutes are those of all schedules."""
+    if project is None:
+        return found
+    moves = [one for one in found["moves"] if one["project"] == project]
+    return {**found, "minutes": None, "moves": moves}
 
 
 def _load(client: "ShoalClient", window: dict[str, object]) -> "Answer | None":

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from shoal.client.cli.workflows.apply import Plan
     from shoal.client.rest.client import ShoalClient
 
+_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LEAST_HEAP = 512 << 20  # below 450 MiB Spark does not start
 _DEFAULTS = {"spark": "local[*]", "spark_memory": "1g", "spark_scratch": ""}
 
 
@@ -49,6 +51,9 @@ def setup(
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
 
+    _require_place("--history", history)
+    _require_place("--scratch", scratch)
+    _require_memory(memory)
     given = {"spark": spark, "spark_memory": memory, "spark_scratch": scratch}
     wanted = {name: value for name, value in given.items() if value is not None}
     with ShoalClient.connect(data) as client:
@@ -70,6 +75,29 @@ def setup(
         print_json({"project": project, "parameters": used, "workflows": workflows})
         return
     _tell(project, plans, before, after)
+
+
+def _require_place(option: str, place: str | None) -> None:
+    """Refuse what would be another folder for each worker, or none: the jobs fail at night only."""
+    if place and "://" not in place and not Path(place).is_absolute():
+        raise typer.BadParameter(
+            f"{place!r} is neither a URL nor a folder from the root on; workers have other "
+            "working folders than you",
+            param_hint=option,
+        )
+
+
+def _require_memory(memory: str | None) -> None:
+    import re
+
+    if memory is None:
+        return
+    found = re.fullmatch(r"([0-9]{1,9})([kmgt])", memory, re.IGNORECASE)
+    if not found or int(found[1]) * _BYTES[found[2].lower()] < _LEAST_HEAP:
+        raise typer.BadParameter(
+            f"{memory!r} is no size that Java takes; at least 512m, such as 1g or 1536m",
+            param_hint="--memory",
+        )
 
 
 def _plans(client: "ShoalClient", project: str) -> "list[Plan]":

@@ -9,8 +9,17 @@ import typer
 from shoal.client.cli.terminal.options import Data
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TypeAlias
+
     from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.runs.types import PastAttemptJson
     from shoal.client.rest.types import TaskInstanceJson
+
+    AnyAttempt: TypeAlias = TaskInstanceJson | PastAttemptJson
+    Log: TypeAlias = tuple[
+        int | None, Iterator[bytes]
+    ]  # its bytes, if that is known, and the content
 
 
 def register(app: typer.Typer) -> None:
@@ -38,30 +47,45 @@ def logs(
     ] = False,
 ) -> None:
     """Show the log of a task."""
-    from shoal.client.cli.runs.past import or_past, write_past_log
-    from shoal.client.cli.terminal.output import print_json
+    from shoal.client.cli.runs.past import or_past, past_attempt, past_log
+    from shoal.client.cli.terminal.output import say
     from shoal.client.rest.client import ShoalClient
 
     if follow and (download or as_json):
         raise typer.BadParameter("a log that is followed goes to the screen", param_hint="--follow")
     with ShoalClient.connect(data) as client:
         instance, _, name = task.partition(":")
-        if name and instance.isdecimal() and not (follow or download or as_json):
+        if name and instance.isdecimal():
             _, gone = or_past(client, int(instance), lambda: client.instance(int(instance)))
             if gone is not None:
-                write_past_log(client, gone, name)
+                past = past_attempt(gone, name)
+                with past_log(client, gone["id"], past["id"]) as log:
+                    _write(log, past, f"{gone['id']}-{name}-{past['attempt']}", download, as_json)
+                if follow:
+                    say(f"{name} {past['state']}: its run is over, and was purged", "dim")
                 return
         attempt = _find_attempt(client, task)
-        if download is not None:
-            _download(client, attempt, download, as_json)
-        elif as_json:
-            with client.download_log(attempt["id"]) as (_, chunks):
-                text = b"".join(chunks).decode("utf-8", "replace")
-            print_json({"task_instance": attempt, "log": text})
-        elif follow:
+        if follow:
             _follow(client, attempt)
-        else:
-            _show(client, attempt)
+            return
+        title = f"{attempt['workflow_instance_id']}-{attempt['task']}-{attempt['attempt']}"
+        with client.download_log(attempt["id"]) as log:
+            _write(log, attempt, title, download, as_json)
+
+
+def _write(
+    log: "Log", attempt: "AnyAttempt", title: str, download: Path | None, as_json: bool
+) -> None:
+    """Write a log to where it was asked for. ``title``: of a file in a folder."""
+    from shoal.client.cli.terminal.output import print_json
+
+    if download is not None:
+        _save(log, attempt, download / f"{title}.log" if download.is_dir() else download, as_json)
+    elif as_json:
+        text = b"".join(log[1]).decode("utf-8", "replace")
+        print_json({"task_instance": attempt, "log": text})
+    else:
+        _show(log[1])
 
 
 def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
@@ -69,7 +93,7 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
     from shoal.client.cli.terminal.selecting import no_task
 
     if text.isdecimal():
-        return client.task_instance(int(text))
+        return _by_id(client, int(text))
     instance, colon, name = text.partition(":")
     if not (colon and instance.isdecimal() and name):
         raise typer.BadParameter(f"{text!r} is neither an id nor INSTANCE:TASK", param_hint="TASK")
@@ -77,6 +101,19 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
     if name not in tasks:
         raise no_task(int(instance), name, tasks)
     return _with_a_log(client, int(instance), tasks[name])
+
+
+def _by_id(client: "ShoalClient", attempt: int) -> "TaskInstanceJson":
+    from shoal.client.errors import ApiProblem, NotFound
+
+    try:
+        return client.task_instance(attempt)
+    except ApiProblem as problem:
+        if problem.kind != "not-found":
+            raise
+        raise NotFound(
+            f"{problem}; if its run was purged, `shoal logs INSTANCE:TASK` looks into the history"
+        ) from problem
 
 
 def _with_a_log(
@@ -90,21 +127,20 @@ def _with_a_log(
     return max(looks, key=lambda one: one["attempt"], default=newest)
 
 
-def _show(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
+def _show(chunks: "Iterable[bytes]") -> None:
     """Write the bytes as they are; a terminal gets harmless text."""
     import codecs
 
     from shoal.client.cli.terminal.text import harmless
 
-    with client.download_log(attempt["id"]) as (_, chunks):
-        if sys.stdout.isatty():
-            decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            for chunk in chunks:
-                sys.stdout.write(harmless(decoder.decode(chunk)))
-        else:
-            sys.stdout.flush()
-            for chunk in chunks:
-                sys.stdout.buffer.write(chunk)
+    if sys.stdout.isatty():
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for chunk in chunks:
+            sys.stdout.write(harmless(decoder.decode(chunk)))
+    else:
+        sys.stdout.flush()
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
     sys.stdout.flush()
 
 
@@ -166,23 +202,16 @@ def _what_follows(client: "ShoalClient", lost: "TaskInstanceJson") -> str:
     return f"no further attempt was made; the instance is {instance['state']}"
 
 
-def _download(
-    client: "ShoalClient", attempt: "TaskInstanceJson", target: Path, as_json: bool
-) -> None:
+def _save(log: "Log", attempt: "AnyAttempt", target: Path, as_json: bool) -> None:
     """Save a log; a file appears only when it is whole."""
     from shoal.client.cli.terminal.output import print_json, progress, say
     from shoal.client.errors import ClientError
 
-    if target.is_dir():
-        target /= f"{attempt['workflow_instance_id']}-{attempt['task']}-{attempt['attempt']}.log"
+    total, chunks = log
     partial = target.with_name(f".{target.name}.partial")
     size = 0
     try:
-        with (
-            client.download_log(attempt["id"]) as (total, chunks),
-            partial.open("wb") as file,
-            progress("downloading", in_bytes=True) as shown,
-        ):
+        with partial.open("wb") as file, progress("downloading", in_bytes=True) as shown:
             bar = shown.add_task("", total=total)
             for chunk in chunks:
                 size += file.write(chunk)

@@ -1,14 +1,14 @@
 """Runs that the database may have purged, on the screen: out of the exported history."""
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.runs.types import PastDetailJson, PastInstanceJson
+    from shoal.client.rest.runs.types import PastAttemptJson, PastDetailJson, PastInstanceJson
 
 T = TypeVar("T")
 _MOST_BYTES = 1 << 20  # of a log, in one request
@@ -118,18 +118,29 @@ def some_past(
     return list(islice(listed, limit))
 
 
-def write_past_log(client: "ShoalClient", run: "PastDetailJson", task: str) -> None:
-    """Write the log of the newest attempt of a task. Raises NotFound, ApiProblem."""
+def past_attempt(run: "PastDetailJson", task: str) -> "PastAttemptJson":
+    """Return the newest attempt of a task. Raises NotFound."""
     from shoal.client.cli.terminal.selecting import no_task
-    from shoal.client.cli.terminal.text import harmless
 
-    attempts = {one["task"]: one["id"] for one in run["attempts"]}
+    attempts = {one["task"]: one for one in run["attempts"]}
     if task not in attempts:
         raise no_task(run["id"], task, attempts)
-    offset = 0
-    while True:
-        part = client.past_log(run["id"], attempts[task], offset, _MOST_BYTES)
-        sys.stdout.write(harmless(part["data"]) if sys.stdout.isatty() else part["data"])
-        if part["next_offset"] >= part["size"] or part["next_offset"] == offset:
-            return
-        offset = part["next_offset"]
+    return attempts[task]
+
+
+@contextmanager
+def past_log(
+    client: "ShoalClient", run: int, attempt: int
+) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Give how many bytes a log in the archive has, and its text in UTF-8. Raises ApiProblem."""
+    first = client.past_log(run, attempt, 0, _MOST_BYTES)
+
+    def chunks() -> Iterator[bytes]:
+        part = first
+        while part["data"]:
+            yield part["data"].encode()
+            if part["next_offset"] >= part["size"]:
+                return
+            part = client.past_log(run, attempt, part["next_offset"], _MOST_BYTES)
+
+    yield first["size"], chunks()

@@ -6,6 +6,7 @@ from shoal.client.rest.operations.generated import types as made
 
 PastInstanceJson = made.PastInstanceOut
 PastDetailJson = made.PastInstanceDetail
+PastAttemptJson = made.PastAttemptOut
 
 
 class CountJson(TypedDict):

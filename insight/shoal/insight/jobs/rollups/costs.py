@@ -28,6 +28,10 @@ COLUMNS = (
     *("started_at", "finished_at", "cpu_s", "max_rss_kb"),
 )
 _KB_IN_GB = 1024 / 1e9
+#: Values of a label that a workflow has rows of, of a day. A label that numbers runs has as many as
+#: there are runs; results stay for a year.
+MOST_VALUES = 100
+OTHERS = "…"
 
 
 def costs(part: Part, days: Days) -> pa.Table:
@@ -35,7 +39,8 @@ def costs(part: Part, days: Days) -> pa.Table:
 
     ``slot_s``: seconds in which attempts had a slot of a worker; ``memory_gb_s``: gigabytes (10**9
     bytes) of the highest resident memory times these seconds; ``cpu_s``: seconds of processors.
-    What was not measured counts 0. A run has its labels once it has ended, within 31 days of the
+    What was not measured counts 0. Of a label with more than a hundred values there is one row for
+    all of them, with the value ``…``. A run has its labels once it has ended, within 31 days of the
     attempt's end.
     """
     rows = part.attempts(*COLUMNS)
@@ -50,6 +55,8 @@ def costs(part: Part, days: Days) -> pa.Table:
         "slot_s": held_s,
     }
     row, label, names, values = _labels(rows, part, days)
+    _, of = groups(rows, ("day", "project", "workflow"))
+    label, names, values = _folded(of[row], label, names, values)
     pairs, count = compressed(key[row] * len(names) + label, len(first) * len(names))
     of_pair = np.zeros(count, dtype=np.int64)
     of_pair[pairs] = np.arange(len(pairs))
@@ -124,4 +131,27 @@ def _labels(rows: pa.Table, part: Part, days: Days) -> tuple[Ints, Ints, pa.Arra
         code[place],
         labels.keys.take(pa.array(of_code)),
         labels.items.take(pa.array(of_code)),
+    )
+
+
+def _folded(
+    of: Ints, label: Ints, names: pa.Array, values: pa.Array
+) -> tuple[Ints, pa.Array, pa.Array]:
+    """Let all values of a label be one where there are too many; return labels, names, values.
+
+    ``of``: the day and workflow of each label.
+    """
+    if not len(label):
+        return label, names, values
+    known = names.dictionary_encode()
+    name_of, count = known.indices.to_numpy().astype(np.int64), len(known.dictionary)
+    each = np.unique(of * len(names) + label)
+    named, many = np.unique(
+        each // len(names) * count + name_of[each % len(names)], return_counts=True
+    )
+    is_many = np.isin(of * count + name_of[label], named[many > MOST_VALUES])
+    return (
+        np.where(is_many, len(names) + name_of[label], label),
+        pa.concat_arrays([names, known.dictionary]),
+        pa.concat_arrays([values, pa.array([OTHERS] * count, values.type)]),
     )

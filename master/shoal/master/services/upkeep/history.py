@@ -4,6 +4,7 @@ The owner of partition 0 starts it. Should two masters do it at once, one of the
 too late, and says so: the position in the database decides.
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from shoal.runtime.programs import run_program
 log = structlog.get_logger()
 
 FIRST_S = 120.0  # by then the partitions have their owners
+#: Steps count one by one, so an export that is stopped has lost nothing but its last one.
+LONGEST_S = 7_200.0
 _PROGRAM = "shoal.insight.export.program"  # by its name: masters import none of it
 _LONGEST_REASON = 2_000
 
@@ -55,12 +58,22 @@ class HistoryExport(PeriodicService):
             return
         command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
         # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
-        done = await run_program([*command, *self._options])
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                done = await run_program([*command, *self._options])
+        except TimeoutError:
+            raise await self._failed(
+                f"it has not ended in {LONGEST_S / 3600:g} h, perhaps because the storage does not "
+                f"answer, {self._url}; what counts so far stays, and the next export goes on"
+            ) from None
         if done.code != 0:
-            why = shortened(done.errors.strip() or f"exit status {done.code}", _LONGEST_REASON)
-            await self._note(why)
-            raise ExportFailed(f"the history was not exported: {why}")
+            raise await self._failed(done.errors.strip() or f"exit status {done.code}")
         _tell(json.loads(done.output))
+
+    async def _failed(self, why: str) -> ExportFailed:
+        why = shortened(why, _LONGEST_REASON)
+        await self._note(why)
+        return ExportFailed(f"the history was not exported: {why}")
 
     async def _note(self, why: str) -> None:
         """Store why the export has failed: the purge waits for it, and people ask why."""

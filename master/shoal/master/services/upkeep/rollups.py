@@ -27,6 +27,7 @@ LOOK_S = 20.0
 EVERY_S = 3_600.0
 FIRST_S = 120.0  # by then the partitions have their owners
 AFTER_FAILURE_S = 300.0
+LONGEST_S = 7_200.0  # a result that was loaded counts
 _PROGRAM = "shoal.insight.serving.program"  # by its name: masters import none of it
 _MARKS = "rollups/finished"  # below the folder of the history
 _LONGEST_REASON = 2_000
@@ -64,7 +65,14 @@ class RollupLoading(PeriodicService):
         self._quiet_until = now + AFTER_FAILURE_S
         command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
         # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
-        done = await run_program([*command, *self._options])
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                done = await run_program([*command, *self._options])
+        except TimeoutError:
+            raise LoadingFailed(
+                f"roll-ups were not loaded in {LONGEST_S / 3600:g} h: perhaps the storage does not "
+                f"answer, {self._url}"
+            ) from None
         if done.code != 0:
             why = done.errors.strip() or f"exit status {done.code}"
             raise LoadingFailed(f"roll-ups were not loaded: {shortened(why, _LONGEST_REASON)}")

@@ -1859,7 +1859,8 @@ def list_insight_rollup_rows(
     The rows that one job has found about one day, workflow by workflow, of visible projects.
 
     Rows that are of no project come first, for who sees the cluster. A result that there is not is
-    empty.
+    empty. Of a move of a schedule `place`, `highest_before` and `highest_after` tell of the
+    schedules of all projects: they are null for who does not see the cluster.
     """
     return Call(
         "GET",
