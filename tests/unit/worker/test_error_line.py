@@ -139,6 +139,16 @@ def test_tracebacks_as_python_writes_them(program: str, line: str) -> None:
         ("key is s3\x1b[0mcr3t!", ("s3cr3t",), "key is ***!"),  # as a terminal shows it
         ("x" * 498 + "s3cr3t", ("s3cr3t",), "x" * 498 + "***"[:1] + "…"),  # no part of it
         ("y" * 501, (), "y" * 499 + "…"),
+        (
+            "no postgresql://etl:pa:s@s@db:5432/x?a=b@c",
+            (),
+            "no postgresql://etl:***@db:5432/x?a=b@c",
+        ),
+        (
+            "amqp://:only@mq http://u@h http://h:80/b@c",
+            (),
+            "amqp://:***@mq http://u@h http://h:80/b@c",
+        ),
     ],
 )
 def test_what_is_left_of_a_line(line: str, masks: tuple[str, ...], shown: str) -> None:
@@ -150,7 +160,7 @@ def test_what_is_left_of_a_line(line: str, masks: tuple[str, ...], shown: str) -
     [
         "\x1b", "\x1b[", "\x1b]", "\x1b[0", "\x1b(", "\n", "\nCaused by: ", "\n\tat x",
         "\n ", " at ",
-        "Exception in thread \"", "ERROR", "error", "\n|", "\r",
+        "Exception in thread \"", "ERROR", "error", "\n|", "\r", "://", "://a:", "a:", "a@",
         "\nTraceback (most recent call last):",
         "\n  + Traceback (most recent call last):\n |  | ", "a", " ",
     ],

@@ -19,7 +19,7 @@ from shoal.core.runs.events import LONGEST_ERROR
 from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.logs.files import LogStore
 from shoal.worker.results.results import ERROR_LINE, WORKFLOW, is_not_yet, was_interrupted
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masking import MASK, Masker
 
 log = structlog.get_logger()
 
@@ -39,6 +39,8 @@ _FRAME = re.compile(r"\s+at \S")  # of Java, and of JavaScript
 _BETWEEN_FRAMES = re.compile(r"\s*(?:\.\.\. \d+ |Suppressed:|$)")
 _CAUSE = re.compile(r"^\s*Caused by: ")
 _THREAD = re.compile(r'Exception in thread "[^"]*" ')
+# What stands between the name of a user and the host in a URL, as drivers show theirs.
+_PASSWORD = re.compile(r"(?<=://)([^\s/:@]*):[^\s/]+@")
 _ERROR = re.compile(r"(?<!\w)(?:ERROR|FATAL)(?!\w)|Exception|[Ee]rror:")
 
 
@@ -135,7 +137,12 @@ def _thrown(lines: Sequence[str]) -> str:
 
 
 def plain(line: str, masks: Sequence[str] = ()) -> str:
-    """Return a line without escape sequences, control characters and secrets, not too long."""
+    """Return a line without escape sequences, control characters and secrets, not too long.
+
+    Nor with the password of a URL, which may be no secret that we know: lines go on to where logs
+    do not, such as alerts and reports.
+    """
     line = _ESCAPES.sub("", line)
     line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    line = _PASSWORD.sub(rf"\1:{MASK.decode()}@", line)
     return shortened(Masker(masks).mask(line), LONGEST_ERROR)
