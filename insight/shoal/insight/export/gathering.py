@@ -28,6 +28,7 @@ T = TypeVar("T")
 # So many rows are read in one transaction, more or less: some ten milliseconds of the database.
 _PIECE = 5_000
 _FEW_IDS = 1_000  # rows that are read by their ids in one query
+_FEW_PLANS = 20  # versions that are read at once: one may have 10,000 tasks
 _MOST_OPEN = 10_000  # commands that are not handled yet and are looked at each time
 _COMMANDS = 5_000  # ids of commands and takeovers, in one export
 _MOST_PIECES = 256  # that an export has at most, however few rows they have
@@ -170,6 +171,10 @@ class Gatherer:
         found.position = replace(found.position, plans=plans)
 
     async def _add_versions(self, found: Gathered, workflow: int, after: int, until: int) -> None:
+        for first in range(after, until, _FEW_PLANS):
+            await self._add_few(found, workflow, first, min(until, first + _FEW_PLANS))
+
+    async def _add_few(self, found: Gathered, workflow: int, after: int, until: int) -> None:
         rows = await self._read(lambda uow: uow.finished_rows.plans_of(workflow, after, until))
         columns = rows.columns()
         columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]
