@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +44,8 @@ def settings(scratch: Path) -> Mapping[str, str]:
     }
 
 
-#: Characters; the address of a socket has 107, and Spark's names take up to 60 of them.
-_LONGEST_FOLDER_OF_SOCKETS = 45
+#: Characters; the address of a socket has 107, and the names of folder and socket some 60 of them.
+_LONGEST_PLACE = 40
 
 _LEAN_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -80,21 +80,30 @@ def started(master: str | None, scratch: Path, memory: str = "1g") -> "Iterator[
 
 
 @cache
-def _folder_of_sockets() -> str:
-    """Return a folder of this user's alone. Java keeps to the first one that a process names."""
-    folder = tempfile.mkdtemp(prefix="shoal-insight-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _folder_of_sockets() -> str | None:
+    """Return a folder of this process for sockets; None: there is none with a short name.
+
+    Java keeps to the first one that a process names. Tasks of Shoal have a ``TMPDIR`` deep below.
+    """
+    from shoal.insight.jobs.staging import scratch_folder
+
+    places = (tempfile.gettempdir(), "/tmp")  # noqa: S108 - a new folder in it, for us alone
+    for place in places:
+        if len(place) <= _LONGEST_PLACE and os.access(place, os.W_OK):
+            stack = ExitStack()
+            atexit.register(stack.close)
+            return str(stack.enter_context(scratch_folder(place)))
+    return None
 
 
-def _settings_of_one_machine(sockets: str) -> Mapping[str, str]:
+def _settings_of_one_machine(sockets: str | None) -> Mapping[str, str]:
     """Return settings for a Spark whose Java and Python are on this machine.
 
-    ``sockets``: a folder of this user's alone.
+    ``sockets``: a folder of this user's alone, if there is one.
     """
     found = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     # By TCP each task waits for delayed acknowledgements: 60 ms of 75.
-    if len(sockets) <= _LONGEST_FOLDER_OF_SOCKETS:
+    if sockets is not None:
         found["spark.python.unix.domain.socket.enabled"] = "true"
         found["spark.python.unix.domain.socket.dir"] = sockets
     return found
