@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -353,7 +353,32 @@ async def test_results_of_days_to_come_go_and_hide_nothing(
     async with database.unit_of_work(read_only=True) as uow:
         assert [one.day for one in await uow.rollups.days()] == [DAY]
     assert (root / f"baselines/day={DAY}/rows.parquet").exists()
-    assert not [*root.glob(f"*/day={far}")]  # noqa: ASYNC240
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+async def test_a_clock_that_was_set_back_takes_nothing_away(
+    database: Database,
+    store: HistoryStore,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_loaded: bool,
+) -> None:
+    jobs = ("baselines", "task_days")
+    mark(root, *(put(root, job, DAY, parquet(job, [row(job)])) for job in jobs))
+    if is_loaded:
+        await load(database, store)
+
+    async def long_ago(_: Loader) -> datetime:
+        return datetime(1970, 1, 1, tzinfo=UTC)
+
+    with monkeypatch.context() as back:
+        back.setattr(Loader, "_now", long_ago)
+        assert (await load(database, store)).forgotten == 0
+    for job in jobs:
+        assert (root / f"{job}/day={DAY}/rows.parquet").exists()
+    await load(database, store)
+    async with database.unit_of_work(read_only=True) as uow:
+        assert sorted(one.job for one in await uow.rollups.days()) == [*jobs]
 
 
 async def test_storage_that_is_away_is_an_error_and_changes_nothing(

@@ -45,6 +45,20 @@ MUTATIONS = (
         (f"{_TESTS}::test_results_of_days_to_come_go_and_hide_nothing[sqlite]",),
     ),
     mutation(
+        "a clock that was set back makes days that have been such to come",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        ("latest = max(now, known).date()", "latest = now.date()"),
+        (f"{_TESTS}::test_a_clock_that_was_set_back_takes_nothing_away[sqlite-True]",),
+    ),
+    mutation(
+        "files of days to come are removed by a clock that was set back",
+        Promise.NOTHING_LOST,
+        _LOADER,
+        ("if day <= rules.latest and not rules.keeps(job, day):", "if not rules.keeps(job, day):"),
+        (f"{_TESTS}::test_a_clock_that_was_set_back_takes_nothing_away[sqlite-False]",),
+    ),
+    mutation(
         "jobs compute days that have not begun",
         Promise.NOTHING_LOST,
         "insight/shoal/insight/jobs/days.py",

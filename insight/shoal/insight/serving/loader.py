@@ -25,6 +25,7 @@ from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import IntegrityViolated, InvalidValue, RollupTaken, SqlError
 from shoal.sql.repositories.insight.batches import Batch, Counting, NewBlock
+from shoal.sql.repositories.insight.rollups import RollupDay
 
 T = TypeVar("T")
 Key = tuple[str, date]  # job, day
@@ -57,7 +58,7 @@ class _Rules:
     """Which days stay."""
 
     oldest: date | None  # of results of a day; None: all stay
-    latest: date
+    latest: date  # those behind it do not count; their files stay, in case the clock is wrong
     newest: Mapping[str, date]  # of snapshots, by job
 
     def keeps(self, job: str, day: date) -> bool:
@@ -73,7 +74,7 @@ class _Rules:
 class _Present:
     """What there is: digests in the database, days in the storage, and what marks name."""
 
-    known: Mapping[Key, str]
+    known: Mapping[Key, RollupDay]
     stored: Mapping[str, Collection[date]]
     marked: Mapping[Key, Collection[str]]
     marks: Collection[str]
@@ -135,12 +136,14 @@ class Loader:
             for job in await asyncio.to_thread(self._store.jobs)
         }
         days = await self._in_turn(lambda uow: uow.rollups.days(), is_reading=True)
-        return _Present({(one.job, one.day): one.digest for one in days}, stored, marked, names)
+        return _Present({(one.job, one.day): one for one in days}, stored, marked, names)
 
     def _rules(self, there: _Present, now: datetime) -> _Rules:
         # A snapshot of a day to come would count as the newest one until that day. One day more:
-        # the clock of the worker may be ahead.
-        latest = now.date() + timedelta(days=1)
+        # the clock of the worker may be ahead. Where the clock was set back, days that have been
+        # do not become such.
+        known = max((one.stored_at for one in there.known.values()), default=now)
+        latest = max(now, known).date() + timedelta(days=1)
         newest: dict[str, date] = {}
         stored = ((job, day) for job, days in there.stored.items() for day in days)
         for job, day in (*stored, *there.known, *there.marked):
@@ -244,7 +247,7 @@ class Loader:
                 summary.forgotten += 1
         for job, days in there.stored.items():
             for day in days:
-                if not rules.keeps(job, day):
+                if day <= rules.latest and not rules.keeps(job, day):
                     await asyncio.to_thread(self._store.remove, job, day)
 
     async def _clean(self, now: datetime) -> None:
