@@ -37,7 +37,8 @@ ENDS = {
 @pytest.fixture
 def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
     """A cluster of its own, made to be hurt; four tasks at once for each of four workflows."""
-    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", str(SERVICE_SESSION_S))
+    # Twice as long as elsewhere: nothing may be lost here because a busy machine stood still.
+    monkeypatch.setenv("SHOAL_SESSION_TIMEOUT_S", str(2 * SERVICE_SESSION_S))
     with (
         LocalCluster(tmp_path / "data", workers=1, slots=16, api_port=free_port()) as running,
         watched(running),
@@ -75,4 +76,5 @@ def test_strategies_outlive_their_master(frail: LocalCluster, tmp_path: Path) ->
             assert seen == ENDS[strategy], strategy
             assert [tasks[n]["state"] for n in ("mend", "clean")] == ["SUCCEEDED"] * 2
             attempts = rest.instance(run, attempts="all")["tasks"]
-            assert all(one["attempt"] == 1 for one in attempts), "nothing ran twice"
+            again = [one for one in attempts if one["attempt"] > 1 or one["state"] == "LOST"]
+            assert not again, "nothing ran twice"

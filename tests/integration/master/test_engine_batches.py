@@ -48,7 +48,7 @@ async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(
     await harness.engine.take({0: 1}, "m")
     scanner = Scanner(context_of(harness.database, harness.engine))
     statements = await noted_writes(harness.database)
-    costs = []
+    costs, noted = [], []
     for count in (1, 3, 40):  # the first one reads the definition
         new = [NewCommand(CommandType.START, 0, f"{count}-{n}", workflow_id) for n in range(count)]
         async with harness.database.unit_of_work() as uow:
@@ -57,9 +57,10 @@ async def test_many_starts_of_a_workflow_cost_no_more_statements_than_a_few(
         statements.clear()
         await scanner.scan([0])
         costs.append(len(statements))
+        noted.append([*statements])
     assert len(harness.engine.runs) == 44
     # Fence, definitions, ids; instances, attempts, events; outcomes of the commands.
-    assert costs[2] == costs[1] == 7
+    assert costs[2] == costs[1] == 7, noted
 
 
 async def test_attempts_of_one_call_are_stored_in_one_transaction(harness: Harness) -> None:
