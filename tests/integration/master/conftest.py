@@ -21,6 +21,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
+from shoal.sql.driver.sqlite import pool
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.engine_harness import Harness, Unsteady
 from tests.integration.master.manual_worker import HandWorker
@@ -188,3 +189,9 @@ async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
             await uow.partitions.ensure(1)
             await uow.commit()
         yield Harness(database)
+
+
+@pytest.fixture
+def each_query_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that count statements: one of SQLite's that takes long is stopped and repeated."""
+    monkeypatch.setattr(pool, "SHORT_S", 60.0)

@@ -32,6 +32,8 @@ from tests.support import source_task
 from tests.support.databases import migrated_url
 from tests.unit.core.driving import spec
 
+pytestmark = pytest.mark.usefixtures("each_query_once")
+
 NO_STORES = Resolver(SecretStores({}))
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 SERVER = {"kind": "postgresql", "host": "db", "database": "sales", "user": "etl"}

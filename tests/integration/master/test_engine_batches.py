@@ -34,6 +34,8 @@ from tests.integration.master.statements import noted_writes
 from tests.support.clock import utc_now
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("each_query_once")
+
 NO_CONTEXT: Any = None  # of a gRPC call; the service does not use it
 
 

@@ -24,6 +24,8 @@ from tests.integration.master.statements import noted_reads
 from tests.support.databases import migrated_url
 from tests.unit.core.driving import spec
 
+pytestmark = pytest.mark.usefixtures("each_query_once")
+
 NO_STORES = Resolver(SecretStores({}))
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 ML = {"variables": {"A": "${day}"}, "python": "/opt/ml", "setup": "echo $[yyyy]"}

@@ -35,6 +35,8 @@ from tests.support.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import spec
 
+pytestmark = pytest.mark.usefixtures("each_query_once")
+
 NO_STORES = Resolver(SecretStores({}))
 START = datetime(2026, 11, 21, 6, tzinfo=UTC)
 BEFORE, AFTER = START - timedelta(seconds=1), START + timedelta(seconds=1)

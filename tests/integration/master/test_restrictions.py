@@ -22,6 +22,8 @@ from tests.integration.master.test_environments import (
 )
 from tests.support.databases import migrated_url
 
+pytestmark = pytest.mark.usefixtures("each_query_once")
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:

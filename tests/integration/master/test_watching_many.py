@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskState
@@ -20,6 +22,8 @@ from tests.integration.master.statements import noted_reads
 from tests.integration.sql.given import PARTITIONS, created, published
 from tests.support.clock import utc_now
 from tests.support.waiting import DEADLINE_S, eventually
+
+pytestmark = pytest.mark.usefixtures("each_query_once")
 
 TASKS = 600
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
