@@ -136,6 +136,7 @@ def test_tracebacks_as_python_writes_them(program: str, line: str) -> None:
         ("\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\x1b(B", (), "red x"),
         ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", (), "link"),
         ("key is s3cr3t!", ("s3cr3t",), "key is ***!"),
+        ("to db://etl:pw@host", ("etl:pw",), "to db://***@host"),  # no part of a secret is left
         ("key is s3\x1b[0mcr3t!", ("s3cr3t",), "key is ***!"),  # as a terminal shows it
         ("x" * 498 + "s3cr3t", ("s3cr3t",), "x" * 498 + "***"[:1] + "…"),  # no part of it
         ("y" * 501, (), "y" * 499 + "…"),

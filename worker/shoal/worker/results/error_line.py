@@ -144,5 +144,5 @@ def plain(line: str, masks: Sequence[str] = ()) -> str:
     """
     line = _ESCAPES.sub("", line)
     line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
-    line = _PASSWORD.sub(rf"\1:{MASK.decode()}@", line)
-    return shortened(Masker(masks).mask(line), LONGEST_ERROR)
+    line = _PASSWORD.sub(rf"\1:{MASK.decode()}@", Masker(masks).mask(line))
+    return shortened(line, LONGEST_ERROR)
