@@ -8,7 +8,6 @@ beside the export is seen.
 
 import argparse
 import asyncio
-import os
 import resource
 import statistics
 import sys
@@ -16,16 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from sqlalchemy import text
-
 from bench.lists.history import TASKS, fill
+from bench.support.beside import WRITES_S, run_program, small_writes
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
 from shoal.sql import Database
 from tests.support.postgresql import DURABLE, temporary_server
-
-_WRITES_S = 15.0
-_PAUSE_S = 0.01
 
 
 def main() -> int:
@@ -73,35 +68,14 @@ async def _measure(kind: str, url: str, folder: Path, arguments: argparse.Namesp
 
 async def _writes(database: Database) -> tuple[float, float]:
     """Commit small changes for a while; return median and 99th percentile, in milliseconds."""
-    took = []
-    statement = text("UPDATE project SET description = :text WHERE id = 1")
-    end = time.monotonic() + _WRITES_S
-    while time.monotonic() < end:
-        began = time.monotonic()
-        async with database.unit_of_work() as uow:
-            await uow.connection.execute(statement, {"text": str(began)})
-            await uow.commit()
-        took.append((time.monotonic() - began) * 1000)
-        await asyncio.sleep(_PAUSE_S)
+    took = await small_writes(database, lambda took_s: took_s > WRITES_S)
     return statistics.median(took), statistics.quantiles(took, n=100)[98]
 
 
 async def _export(url: str, folder: Path, share: float) -> tuple[float, float, int]:
     """Export all; return seconds, MiB resident at most, and bytes written."""
     began = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "shoal.insight.export.program", "--data", str(folder)),
-        *("--url", str(folder / "history"), "--share", str(share)),
-        env={**os.environ, "SHOAL_DATABASE_URL": url},
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        if code := await process.wait():
-            raise SystemExit(f"the export ended with {code}")
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    await run_program("shoal.insight.export.program", url, folder, share)
     took_s = time.monotonic() - began
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return took_s, memory, _size(folder)

@@ -8,7 +8,6 @@ start, at the share that they give it, while this process writes as masters do.
 
 import argparse
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
@@ -18,8 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import text
-
+from bench.support.beside import WRITES_S, run_program, small_writes
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
 from bench.views.made import LAST, Made
@@ -32,8 +30,7 @@ from tests.integration.insight.made import Row, mark, parquet, put
 from tests.support.postgresql import DURABLE, temporary_server
 
 T = TypeVar("T")
-_WRITES_S = 15.0
-_PAUSE_S = 0.01
+_PROGRAM = "shoal.insight.serving.program"
 
 
 class _Timed(Loader):
@@ -88,7 +85,7 @@ async def _measure(kind: str, url: str, folder: Path, arguments: argparse.Namesp
             uid = await uow.cluster.uid()
             await uow.commit()
         store = HistoryStore(str(folder / "history"), uid)
-        alone = await _writes(database, lambda took_s: took_s > _WRITES_S)
+        alone = await small_writes(database, lambda took_s: took_s > WRITES_S)
         rates, writes = [], []
         for seed in range(2):
             await asyncio.to_thread(_leave, Path(store.results), arguments, seed)
@@ -100,8 +97,8 @@ async def _measure(kind: str, url: str, folder: Path, arguments: argparse.Namesp
             if done.refused:
                 raise SystemExit(f"the loader refused results: {done.refused}")
         await asyncio.to_thread(_leave, Path(store.results), arguments, 2)
-        load = asyncio.create_task(_load(url, folder, arguments.share))
-        beside = await _writes(database, lambda _: load.done())
+        load = asyncio.create_task(run_program(_PROGRAM, url, folder, arguments.share))
+        beside = await small_writes(database, lambda _: load.done())
         await load
     median, most = statistics.median, _highest_of_99
     _say(
@@ -136,38 +133,6 @@ def _typed(job: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
     times = [name for name, kind in RESULTS[job].columns.items() if kind is Kind.TIME]
     for row in rows:
         yield row | {name: datetime.fromisoformat(row[name]) for name in times}
-
-
-async def _writes(database: Database, is_over: Callable[[float], bool]) -> list[float]:
-    """Commit small changes until then; return what each took, in milliseconds."""
-    took = []
-    statement = text("UPDATE project SET description = :text WHERE id = 1")
-    first = time.monotonic()
-    while not is_over(time.monotonic() - first):
-        began = time.monotonic()
-        async with database.unit_of_work() as uow:
-            await uow.connection.execute(statement, {"text": str(began)})
-            await uow.commit()
-        took.append((time.monotonic() - began) * 1000)
-        await asyncio.sleep(_PAUSE_S)
-    return took
-
-
-async def _load(url: str, folder: Path, share: float) -> None:
-    """Load with the program that masters start."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "shoal.insight.serving.program", "--data", str(folder)),
-        *("--url", str(folder / "history"), "--share", str(share)),
-        env={**os.environ, "SHOAL_DATABASE_URL": url},
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        if code := await process.wait():
-            raise SystemExit(f"the loader ended with {code}")
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 def _say(text: str) -> None:
