@@ -26,9 +26,9 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ✓ is no reason to fail
     try:
-        from shoal.client.cli.app import build
+        from shoal.client.cli.app import program
 
-        build()(args=list(arguments), prog_name="shoal")
+        program()(args=list(arguments), prog_name="shoal")
     except ShoalError as error:
         from shoal.client.cli.terminal.output import tell_error
 

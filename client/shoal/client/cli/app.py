@@ -1,8 +1,11 @@
 """The program with all its commands."""
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from shoal.client.cli.access import (
     audit,
@@ -44,8 +47,14 @@ from shoal.client.cli.workflows import (
 from shoal.client.cli.workflows import show as workflows
 
 
-def build() -> typer.Typer:
-    """Return the program; help lists the commands in this order."""
+@cache
+def program() -> Callable[..., Any]:
+    """Return the program, which is made once: the modules' own groups would grow each time."""
+    return get_command(_build())
+
+
+def _build() -> typer.Typer:
+    """Return all commands; help lists them in this order."""
     app = typer.Typer(
         name="shoal",
         epilog=EPILOG,

@@ -38,14 +38,23 @@ class Exchange:
 
     def options(self, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         """Return what an HTTP client for this API is made with."""
+        url = urlsplit(self.url)
         return {
             "base_url": f"{self.url}/api/v1",
             "headers": {**headers, "User-Agent": "shoal-client"},
             "timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy for the outside world has no business with our own machine.
-            "trust_env": urlsplit(self.url).hostname not in LOOPBACK,
-            "verify": True if self._ca is None else _trusting(self._ca),
+            "trust_env": url.hostname not in LOOPBACK,
+            "verify": self._verify(encrypted=url.scheme != "http" or url.hostname not in LOOPBACK),
         }
+
+    def _verify(self, *, encrypted: bool) -> ssl.SSLContext | bool:
+        """Return whom to trust."""
+        if self._ca is not None:
+            return _trusting(self._ca)
+        # To read the public authorities takes longer than a question to our own machine, which
+        # needs none of them: this trusts nobody.
+        return True if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     def steps(self, path: str, pauses_s: Sequence[float], jitter: float) -> Steps:
         """Yield what to do, get the answer or the error that it led to; return a good answer.
