@@ -65,8 +65,12 @@ export async function visited(page, url, pages, look) {
 /** Returns texts of pages that are in no brackets of the made-up language and came in no answer. */
 export async function untranslated(page, url, pages) {
   let answers = ''
+  const arriving = new Set()
   page.on('response', (response) => {
-    if (/\/api\//.test(response.url()) && /json/.test(response.headers()['content-type'] ?? '')) void response.text().then((body) => (answers += body)).catch(() => undefined)
+    if (!/\/api\//.test(response.url()) || !/json/.test(response.headers()['content-type'] ?? '')) return
+    const read = response.text().then((body) => (answers += body)).catch(() => undefined)
+    arriving.add(read)
+    void read.finally(() => arriving.delete(read))
   })
   await chosen(page, { language: 'pseudo' })
   const raw = {}
@@ -92,6 +96,8 @@ export async function untranslated(page, url, pages) {
       }
       return found
     })
+    // The page may show an answer before it has come here.
+    await Promise.all(arriving)
     const known = (word) => answers.includes(word) || answers.includes(JSON.stringify(word).slice(1, -1))
     const own = [...new Set(texts)].filter((one) => {
       const plain = one.replace(/^(aria-label|placeholder): /, '')

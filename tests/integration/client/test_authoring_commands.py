@@ -61,7 +61,7 @@ def test_renamed_workflow_keeps_its_runs_and_their_logs(here: Shoal) -> None:
     assert "named by naming/above, task sub (SUB_WORKFLOW)" in tried.err
     done = here("rename", "naming/before", "after", "--despite-references")
     assert done.err.endswith("naming/before is called naming/after\n")
-    log = here("logs", str(instance["id"]))
+    log = here("logs", f"{instance['id']}:only")
     assert "heard" in log.out, log.err
     again = here("run", "naming/after", "--wait")
     assert again.status == 0, again.err
