@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -47,10 +47,10 @@ wheel: .venv/node  ## build the wheel, with the web UI in it, into dist/
 demo: .venv/run ui  ## start a local cluster, run the example pipeline on it, show the result
 	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
-test: .venv/dev .venv/node check  ## run all checks and all tests: unit, integration, acceptance (some minutes)
+test: .venv/dev .venv/node  ## run all checks and all tests: unit, integration, acceptance (some minutes)
 	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
 	sh tests/provision.sh || test -z "$$CI"
-	$(BIN)/python ui/build.py --check
+	$(MAKE) --no-print-directory --jobs=2 --output-sync check check-ui
 	$(BIN)/python -m tests
 
 # A kind of task takes some minutes, SPARK an hour; what is done is in build/kills-SEED.jsonl, where
@@ -91,6 +91,9 @@ chaos: .venv/dev  ## run the fault suite on a real cluster, then the mutations; 
 	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
 	@# And would the tests notice if one of the safety checks were gone?
 	$(BIN)/python -m tests.mutations
+
+check-ui: .venv/node  ## check the web UI (lint, types, tests) and build it
+	$(BIN)/python ui/build.py --check
 
 check: .venv/dev  ## check format, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .

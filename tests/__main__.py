@@ -6,6 +6,7 @@ Ends with 1 if one of them fails.
 """
 
 import argparse
+import compileall
 import os
 import subprocess
 import sys
@@ -29,6 +30,7 @@ def main() -> int:
         help="say in the end which lines no test has reached; the tests take twice as long",
     )
     coverage: bool = parser.parse_args().coverage
+    _compile()
     with tempfile.TemporaryDirectory(prefix="shoal-tests-") as folder:
         try:
             failed = _run_all(Path(folder), coverage)
@@ -38,6 +40,15 @@ def main() -> int:
             _report(sorted(Path(folder).glob("*.coverage")))
     _say(f"failed: {', '.join(failed)}" if failed else "all passed")
     return 1 if failed else 0
+
+
+def _compile() -> None:
+    """Compile Shoal, which each of some thousand processes would do for itself.
+
+    Python does not keep what it has compiled where PYTHONDONTWRITEBYTECODE is set.
+    """
+    for package in sorted(ROOT.glob("*/shoal")):
+        compileall.compile_dir(package, quiet=1)
 
 
 def _run_all(folder: Path, coverage: bool) -> list[str]:

@@ -1,5 +1,6 @@
 """The application: routes, errors and headers put together around the given services."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -182,13 +183,17 @@ def _pages(app: FastAPI) -> APIRouter:
     """What describes the API: for programs, and for people with a browser."""
     router = APIRouter(include_in_schema=False, dependencies=[Depends(require_browser)])
 
+    async def described() -> dict[str, Any]:
+        # The first time takes seconds, in which others want answers.
+        return await asyncio.to_thread(describe, app)
+
     @router.get(f"{PREFIX}/openapi.json")
     async def openapi() -> JSONResponse:
-        return JSONResponse(describe(app))
+        return JSONResponse(await described())
 
     @router.get("/docs")
     async def documentation() -> HTMLResponse:
-        content: dict[str, Any] = describe(app)
+        content = await described()
         return HTMLResponse(docs.page(content), headers={"Content-Security-Policy": docs.POLICY})
 
     return router

@@ -1,5 +1,6 @@
 """The OpenAPI description is complete, true, and readable for people."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from html.parser import HTMLParser
 from typing import Any
@@ -385,3 +386,13 @@ async def test_the_page_for_people_shows_all_and_loads_nothing(
     for path, _, operation in operations(description):
         assert path in page.text
         assert operation["summary"] in page.text
+
+
+async def test_others_are_answered_while_the_description_is_made(api: Api) -> None:
+    asked = asyncio.create_task(api.client.get(f"{PREFIX}/openapi.json"))
+    answered = 0
+    while not asked.done():
+        assert (await api.client.get(f"{PREFIX}/me")).status_code == 200
+        answered += 1
+    assert (await asked).status_code == 200
+    assert answered > 3  # one waits for the task to begin, and one for it to end
