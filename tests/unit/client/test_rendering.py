@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
@@ -258,6 +260,30 @@ def test_cells_are_never_read_as_markup() -> None:
     grid = Grid(["a", "b~"])
     grid.add("[bold]x[/bold]", "[/]")
     assert shown(grid.table(100)) == ["a               b", "[bold]x[/bold]  [/]"]
+
+
+NUMBERS = st.text("7é漢", max_size=12)
+CELLS = st.text("ab é漢[]", max_size=12)
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, CELLS, st.text("x 漢yz", max_size=70)), min_size=1, max_size=5),
+    st.integers(40, 90),
+)
+def test_lines_are_what_rich_would_have_made(rows: list[tuple[str, ...]], width: int) -> None:
+    grid = Grid(["number>", "name", "reason~"])
+    for number, name, reason in rows:
+        grid.add(number, Text(name, "red"), reason)
+    indexes = [i for i in range(3) if any(cells[i] for cells in rows)]
+    assert shown(grid.table(width), width) == shown(grid._whole(indexes), width)
+
+
+def test_colours_stay_with_their_cells() -> None:
+    grid = Grid(["number>", "state"])
+    grid.add("7", Text.assemble(("✗", "bold"), " FAILED", style="red"))
+    file = io.StringIO()
+    Console(file=file, width=40, color_system="standard", force_terminal=True).print(grid.table(40))
+    assert file.getvalue().splitlines()[1] == "     7  \x1b[1;31m✗\x1b[0m\x1b[31m FAILED\x1b[0m"
 
 
 def test_empty_tables_are_empty() -> None:
