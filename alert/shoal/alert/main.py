@@ -11,6 +11,7 @@ from datetime import timedelta
 import structlog
 
 from shoal.alert.jobs.attention import ATTENTION, Attendant
+from shoal.alert.jobs.epochs import epoch_in_database
 from shoal.alert.jobs.reading import Reader
 from shoal.alert.jobs.secrets import Secrets
 from shoal.alert.jobs.sending import Sender
@@ -93,7 +94,8 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         masters = await stack.enter_async_context(Members(session, layout.MASTERS))
         conditions = Cluster(database, session, workers, masters, cluster.tls_cert)
 
-        async def do(job: str, epoch: int) -> None:
+        async def do(job: str, turn: int) -> None:
+            epoch = await epoch_in_database(database, shared, job, turn)
             if job == READING:
                 await Reader(database, epoch, settings.poll_s, clock).run()
             elif job == ATTENTION:
@@ -117,10 +119,9 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         jobs = [READING, ATTENTION, WATCHING, *senders]
         log.info("alert server started", server=server_id)
         group = GroupSettings(initial_rebalance_delay_s=_COMPANIONS_S)
-        async with BalancedJobs(
-            session, ALERT_GROUP, server_id, jobs, run, settings=group
-        ) as share_of_jobs:
-            await share_of_jobs.wait()
+        shared = BalancedJobs(session, ALERT_GROUP, server_id, jobs, run, settings=group)
+        async with shared:
+            await shared.wait()
 
 
 async def _until_defined(database: Database) -> None:

@@ -100,7 +100,7 @@ class JobTaken(SqlError):
 
     def __init__(self, job: str, epoch: int) -> None:
         super().__init__(
-            f"another process has the job {job} since epoch {epoch}; stop working on it"
+            f"another process has taken the job {job} after epoch {epoch}; stop working on it"
         )
 
 

@@ -6,10 +6,33 @@ _TELLING = "tests/integration/alert/test_telling.py"
 _DEATHS = "tests/integration/alert/test_deaths.py"
 _CHANNELS = "tests/integration/alert/test_channels.py"
 _CONDITIONS = "tests/integration/alert/test_conditions.py"
+_LOST_TREE = "tests/integration/alert/test_lost_tree.py"
+_EPOCHS = "alert/shoal/alert/jobs/epochs.py"
 _READING = "alert/shoal/alert/jobs/reading.py"
 _SENDING = "alert/shoal/alert/jobs/sending.py"
 
 MUTATIONS = (
+    mutation(
+        "alerts end when ZooKeeper has lost its data",
+        Promise.NOTHING_LOST,
+        _EPOCHS,
+        ("    if stored is None or stored <= epoch:\n", "    if True:\n"),
+        (f"{_LOST_TREE}::test_alerts_go_on_after_zookeeper_lost_its_data",),
+    ),
+    mutation(
+        "an alert server takes a job back from its successor",
+        Promise.FENCED_OWNERSHIP,
+        _EPOCHS,
+        ("    if await jobs.confirmed(job) != epoch:\n", "    if False:\n"),
+        (f"{_LOST_TREE}::test_epoch_of_a_living_successor_is_not_superseded[sqlite]",),
+    ),
+    mutation(
+        "two alert servers supersede one epoch",
+        Promise.FENCED_OWNERSHIP,
+        "sql/shoal/sql/repositories/alerts/jobs.py",
+        (".where(_J.name == name, _J.epoch == stored)", ".where(_J.name == name)"),
+        (f"{_LOST_TREE}::test_of_two_that_supersede_one_does[sqlite]",),
+    ),
     mutation(
         "an alert server that was replaced goes on writing",
         Promise.FENCED_OWNERSHIP,

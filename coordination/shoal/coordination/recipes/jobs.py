@@ -30,7 +30,9 @@ class BalancedJobs:
     or when we cannot prove any more that it is ours. In the first case no other process begins
     it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
     session timeout. A job that returns is not begun again here; one that fails is, a second later.
-    ``epoch`` is greater than in any run of the job before, for others to refuse a late one.
+    ``epoch`` is greater than in any run of the job before, for others to refuse a late one. Only if
+    ZooKeeper lost all its data it begins anew: where you have stored a greater one, ask
+    ``confirmed`` and, if the job is ours, go on with the stored one plus one.
 
     The processes of ``name`` may have different lists: a job goes to one that has it. A few
     hundred jobs are fine; for more, share partitions and map the jobs to them (``partition_of``).
@@ -84,6 +86,15 @@ class BalancedJobs:
     def running(self) -> frozenset[str]:
         """The jobs that are ours at this moment."""
         return frozenset(self._running)
+
+    async def confirmed(self, job: str) -> int | None:
+        """Return the epoch of a job if its owner node, read now, is ours; else None.
+
+        An epoch that you had stored before and that is greater is of a tree that is gone. Raises
+        ConnectionLoss, SessionLost.
+        """
+        partition = Partition(job, 0)
+        return (await self._share.confirmed([partition])).get(partition)
 
     async def wait(self) -> None:
         """Return when the block has been left. Raises what has ended our part before that."""

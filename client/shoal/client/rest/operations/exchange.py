@@ -49,7 +49,7 @@ class Exchange:
         }
 
     def _verify(self, *, encrypted: bool) -> ssl.SSLContext | bool:
-        """Return whom to trust."""
+        """Return the authorities to trust."""
         if self._ca is not None:
             return _trusting(self._ca)
         # To read the public authorities takes longer than a question to our own machine, which

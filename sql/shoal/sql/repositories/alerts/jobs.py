@@ -38,6 +38,23 @@ class AlertJobs:
         assert row is not None, "it has just been stored"
         return AlertJob(row.name, row.epoch, row.position)
 
+    async def epoch(self, name: str) -> int | None:
+        """Return the epoch that has a job; None: none yet."""
+        found: int | None = await self._connection.scalar(select(_J.epoch).where(_J.name == name))
+        return found
+
+    async def supersede(self, name: str, stored: int) -> int:
+        """Take a job from the epoch ``stored``, which can write no more; return the one after it.
+
+        Raises JobTaken if another process was quicker.
+        """
+        changed = await self._connection.execute(
+            update(alert_job).where(_J.name == name, _J.epoch == stored).values(epoch=stored + 1)
+        )
+        if changed.rowcount == 0:
+            raise JobTaken(name, stored)
+        return stored + 1
+
     async def require(self, name: str, epoch: int, position: int | None = None) -> None:
         """Raise JobTaken if a later epoch has the job; store ``position`` if there is one.
 
