@@ -1,8 +1,10 @@
 """Fixtures: a real ZooKeeper server and a real ensemble, a fresh chroot for each test."""
 
 import asyncio
+import shutil
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
@@ -26,6 +28,26 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
+    """A server that the test may wipe."""
+    server = ZooKeeperServer(tmp_path / "zookeeper", free_port(), find_java())
+    server.start()
+    try:
+        server.wait_ready(START_S)
+        yield server
+    finally:
+        server.stop()
+
+
+def wipe(server: ZooKeeperServer) -> None:
+    """Let the server come back with nothing."""
+    server.stop()
+    shutil.rmtree(server.data_dir / "data")
+    server.start()
+    server.wait_ready(START_S)
 
 
 @pytest.fixture

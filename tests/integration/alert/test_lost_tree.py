@@ -1,16 +1,14 @@
 """ZooKeeper loses its data, and its numbers begin anew: alerts go on, one server at each job."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from shoal.alert.jobs.epochs import epoch_in_database
-from shoal.client.local.java import find_java
-from shoal.client.local.zookeeper import ZooKeeperServer, free_port
+from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import ZkSession, znodes
 from shoal.core.alerts.shares import ALERT_GROUP, SHARES, job_of
 from shoal.runtime.settings import ClusterSettings
@@ -20,33 +18,15 @@ from shoal.sql.repositories.alerts.jobs import READING
 from tests.integration.alert.conftest import Site
 from tests.support.databases import migrated_url
 from tests.support.http_server import HttpServer, answer, says
-from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S, START_S
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.zookeeper import wipe
 
 _CHANGES = 1_000  # more than it takes to start an alert server
 
 
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
-    """A server that the test may wipe."""
-    server = ZooKeeperServer(tmp_path / "zookeeper", free_port(), find_java())
-    server.start()
-    try:
-        server.wait_ready(START_S)
-        yield server
-    finally:
-        server.stop()
-
-
 async def _wiped(server: ZooKeeperServer) -> None:
     """Let the server come back with nothing; return when all jobs have owners again."""
-
-    def wipe() -> None:
-        server.stop()
-        shutil.rmtree(server.data_dir / "data")
-        server.start()
-        server.wait_ready(START_S)
-
-    await asyncio.to_thread(wipe)
+    await asyncio.to_thread(wipe, server)
     owners = [f"{znodes.jobs(ALERT_GROUP)}/{job_of(share)}/owner" for share in range(SHARES)]
     owners.append(f"{znodes.jobs(ALERT_GROUP)}/{READING}/owner")
     async with (

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import BalancedJobs, GroupSettings, ZkSession
+from shoal.coordination import BalancedJobs, GroupSettings, ZkSession, znodes
+from shoal.coordination.session.nodes import Create, Delete
 from tests.integration.coordination.conftest import connect, eventually
 from tests.support.proxy import TcpProxy
 from tests.support.zookeeper import expire_session
@@ -105,6 +106,20 @@ async def test_expired_session_begins_the_jobs_anew_with_higher_epochs(
         await eventually(lambda: len(floor.running) == 9)
         await expire_session(session, zookeeper)
         await eventually(lambda: len(floor.moved) == 18 and len(floor.running) == 9)
+
+
+async def test_a_job_is_confirmed_by_its_node(session: ZkSession, zk_chroot: str) -> None:
+    floor = Floor()
+    async with process(floor, session, "one") as one:
+        await eventually(lambda: len(floor.running) == 9)
+        job = JOBS[0]
+        assert await one.confirmed(job) == floor.epochs[job][-1]
+        # Another session has it now.
+        node = f"{znodes.jobs('b')}/{znodes.encode_name(job)}/owner"
+        async with connect(zk_chroot) as other:
+            await other.multi([Delete(node), Create(node, b"{}", ephemeral=True)])
+            assert await one.confirmed(job) is None
+        await eventually(lambda: floor.running.get(job) == "one" and len(floor.epochs[job]) == 2)
 
 
 async def test_a_job_goes_to_a_process_that_knows_it(session: ZkSession, zk_chroot: str) -> None:

@@ -1,17 +1,13 @@
 """ZooKeeper comes back empty, or half of the tree is deleted: everybody goes on by themselves."""
 
 import asyncio
-import shutil
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError, NotEmptyError
 
-from shoal.client.local.java import find_java
-from shoal.client.local.zookeeper import ZooKeeperServer, free_port
+from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import (
     Election,
     ElectionListener,
@@ -33,27 +29,8 @@ from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group_bench import QUICK
 from tests.integration.coordination.test_ownership import owner
 from tests.integration.coordination.test_queue import entry
-from tests.support.waiting import DEADLINE_S, START_S, eventually
-
-
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
-    """A server that the test may wipe."""
-    server = ZooKeeperServer(tmp_path / "zookeeper", free_port(), find_java())
-    server.start()
-    try:
-        server.wait_ready(START_S)
-        yield server
-    finally:
-        server.stop()
-
-
-def wipe(server: ZooKeeperServer) -> None:
-    """Let the server come back with nothing."""
-    server.stop()
-    shutil.rmtree(server.data_dir / "data")
-    server.start()
-    server.wait_ready(START_S)
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import wipe
 
 
 def delete_all(address: str, path: str = "/") -> None:

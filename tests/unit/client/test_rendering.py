@@ -267,7 +267,7 @@ CELLS = st.text("ab é漢[]", max_size=12)
 
 
 @given(
-    st.lists(st.tuples(NUMBERS, CELLS, st.text("x 漢yz", max_size=70)), min_size=1, max_size=5),
+    st.lists(st.tuples(NUMBERS, CELLS, st.text("x 漢yz\n\t", max_size=70)), min_size=1, max_size=5),
     st.integers(40, 90),
 )
 def test_lines_are_what_rich_would_have_made(rows: list[tuple[str, ...]], width: int) -> None:

@@ -54,7 +54,7 @@ class Grid:
         return shown
 
     def _lined(self, indexes: Sequence[int], widths: Sequence[int]) -> "Table":
-        """Return a table of one column, whose cells are the lines: an eighth of that.
+        """Return a table of one column, whose cells are the lines: a quarter of that.
 
         A row with a cell that is wider than its column is a table of its own.
         """

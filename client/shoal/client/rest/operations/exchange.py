@@ -39,13 +39,14 @@ class Exchange:
     def options(self, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         """Return what an HTTP client for this API is made with."""
         url = urlsplit(self.url)
+        is_own = url.hostname in LOOPBACK
         return {
             "base_url": f"{self.url}/api/v1",
             "headers": {**headers, "User-Agent": "shoal-client"},
             "timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy for the outside world has no business with our own machine.
-            "trust_env": url.hostname not in LOOPBACK,
-            "verify": self._verify(encrypted=url.scheme != "http" or url.hostname not in LOOPBACK),
+            "trust_env": not is_own,
+            "verify": self._verify(encrypted=not is_own or url.scheme != "http"),
         }
 
     def _verify(self, *, encrypted: bool) -> ssl.SSLContext | bool:
