@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: quick provision test-all contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -47,11 +47,20 @@ wheel: .venv/node  ## build the wheel, with the web UI in it, into dist/
 demo: .venv/run ui  ## start a local cluster, run the example pipeline on it, show the result
 	$(BIN)/shoal demo examples/flights/workflow.yaml --show report --show picture --data .shoal
 
-test: .venv/dev .venv/node  ## run all checks and all tests: unit, integration, acceptance (some minutes)
-	@# Without a PostgreSQL its tests are skipped, saying so; in CI that is an error.
-	sh tests/provision.sh || test -z "$$CI"
+quick: .venv/dev  ## check the code and run the tests that matter most (three minutes the second time)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync check
+	$(BIN)/python -m tests --share quick
+
+test: provision  ## run the checks and the tests: unit, integration, a smoke test of each external system
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check check-ui
 	$(BIN)/python -m tests
+
+test-all: provision ui  ## run what `make test` leaves out: long scenarios, more Spark, more browser tests
+	$(BIN)/python -m tests --share rest
+
+provision: .venv/dev .venv/node  ## install the Debian packages that the tests use, where it may
+	@# Without them their tests are skipped, with the reason; in CI that is an error.
+	sh tests/provision.sh || test -z "$$CI"
 
 # A kind of task takes some minutes, SPARK an hour; what is done is in build/kills-SEED.jsonl, where
 # the same SEED goes on.
@@ -82,7 +91,7 @@ test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB th
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh
-	$(BIN)/python -m tests --coverage
+	$(BIN)/python -m tests --share all --coverage
 
 # FAULTS=1000 for the long form; SEED=… replays the faults of an earlier run.
 FAULTS ?=

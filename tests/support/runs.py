@@ -1,55 +1,136 @@
-"""The parts of the suite that run beside each other, each a pytest of its own.
+"""The parts of the suite, and which of them each command runs.
 
-A part shares its servers between its tests (ZooKeeper, PostgreSQL, a cluster), so that more parts
-cost more of them; fewer keep one processor waiting at the end.
+A part is one pytest process. Its tests share servers (ZooKeeper, PostgreSQL, a cluster), so many
+small parts start many servers, and one large part keeps a processor idle at the end.
+
+``make test`` runs every file that ``THOROUGH`` does not name; ``make test-all`` runs the others,
+and the long forms of ``LONG_FORMS``. ``QUICK`` is a selection of the former.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-_ACCEPTANCE = TESTS / "acceptance"
-_WORKER = TESTS / "integration" / "worker"
-#: Tests with a target of their own, as they need what takes minutes to get.
-APART = (TESTS / "hadoop", TESTS / "flink", TESTS / "containers", TESTS / "openid")
-# Acceptance tests that have nothing of the cluster that the others share.
-_WITHOUT_SHARED_CLUSTER = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_up.py")
-# Those that take longest, longest first, so that none of them is under way alone at the end.
-_LONG = (
-    "integration/worker, types",
-    "integration/insight",
-    "acceptance, own clusters",
-    "acceptance, shared cluster",
-    "integration/master",
-    "integration/coordination",
-    "integration/worker, agent",
-    "unit",
-    "integration/sql",
-    "integration/api",
-    "integration/client",
+#: Tests with a make target of their own: each needs a program that takes minutes to fetch.
+SEPARATE = ("hadoop", "flink", "containers", "openid")
+
+
+class Share(StrEnum):
+    """What one command runs."""
+
+    QUICK = "quick"  # a first answer in about three minutes
+    MAIN = "main"  # make test
+    REST = "rest"  # what make test-all runs after it
+    ALL = "all"  # both
+
+
+#: Globs, relative to ``tests``, of what ``make test`` leaves to ``make test-all``: long scenarios, and
+#: further tests with Spark, Chromium or a cluster of their own. Each such system keeps at least one
+#: smoke test in ``make test``.
+THOROUGH = (
+    # Scenarios in which processes die for minutes
+    "acceptance/test_chaos.py",
+    "acceptance/test_clocks.py",
+    "acceptance/test_faults.py",
+    "acceptance/test_rotation_kills.py",
+    "integration/chaos",
+    "integration/kills",
+    "integration/bench",
+    # Chromium: test_ui_authoring.py stays
+    "acceptance/test_ui.py",
+    "acceptance/test_ui_alerting.py",
+    "acceptance/test_ui_grouping.py",
+    "acceptance/test_ui_insight.py",
+    "acceptance/test_ui_managing.py",
+    "acceptance/test_ui_robust.py",
+    # Spark: test_demo.py, worker/sql/test_spark.py and insight/test_jobs.py stay
+    "acceptance/test_insight.py",
+    "acceptance/test_examples.py",
+    "integration/worker/mapreduce",
+    "integration/worker/spark",
+    "integration/worker/sql/test_hive.py",
+    "integration/worker/test_agent_spark_standalone.py",
+    # Every operation of the API, several times
+    "acceptance/test_bad_inputs.py",
+    "acceptance/test_canaries.py",
+    "acceptance/test_requests.py",
+    "integration/api/test_conformance.py",
+)
+#: Files whose tests take many more random cases with ``SHOAL_TESTS_LONG=1``.
+LONG_FORMS = (
+    "unit/core/test_decide_model.py",
+    "unit/coordination",
+)
+#: What ``make quick`` runs, beside the checks that need no build.
+QUICK = (
+    "unit/test_*.py",
+    "unit/core",
+    "unit/coordination",
+    "unit/master",
+    "unit/worker",
+    "integration/sql/test_fencing.py",
+    "integration/coordination/test_session.py",
+    "acceptance/test_quick.py",
 )
 
 
-def parts() -> Mapping[str, list[Path]]:
-    """Return the files and folders of each part by its name, the longest part first."""
-    own = [_ACCEPTANCE / name for name in _WITHOUT_SHARED_CLUSTER]
-    shared = [path for path in sorted(_ACCEPTANCE.glob("test_*.py")) if path not in own]
-    found = {
-        "acceptance, own clusters": own,
-        "acceptance, shared cluster": shared,
-        "unit": [TESTS / "unit"],
-    }
-    for folder in sorted((TESTS / "integration").iterdir()):
-        if any(folder.rglob("test_*.py")) and folder != _WORKER:
-            found[f"integration/{folder.name}"] = [folder]
-    found["integration/worker, types"] = [path for path in _WORKER.iterdir() if _of_types(path)]
-    found["integration/worker, agent"] = sorted(_WORKER.glob("test_*.py"))
-    return {name: found[name] for name in sorted(found, key=_rank)}
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One pytest process: its name, the files that it runs and variables for it."""
+
+    name: str
+    files: tuple[Path, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def _of_types(path: Path) -> bool:
-    return path.is_dir() and any(path.rglob("test_*.py"))
+def parts(share: Share) -> list[Part]:
+    """Return the parts of ``share`` that have any files, by name."""
+    if share is Share.ALL:
+        return [*parts(Share.MAIN), *parts(Share.REST)]
+    thorough = set(_files(THOROUGH))
+    chosen = {
+        Share.QUICK: set(_files(QUICK)) - thorough,
+        Share.MAIN: set(every_file()) - thorough,
+        Share.REST: thorough,
+    }[share]
+    grouped: dict[str, list[Path]] = {}
+    for file in sorted(chosen):
+        grouped.setdefault(_part_of(file.relative_to(TESTS)), []).append(file)
+    found = [Part(name, tuple(files)) for name, files in sorted(grouped.items())]
+    if share is Share.REST:
+        found.append(Part("long forms", tuple(_files(LONG_FORMS)), {"SHOAL_TESTS_LONG": "1"}))
+    return found
 
 
-def _rank(name: str) -> int:
-    return _LONG.index(name) if name in _LONG else len(_LONG)
+def every_file() -> list[Path]:
+    """Return all files of tests that are not ``SEPARATE``."""
+    return sorted(
+        file
+        for file in TESTS.rglob("test_*.py")
+        if file.relative_to(TESTS).parts[0] not in SEPARATE
+    )
+
+
+def _files(globs: tuple[str, ...]) -> Iterator[Path]:
+    for glob in globs:
+        for path in sorted(TESTS.glob(glob)):
+            yield from [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+
+
+def _part_of(file: Path) -> str:
+    """Return the part of a file, which is given relative to ``tests``."""
+    level, *folders = file.parts[:-1]
+    if level == "acceptance":
+        own = file.name in _OWN_CLUSTERS
+        return "acceptance, own clusters" if own else "acceptance, shared cluster"
+    if level == "unit":
+        return "unit/core" if folders[:1] == ["core"] else "unit, others"
+    if folders[0] == "worker":
+        return f"integration/worker, {'types' if folders[1:] else 'agent'}"
+    return f"integration/{folders[0]}"
+
+
+#: Acceptance tests that do not use the cluster that the others share.
+_OWN_CLUSTERS = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_quick.py", "test_up.py")
