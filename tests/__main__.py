@@ -200,7 +200,7 @@ def _run(part: Part, options: Sequence[str]) -> tuple[Result, str]:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "pytest", *_SLOWEST, f"--junit-xml={report}"),
-                *("-o", f"cache_dir={own / 'cache'}", *options, *part.files),
+                *("-o", f"cache_dir={own / 'cache'}", *options, *map(str, part.files)),
             ],
             cwd=ROOT,
             env={**os.environ, **part.variables, "COVERAGE_FILE": str(own / "coverage")},

@@ -26,9 +26,9 @@ class Share(StrEnum):
     ALL = "all"  # both
 
 
-#: Globs, relative to ``tests``, of what ``make test`` leaves to ``make test-all``: long scenarios, and
-#: further tests with Spark, Chromium or a cluster of their own. Each such system keeps at least one
-#: smoke test in ``make test``.
+#: Globs, relative to ``tests``, of what ``make test`` leaves to ``make test-all``: long scenarios,
+#: and further tests with Spark, Chromium or a cluster of their own. Each such system keeps at least
+#: one smoke test in ``make test``.
 THOROUGH = (
     # Scenarios in which processes die for minutes
     "acceptance/test_chaos.py",

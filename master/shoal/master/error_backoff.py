@@ -10,7 +10,7 @@ import traceback
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.sql.errors import DatabaseDamaged, SchemaMissing, SchemaTooNew
+from shoal.sql.errors import DatabaseDamaged, SchemaMissing, SchemaTooNew, SchemaTooOld
 from shoal.sql.statements.reading import reason_of
 
 log = structlog.get_logger()
@@ -19,7 +19,7 @@ _MOST_CALLS = 10  # of a trace
 # Short at first, as most errors pass; a database that is back is noticed within ten seconds.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 10.0
 # No row causes these, and no retry gets over them.
-_FINAL = (SchemaMissing, SchemaTooNew, DatabaseDamaged)
+_FINAL = (SchemaMissing, SchemaTooNew, SchemaTooOld, DatabaseDamaged)
 
 
 def trace_of(error: BaseException) -> str:

@@ -118,7 +118,8 @@ class Database:
     async def migrate(self) -> None:
         """Bring the schema to the state this code needs. Safe when many processes start at once.
 
-        Raises SchemaTooNew if newer code has migrated the database already.
+        Raises SchemaTooNew if newer code has migrated the database already, and SchemaTooOld if
+        it is of a version that this code cannot migrate.
         """
         # On a connection of its own, which has no deadlines.
         url = self._url.render_as_string(hide_password=False)

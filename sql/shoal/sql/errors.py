@@ -41,6 +41,7 @@
         ├── PartitionsMissing     the cluster has never been started on this database
         ├── PartitionsDiffer      the database was set up with another number of partitions
         ├── SchemaTooNew          the database was migrated by newer code
+        ├── SchemaTooOld          the database is of a version that this code cannot migrate
         ├── SchemaMissing         tables or columns are missing: not migrated
         └── StatementFailed       anything else that the database refused
 
@@ -408,6 +409,18 @@ class SchemaTooNew(SqlError):
         super().__init__(
             f"the database has schema revision {revision}, which this version of Shoal does not "
             "know; upgrade this process to the version that migrated the database"
+        )
+
+
+class SchemaTooOld(SqlError):
+    """The database's schema is older than the first revision of this version of Shoal."""
+
+    def __init__(self, revision: str, first: str) -> None:
+        self.revision, self.first = revision, first
+        super().__init__(
+            f"the database has schema revision {revision}; this version of Shoal migrates only "
+            f"databases of revision {first} or newer. Start a master of Shoal 0.1.0 on it once, "
+            f"which brings it to revision {first}, stop it, and start this version again"
         )
 
 

@@ -15,8 +15,8 @@ PAUSE_S = 1.0  # between two tries
 async def migrate_when_there(database: Database) -> None:
     """Do what ``Database.migrate`` does as soon as the database answers.
 
-    What can never work is raised at once: DatabaseRefused (user, password, name), SchemaTooNew, a
-    SQLite file that cannot be used. Cancel it to stop waiting.
+    What can never work is raised at once: DatabaseRefused (user, password, name), SchemaTooNew,
+    SchemaTooOld, a SQLite file that cannot be used. Cancel it to stop waiting.
     """
     waits = False
     while True:

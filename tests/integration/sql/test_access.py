@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
@@ -15,7 +14,6 @@ from shoal.sql import Database
 from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
 from shoal.sql.repositories.access.sign_ins import Code
 from tests.integration.sql.given import NOW, accepted, published, start
-from tests.integration.sql.revisions import make
 
 HOUR = timedelta(hours=1)
 USER = PrincipalKind.USER
@@ -288,19 +286,3 @@ async def test_code_is_taken_by_one_of_several(database: Database) -> None:
 
     taken = await asyncio.gather(*(take() for _ in range(4)))
     assert sorted(one for one in taken if one is not None) == [ada]
-
-
-async def test_members_of_before_were_put_in_by_hand(empty_url: str) -> None:
-    await make(empty_url, "0012")
-    async with Database(empty_url) as database:
-        async with database.unit_of_work() as uow:
-            ada = await uow.principals.add(NewAccount(USER, "ada"), NOW)
-            group = await uow.groups.add("crew", "", NOW)
-            row = f"({group.id}, {ada.id})"
-            statement = f"INSERT INTO group_member (group_id, principal_id) VALUES {row}"
-            await uow.connection.execute(text(statement))
-            await uow.commit()
-        await database.migrate()
-        async with database.unit_of_work() as uow:
-            await uow.groups.set_of_issuer(ada.id, frozenset())
-            assert (await uow.groups.get("crew")).members == ("ada",)

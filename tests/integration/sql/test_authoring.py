@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from shoal.core.definition.layout import Layout
 from shoal.core.definition.model import WorkflowSpec
@@ -12,7 +11,6 @@ from shoal.core.runs.records import WorkflowOrder, place_of
 from shoal.sql import Database
 from shoal.sql.errors import Archived, DraftChanged, NotFound, OpenInstances, WorkflowExists
 from tests.integration.sql.given import LATER, NOW, created, definition, published
-from tests.integration.sql.revisions import make, upgrade_to
 
 
 def naming(name: str, *named: tuple[str, str | None], project: str = "demo") -> WorkflowSpec:
@@ -239,61 +237,3 @@ async def test_one_of_two_new_drafts_at_once_is_kept(database: Database) -> None
         return is_new
 
     assert sorted(await asyncio.gather(add("one"), add("two"))) == [False, True]
-
-
-async def test_workflows_of_before_have_no_labels_and_are_in_use(empty_url: str) -> None:
-    await make(empty_url, "0012")
-    statements = (
-        "INSERT INTO project (id, name, description, parameters, created_at)"
-        " VALUES (1, 'demo', '', '{}', :at)",
-        "INSERT INTO workflow (id, project_id, name, description, version, digest, tasks,"
-        " created_at, updated_at) VALUES (1, 1, 'flow', '', 1, 'd', 1, :at, :at)",
-        "INSERT INTO workflow_version (workflow_id, version, spec, digest, created_at)"
-        " VALUES (1, 1, :spec, 'd', :at)",
-    )
-    spec = '{"name":"flow","project":"demo","tasks":[{"name":"a","type":"SHELL"}]}'
-    async with Database(empty_url) as database, database.unit_of_work() as uow:
-        at = NOW if uow.connection.dialect == "postgresql" else 1_772_366_400_000_000
-        for statement in statements:
-            await uow.connection.execute(
-                text(statement), {"at": at, "spec": spec} if ":spec" in statement else {"at": at}
-            )
-        await uow.connection.run_sync(lambda connection: upgrade_to(connection, "head"))
-        await uow.commit()
-    async with Database(empty_url) as database, database.unit_of_work(read_only=True) as uow:
-        [found] = await uow.workflows.list(archived=False)
-        assert (found.labels, found.archived_at) == ({}, None)
-        version = await uow.workflows.version_by_name("demo", "flow")
-        assert (version.published_by, version.spec.labels) == (None, {})
-        assert await uow.workflows.source(1, 1) is None
-
-
-async def test_workflows_and_runs_of_before_have_no_owner_and_no_deadline(empty_url: str) -> None:
-    await make(empty_url, "0020")
-    statements = (
-        "INSERT INTO project (id, name, description, parameters, created_at)"
-        " VALUES (1, 'demo', '', '{}', :at)",
-        "INSERT INTO workflow (id, project_id, name, description, version, digest, tasks,"
-        " created_at, updated_at) VALUES (1, 1, 'flow', '', 1, 'd', 1, :at, :at)",
-        "INSERT INTO workflow_version (workflow_id, version, spec, digest, created_at)"
-        " VALUES (1, 1, :spec, 'd', :at)",
-        "INSERT INTO command (id, type, partition, idempotency_key, workflow_id, parameters,"
-        " requested_by, state, created_at) VALUES (1, 'START', 0, 'k', 1, '{}', '', 'DONE', :at)",
-        "INSERT INTO workflow_instance (id, project_id, workflow_id, version, state, partition,"
-        " priority, parameters, logical_time, timezone, command_id, run_number, created_at)"
-        " VALUES (1, 1, 1, 1, 'RUNNING', 0, 2, '{}', :at, 'UTC', 1, 1, :at)",
-    )
-    spec = '{"name":"flow","project":"demo","tasks":[{"name":"a","type":"SHELL"}]}'
-    async with Database(empty_url) as database, database.unit_of_work() as uow:
-        at = NOW if uow.connection.dialect == "postgresql" else 1_772_366_400_000_000
-        for statement in statements:
-            values = {"at": at, "spec": spec} if ":spec" in statement else {"at": at}
-            await uow.connection.execute(text(statement), values)
-        await uow.connection.run_sync(lambda connection: upgrade_to(connection, "head"))
-        await uow.commit()
-    async with Database(empty_url) as database, database.unit_of_work(read_only=True) as uow:
-        [found] = await uow.workflows.list()
-        assert found.owner == ""
-        assert await uow.workflows.list(owner="") == [found]
-        run = await uow.instances.get(1)
-        assert (run.deadline_at, run.is_late(NOW)) == (None, False)

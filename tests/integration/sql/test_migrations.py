@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from shoal.sql import Database
-from shoal.sql.errors import SchemaMissing, SchemaTooNew
+from shoal.sql.errors import SchemaMissing, SchemaTooNew, SchemaTooOld
 from shoal.sql.schema.migrate import FOLDER, VERSION_TABLE, revisions
-from shoal.sql.schema.tables import command, metadata, project, workflow
-from tests.integration.sql.revisions import upgrade_to
+from shoal.sql.schema.tables import metadata
 from tests.support.waiting import DEADLINE_S
 
 REPOSITORY = Path(__file__).parents[3]
@@ -158,6 +156,15 @@ async def test_database_of_a_newer_version_is_refused(empty_url: str) -> None:
             await database.migrate()
 
 
+async def test_database_of_an_older_version_is_refused_with_the_way_out(empty_url: str) -> None:
+    """Migrating it from the first revision on would fail at a table that exists."""
+    async with Database(empty_url) as database:
+        await database.migrate()
+        await _in_transaction(empty_url, f"UPDATE {VERSION_TABLE} SET version_num = '0026'")
+        with pytest.raises(SchemaTooOld, match=r"0026.*revision 0027 or newer.*Shoal 0\.1\.0"):
+            await database.migrate()
+
+
 async def test_failed_migration_leaves_nothing_behind(empty_url: str) -> None:
     await _in_transaction(empty_url, "CREATE TABLE schedule (id INTEGER)")
     async with Database(empty_url) as database:
@@ -166,53 +173,6 @@ async def test_failed_migration_leaves_nothing_behind(empty_url: str) -> None:
     await _in_transaction(empty_url, "DROP TABLE schedule")
     async with Database(empty_url) as database:
         await database.migrate()
-
-
-async def test_keys_stored_before_they_were_told_apart_stay_whose_they_were(
-    empty_url: str,
-) -> None:
-    rows = {
-        "admit:7": "overlap",
-        "child:3:0": "sub-workflow",
-        "schedule:1:2026-01-01T00:00:00+00:00": "schedule",
-        "backfill:1:0:0": "backfill",
-        "replace:1:2": "api",  # a caller's own choice
-        "mine": "api",
-    }
-
-    await _prepare_old(empty_url, rows)
-    async with Database(empty_url) as database:
-        await database.migrate()
-        async with database.unit_of_work(read_only=True) as uow:
-            own = {key for key, who in rows.items() if who != "api"}
-            assert await uow.commands.sent(rows) == {
-                key: await uow.commands.get(n) for n, key in enumerate(rows, 1) if key in own
-            }
-            for n, key in enumerate(rows, 1):
-                found = await uow.commands.with_key(key)
-                assert (found and found.id) == (None if key in own else n)
-
-
-async def _prepare_old(url: str, keys: dict[str, str]) -> None:
-    """Make a database of revision 0003 in which these have asked for something with these keys."""
-
-    def prepare(connection: Connection) -> None:
-        upgrade_to(connection, "0003")
-        now = datetime.now(UTC)
-        connection.execute(project.insert().values(id=1, name="p", description="", created_at=now))
-        values: dict[str, Any] = {"description": "", "version": 1, "digest": "", "tasks": 1}
-        times = {"created_at": now, "updated_at": now}
-        connection.execute(
-            workflow.insert().values(id=1, project_id=1, name="w", **values, **times)
-        )
-        values = {"type": "START", "partition": 0, "workflow_id": 1, "parameters": {}}
-        for n, (key, who) in enumerate(keys.items(), 1):
-            row = {"id": n, "idempotency_key": key, "requested_by": who, "state": "DONE"}
-            connection.execute(command.insert().values(**values, **row, created_at=now))
-
-    async with Database(url) as database, database.unit_of_work() as uow:
-        await uow.connection.run_sync(prepare)
-        await uow.commit()
 
 
 async def test_tables_that_were_never_made_are_reported(empty_url: str) -> None:

@@ -1,26 +1,25 @@
-"""Which key encrypts, as it is stored; secrets of a database from before keys had ids."""
+"""Which key encrypts, as it is stored; secrets that were encrypted before keys had ids."""
+
+from sqlalchemy import text
 
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.sealing import SealingState
 from shoal.sql.repositories.definitions.secrets import StoredSecret
-from tests.integration.sql import revisions
 from tests.integration.sql.given import NOW
 
 
-async def test_secrets_of_an_earlier_version_stay_and_are_found_by_a_rotation(
-    empty_url: str,
-) -> None:
-    await revisions.make(empty_url, "0012")
-    async with Database(empty_url) as database, database.unit_of_work() as uow:
-        await uow.projects.ensure("p", NOW)
-        await uow.commit()
-    await revisions.execute(
-        empty_url,
-        "INSERT INTO secret (project_id, name, ciphertext, created_at, updated_at) "
-        "SELECT id, 'db', '1:abc', created_at, created_at FROM project",
-    )
+async def test_secrets_without_the_id_of_their_key_are_found_by_a_rotation(empty_url: str) -> None:
     async with Database(empty_url) as database:
         await database.migrate()
+        async with database.unit_of_work() as uow:
+            await uow.projects.ensure("p", NOW)
+            await uow.connection.execute(
+                text(
+                    "INSERT INTO secret (project_id, name, ciphertext, created_at, updated_at) "
+                    "SELECT id, 'db', '1:abc', created_at, created_at FROM project"
+                )
+            )
+            await uow.commit()
         async with database.unit_of_work() as uow:
             assert await uow.sealing.state(hold="change") == SealingState(None, None, (), ())
             assert await uow.sealing.holds(None)

@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Promise, mutation
 
 _CHAIN = "core/shoal/core/access/audit/chain.py"
-_TABLES = "sql/shoal/sql/migrations/versions/0016_audit.py"
+_TABLES = "sql/shoal/sql/migrations/versions/0027_schema.py"
 _UNIT = "tests/unit/core/test_audit.py::"
 _SQL = "tests/integration/sql/test_audit.py::"
 _API = "tests/integration/api/access/test_audit.py::"

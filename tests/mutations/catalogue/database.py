@@ -7,11 +7,13 @@ _CHANGES = "sql/shoal/sql/repositories/runs/instance_changes.py"
 _COMMANDS = "sql/shoal/sql/repositories/runs/commands.py"
 _RUN_TABLES = "sql/shoal/sql/schema/runs.py"
 _COMMAND_TABLES = "sql/shoal/sql/schema/commands.py"
-_REVISION = "sql/shoal/sql/migrations/versions/0001_first_schema.py"
+_REVISION = "sql/shoal/sql/migrations/versions/0027_schema.py"
 _TESTS = "tests/integration/sql"
 _KEY_OF_ATTEMPTS = """\
         sa.UniqueConstraint(
-            "workflow_instance_id", "position", "attempt",
+            "workflow_instance_id",
+            "position",
+            "attempt",
             name="uq_task_instance_workflow_instance_id_position_attempt",
         ),
 """

@@ -34,19 +34,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     mutation(
-        "keys stored before they were told apart stay among callers' keys",
-        Promise.ONE_INSTANCE,
-        "sql/shoal/sql/migrations/versions/0004_own_keys.py",
-        (
-            "    op.execute(_COMMAND.update().where(_IS_OWN).values(idempotency_key=marked))",
-            "    assert marked is not None",
-        ),
-        (
-            "tests/integration/sql/test_migrations.py::"
-            "test_keys_stored_before_they_were_told_apart_stay_whose_they_were[sqlite]",
-        ),
-    ),
-    mutation(
         "a run that was admitted and never told waits for ever",
         Promise.PROGRESS,
         "master/shoal/master/services/admission.py",

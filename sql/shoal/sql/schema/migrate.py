@@ -10,7 +10,7 @@ from sqlalchemy import Connection as SyncConnection
 from sqlalchemy import column, inspect, select, table, text
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import SchemaTooNew
+from shoal.sql.errors import SchemaTooNew, SchemaTooOld
 
 VERSION_TABLE = "shoal_revision"
 _VERSIONS = table(VERSION_TABLE)
@@ -19,7 +19,10 @@ _LOCK_KEY = 0x53484F414C  # "SHOAL"
 
 
 async def upgrade(connection: Connection) -> None:
-    """Migrate to the newest revision inside the caller's transaction. Raises SchemaTooNew."""
+    """Migrate to the newest revision inside the caller's transaction.
+
+    Raises SchemaTooNew or SchemaTooOld, before anything has changed.
+    """
     if connection.dialect == "postgresql":
         # Others wait for as long as a migration takes; a crashed one releases its locks.
         await connection.execute(text("SET LOCAL lock_timeout = 0"))
@@ -38,7 +41,8 @@ def _upgrade(connection: SyncConnection) -> None:
     if current == known[-1]:
         return
     if current is not None and current not in known:
-        raise SchemaTooNew(current)
+        # Revisions are numbers of four digits, so their texts have their order.
+        raise SchemaTooOld(current, known[0]) if current < known[0] else SchemaTooNew(current)
     from shoal.sql.schema.upgrade import to_head  # large, and hardly ever needed
 
     to_head(connection, FOLDER)
