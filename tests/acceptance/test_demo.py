@@ -1,4 +1,4 @@
-"""``shoal demo`` with the example pipeline, on a machine without Java."""
+"""``shoal demo``: the example pipeline on a machine without Java, and without any file."""
 
 import os
 import shutil
@@ -52,4 +52,18 @@ def test_example_pipeline_makes_its_report_without_any_java_installed(tmp_path: 
     assert report.strip()
     assert report.strip().splitlines()[0] in finished.stdout
     assert (day / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert nothing_left(tmp_path / "data")
+
+
+def test_demo_without_a_file_runs_the_example_of_the_package(tmp_path: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "shoal.client.cli", "demo", "--data", str(tmp_path / "data")],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Python's standard library has " in finished.stdout
     assert nothing_left(tmp_path / "data")

@@ -13,11 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-CODE = (
-    *("alert", "api", "client", "coordination", "core", "insight", "master", "proto"),
-    *("runtime", "sql", "worker"),
-)
+from tests.support.parts import PARTS, ROOT
+
 METHODS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
 PIECES = (
     *("a", "0", " ", "\t", "\n", ".", "-", "_", "/", "\\", '"', "'", "$", "{", "[", "(", "<", "@"),
@@ -42,7 +39,7 @@ class Pattern(NamedTuple):
 
 def patterns() -> Iterator[Pattern]:
     """Yield each pattern that is written in the code, with the methods that are called on it."""
-    for folder in CODE:
+    for folder in sorted(PARTS):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "generated" not in path.parts:
                 yield from _of_module(path)

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PARTS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "alert", "insight"]
-PARTS += ["api", "client"]
+from tests.support.parts import PARTS, ROOT
+
 ROOMS = {
     ".".join(("shoal", part, *folder.relative_to(ROOT / part / "shoal" / part).parts)): folder
-    for part in PARTS
+    for part in sorted(PARTS)
     for folder in (ROOT / part / "shoal" / part, *(ROOT / part / "shoal" / part).rglob("*/"))
     if folder.name not in {"__pycache__", "migrations", "versions", "static", "assets"}
 }

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = ["core", "runtime", "coordination", "sql", "proto", "master", "worker", "api", "client"]
-FOLDERS += ["alert", "insight", "conf", "docs", "examples", "bench", "tests"]
+from tests.support.parts import PARTS, ROOT
+
+FOLDERS = [*sorted(PARTS), "conf", "docs", "examples", "bench", "tests"]
 KINDS = {".py", ".md", ".toml", ".proto", ".sh", ".yaml", ".yml"}
 
 # Parts of identifiers count as words, so look_soon and on_hand_on are found.

@@ -161,7 +161,10 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
 
 
 def demo(
-    definition: Annotated[Path, typer.Argument(help="Workflow file to apply and run.")],
+    definition: Annotated[
+        Path | None,
+        typer.Argument(help="Workflow file to apply and run; default: an example of three tasks."),
+    ] = None,
     parameters: Annotated[list[str] | None, typer.Option("-p", metavar="K=V")] = None,
     show: Annotated[
         list[str] | None, typer.Option(metavar="TASK", help="Print this task's log at the end.")
@@ -172,7 +175,7 @@ def demo(
     data: Data = None,
 ) -> None:
     """Start a cluster, apply a workflow file, run it, show the result; stay up on a terminal."""
-    from shoal.client.cli.cluster.demonstration import demonstrate
+    from shoal.client.cli.cluster.demonstration import EXAMPLE, REPORT, demonstrate
     from shoal.client.find import data_folder
     from shoal.client.local.log_setup import configure_logging
 
@@ -180,9 +183,9 @@ def demo(
 
     status = demonstrate(
         data_folder(data),
-        definition,
+        definition or EXAMPLE,
         parameters or [],
-        show or [],
+        show or ([REPORT] if definition is None else []),
         masters=masters,
         workers=workers,
         port=port,

@@ -17,6 +17,8 @@ from shoal.client.rest.client import ShoalClient
 from shoal.client.sources.definitions import load_definitions
 from shoal.core.checks.workflow import InvalidDefinition
 
+#: The workflow that runs when no file is given, and its task whose log shows the result.
+EXAMPLE, REPORT = Path(__file__).with_name("example.yaml"), "report"
 _WATCH_S = 0.1
 _FAILED, _USAGE, _INTERRUPTED = 1, 2, 130
 
