@@ -140,13 +140,15 @@ async def test_methods_cannot_be_listed(site: Site) -> None:
     for one in (site.master, site.worker):
         async with channel(one, own(site.tls)) as ours:
             for version in ("v1", "v1alpha"):
-                call = ours.stream_stream(
+                # A stream of requests would fail as INTERNAL if the server ends it before the first
+                # request is written. One request gets the server's own status in any order.
+                call = ours.unary_unary(
                     f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
                     bytes,
                     bytes,
                 )
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
-                    [part async for part in call(iter([b""]))]
+                    await call(b"", timeout=DEADLINE_S)
                 assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
