@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tests.mutations import running, table, tree
 from tests.mutations.catalogue import MUTATIONS
-from tests.mutations.mutation import DoesNotApply, Mutation
+from tests.mutations.mutation import Mutation
 from tests.mutations.patience import described
+from tests.mutations.place import DoesNotApply
 from tests.mutations.running import BaselineFailed, Result
 from tests.mutations.verdict import Verdict, WrongCode
 
@@ -68,7 +69,7 @@ async def _run(mutations: Sequence[Mutation], jobs: int) -> list[Result]:
         began = time.monotonic()
         tree.copy_sources(base)
         for each in mutations:
-            each.check(base)
+            each.changed(base)
         _say(f"{len(mutations)} mutations; first their tests without any …")
         patience = await running.baseline(base, mutations, jobs)
         _say(f"… all of which pass, after {time.monotonic() - began:.0f} s")

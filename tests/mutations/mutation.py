@@ -1,9 +1,11 @@
 """What a mutation is: a safety check that is taken out, and the tests that must notice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from tests.mutations.place import DoesNotApply, Edit
 
 
 class Promise(StrEnum):
@@ -29,28 +31,16 @@ class Promise(StrEnum):
     RUNS_STAY = "nothing changes under a run that goes on by itself"
     SENT_ONCE = "what may have been carried out elsewhere is sent again only if that does no harm"
 
-
-class DoesNotApply(Exception):
-    """The code has changed, and the mutation with it must."""
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replace ``old``, which stands in ``file`` exactly once, by ``new``."""
-
-    file: str
-    old: str
-    new: str
-
-    def mutated(self, root: Path) -> str:
-        """Return the changed content of the file below ``root``. Raises DoesNotApply."""
-        path = root / self.file
-        if not path.is_file():
-            raise DoesNotApply(f"there is no {self.file} any more")
-        text = path.read_text()
-        if (count := text.count(self.old)) != 1:
-            raise DoesNotApply(f"{self.file} has this text {count} times, not once: {self.old!r}")
-        return text.replace(self.old, self.new)
+    def broken_if(
+        self,
+        name: str,
+        edits: Edit | tuple[Edit, ...],
+        *killers: str,
+        possible: Callable[[], bool] = lambda: True,
+    ) -> "Mutation":
+        """Return a mutation that breaks this promise. ``killers`` must notice it."""
+        several = edits if isinstance(edits, tuple) else (edits,)
+        return Mutation(name, self, several, killers, possible=possible)
 
 
 @dataclass(frozen=True)
@@ -68,33 +58,22 @@ class Mutation:
     limit_s: float = 300.0
     possible: Callable[[], bool] = lambda: True
 
-    def check(self, root: Path) -> None:
-        """Raise DoesNotApply unless every edit fits the tree at ``root``."""
+    def changed(self, root: Path) -> dict[Path, str]:
+        """Return the changed files of the tree at ``root``. Raises DoesNotApply."""
+        texts: dict[Path, str] = {}
         for edit in self.edits:
             try:
-                edit.mutated(root)
+                file = edit.file(root)
+                text = texts.get(file) or file.read_text()
+                texts[file] = edit.changed(text, str(file.relative_to(root)))
             except DoesNotApply as error:
                 raise DoesNotApply(
                     f"mutation {self.name!r} no longer applies: {error}; adapt it in "
                     "tests/mutations/catalogue"
                 ) from None
+        return texts
 
     def apply(self, root: Path) -> None:
         """Change the copy of the tree at ``root``. Raises DoesNotApply."""
-        self.check(root)
-        for edit in self.edits:
-            (root / edit.file).write_text(edit.mutated(root))
-
-
-def mutation(
-    name: str,
-    breaks: Promise,
-    file: str,
-    change: tuple[str, str],
-    killers: tuple[str, ...],
-    also: Mapping[str, tuple[str, str]] | None = None,
-    possible: Callable[[], bool] = lambda: True,
-) -> Mutation:
-    """Return a mutation of one place, and of one place in each of the files in ``also``."""
-    edits = [Edit(file, *change), *(Edit(path, *other) for path, other in (also or {}).items())]
-    return Mutation(name, breaks, tuple(edits), killers, possible=possible)
+        for file, text in self.changed(root).items():
+            file.write_text(text)

@@ -3,8 +3,9 @@
 import os
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
+
+from tests.mutations.place import folders
 
 ROOT = Path(__file__).parents[2]
 # Of a surrounding test run: they would reach into ours.
@@ -37,6 +38,4 @@ def inherited() -> dict[str, str]:
 
 def python_path(root: Path) -> str:
     """Return the PYTHONPATH with which all of Shoal and its tests come from ``root``."""
-    project = tomllib.loads((root / "pyproject.toml").read_text())
-    folders = project["tool"]["hatch"]["build"]["dev-mode-dirs"]
-    return os.pathsep.join(str(root / folder) for folder in [*folders, "."])
+    return os.pathsep.join(map(str, folders(root)))

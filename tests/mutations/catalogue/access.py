@@ -1,487 +1,407 @@
 """Who may do what: each check of a caller, a credential or a page, taken out by itself."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_API = "api/shoal/api"
-_ACCESS = f"{_API}/access"
-_SQL = "sql/shoal/sql/repositories"
+_GUARD = Place("shoal.api.access.guard")
+_COMMANDS = Place("shoal.api.schemas.commands")
+_SCHEDULES = Place("shoal.api.schemas.schedules")
+_PUBLISHED = Place("shoal.api.routes.workflows.published")
+_MESSAGES = Place("shoal.master.engine.messages")
+_DEPENDENCIES = Place("shoal.master.services.dependencies")
+_RUNS_COMMANDS = Place("shoal.sql.repositories.runs.commands")
+_JUDGING = Place("shoal.core.access.judging")
+_ACCOUNT = Place("shoal.api.routes.access.account")
+_CALLERS = Place("shoal.api.access.callers")
+_BACKFILLS = Place("shoal.api.routes.backfills")
+_PROJECTS = Place("shoal.api.routes.projects")
+_ROUTES_SCHEDULES = Place("shoal.api.routes.schedules")
+_PLANNING = Place("shoal.api.routes.runs.planning")
+_INSTANCES = Place("shoal.api.routes.runs.instances")
+_TASKS = Place("shoal.api.routes.runs.tasks")
+_RUNS_COUNTS = Place("shoal.api.routes.runs.counts")
+_SEARCH_INSTANCES = Place("shoal.sql.repositories.search.instances")
+_RUNS_BULK = Place("shoal.api.operations.runs.bulk")
+_ROUTES_RUNS_BULK = Place("shoal.api.routes.runs.bulk")
+_FILTERS = Place("shoal.api.routes.runs.filters")
+_SCOPE = Place("shoal.sql.repositories.search.scope")
+_EVENTS = Place("shoal.api.routes.events")
+_RIGHTS = Place("shoal.sql.repositories.access.rights")
+_ACCOUNTS = Place("shoal.api.operations.accounts")
+_ACCESS_IDENTITIES = Place("shoal.api.access.identities")
+_CREDENTIALS = Place("shoal.sql.repositories.access.credentials")
+_AUTHENTICATION = Place("shoal.api.access.authentication")
+_ATTEMPTS = Place("shoal.api.access.attempts")
+_PACING = Place("shoal.api.access.pacing")
+_PRINCIPALS = Place("shoal.sql.repositories.access.principals")
 _TESTS = "tests/integration/api/access"
 _MATRIX = f"{_TESTS}/test_matrix.py::"
-_REFUSALS = (_MATRIX + "test_refusals_have_the_right_status_and_change_and_tell_nothing",)
-_LISTS = (_MATRIX + "test_lists_show_what_the_caller_sees_and_no_more",)
-_SWAPS = (_MATRIX + "test_id_of_another_project_is_answered_as_one_that_nothing_has",)
-_BACKFILL = (_MATRIX + "test_backfill_that_reaches_another_project_needs_that_one_too",)
-_COUNTS = (_MATRIX + "test_counts_count_what_the_caller_sees_and_no_more",)
-_BULK = "tests/integration/api/test_bulk.py::"
+_REFUSALS = _MATRIX + "test_refusals_have_the_right_status_and_change_and_tell_nothing"
+_SWAPS = _MATRIX + "test_id_of_another_project_is_answered_as_one_that_nothing_has"
+_BACKFILL = _MATRIX + "test_backfill_that_reaches_another_project_needs_that_one_too"
+_COUNTS = _MATRIX + "test_counts_count_what_the_caller_sees_and_no_more"
+_STREAMS = _MATRIX + "test_streams_carry_what_the_caller_sees_and_no_more"
+_OF_OTHERS = _MATRIX + "test_credentials_of_others_are_as_good_as_missing"
+_LIMITS = f"{_TESTS}/test_limits.py"
 _SEARCH = (
     "tests/integration/sql/test_searches.py::test_filters_find_what_a_plain_loop_finds[sqlite]"
 )
-_STREAMS = (_MATRIX + "test_streams_carry_what_the_caller_sees_and_no_more",)
-_OF_OTHERS = (_MATRIX + "test_credentials_of_others_are_as_good_as_missing",)
-_LOGIN = f"{_TESTS}/test_login.py::"
-_IDENTITIES = f"{_TESTS}/test_identities.py::"
-_LIMITS = f"{_TESTS}/test_limits.py"
+_BULK = "tests/integration/api/test_bulk.py::"
 _JUDGE = "tests/unit/core/test_access.py::"
+_IDENTITIES = f"{_TESTS}/test_identities.py::"
 _BOTH = "tests/integration/sql/test_access.py::"
-
-
-def _lost(name: str, file: str, change: tuple[str, str], killers: tuple[str, ...]) -> Mutation:
-    return mutation(name, Promise.AUTHORISED, file, change, killers)
-
-
-def _blind(name: str, module: str, change: tuple[str, str], path: str) -> Mutation:
-    """A list shows what all projects have."""
-    killers = (f"{_LISTS[0]}[{path}]",)
-    return _lost(f"list of {name} shows all", f"{_API}/routes/{module}.py", change, killers)
-
-
-_SEEN = ("limit, caller.visible)", "limit, None)")
-_VISIBLE = ("visible=caller.visible", "visible=None")
-_VISIBLE_FILTER = ('"visible": caller.visible', '"visible": None')
+_LOGIN = f"{_TESTS}/test_login.py::"
+_TEST_PACING = "tests/unit/api/test_pacing.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "things of a path are not judged",
-        f"{_ACCESS}/guard.py",
-        ("            yield in_path[name], value", "            continue"),
+        _GUARD["_things"].replace("yield (in_path[name], value)", "continue"),
         _REFUSALS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "things of a body are not judged",
-        f"{_ACCESS}/guard.py",
-        ("            yield from value.things()", "            continue"),
+        _GUARD["_things"].replace("yield from value.things()", "continue"),
         _SWAPS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "permissions of the platform are not judged",
-        f"{_ACCESS}/guard.py",
-        ("                caller.require_of_platform(permission)", "                pass"),
+        _GUARD["needs"].drop("caller.require_of_platform(...)"),
         _REFUSALS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "instance of a command is not judged",
-        f"{_API}/schemas/commands.py",
-        ("            yield Thing.INSTANCE, self.instance_id", "            pass"),
+        _COMMANDS["things"].drop("yield (Thing.INSTANCE, self.instance_id)"),
         _SWAPS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "task instance of a command is not judged",
-        f"{_API}/schemas/commands.py",
-        ("            yield Thing.TASK_INSTANCE, self.task_instance_id", "            pass"),
+        _COMMANDS["things"].drop("yield (Thing.TASK_INSTANCE, self.task_instance_id)"),
         _SWAPS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "calendar of a preview is not judged",
-        f"{_API}/schemas/schedules.py",
-        (
-            "        if self.calendar is not None:\n            yield",
-            "        if False:\n            yield",
-        ),
+        _SCHEDULES["things"].never("self.calendar is not None"),
         _SWAPS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "a definition needs no grant of the projects that it names",
-        f"{_API}/routes/workflows/published.py",
-        ("        await require_grants(uow, spec)\n", ""),
+        _PUBLISHED["publish"].drop("await require_grants(uow, spec)"),
         _SWAPS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "a sub-workflow needs no grant when it runs",
-        "master/shoal/master/engine/messages.py",
-        (
-            ":= sender.run.plan.spec.project) not in given:",
-            ":= sender.run.plan.spec.project) in ():",
+        _MESSAGES["_starts"].replace(
+            "(start.project, (taker := sender.run.plan.spec.project)) not in given",
+            "(start.project, (taker := sender.run.plan.spec.project)) in ()",
         ),
-        (
-            "tests/integration/master/test_children.py::"
-            "test_workflow_of_another_project_runs_only_if_that_lets_it[SUB_WORKFLOW]",
-        ),
+        "tests/integration/master/test_children.py::"
+        "test_workflow_of_another_project_runs_only_if_that_lets_it[SUB_WORKFLOW]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "runs of other projects are seen without a grant",
-        "master/shoal/master/services/dependencies.py",
-        ("runs if (name[0], project) in self.given else None", "runs"),
-        (
-            "tests/integration/master/test_grants.py::"
-            "test_runs_of_another_project_are_as_if_they_were_not_until_it_lets_them_be_seen[sqlite]",
+        _DEPENDENCIES["seen_from"].replace(
+            "runs if (name[0], project) in self.given else None", "runs"
         ),
+        "tests/integration/master/test_grants.py::"
+        "test_runs_of_another_project_are_as_if_they_were_not_until_it_lets_them_be_seen[sqlite]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "idempotency keys of callers meet",
-        f"{_SQL}/runs/commands.py",
-        ("return key if caller_id is None else", "return key if caller_id is caller_id else"),
-        ("tests/integration/sql/test_commands.py::test_keys_of_callers_do_not_meet[sqlite]",),
+        _RUNS_COMMANDS["caller_key"].replace("caller_id is None", "caller_id is caller_id"),
+        "tests/integration/sql/test_commands.py::test_keys_of_callers_do_not_meet[sqlite]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "a token with limits gives rights",
-        "core/shoal/core/access/judging.py",
-        ("    if permission in GIVES_RIGHTS:\n        return scope.permissions is None\n", ""),
-        (f"{_LIMITS}::test_token_that_is_limited_to_permissions_gives_no_rights",),
+        _JUDGING["_covers"].drop("if permission in GIVES_RIGHTS:\n    ..."),
+        f"{_LIMITS}::test_token_that_is_limited_to_permissions_gives_no_rights",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "a token with limits changes its account",
-        f"{_API}/routes/access/account.py",
-        ("    if who.scope != EVERYTHING:\n", "    if False:\n"),
-        (f"{_LIMITS}::test_token_with_limits_changes_nothing_of_its_account",),
+        _ACCOUNT["_own"].never("who.scope != EVERYTHING"),
+        f"{_LIMITS}::test_token_with_limits_changes_nothing_of_its_account",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "what is hidden is forbidden",
-        f"{_ACCESS}/callers.py",
-        (
-            "        if verdict is Verdict.HIDDEN:\n            raise NotFound(thing, key)",
-            "        if verdict is Verdict.HIDDEN:\n            raise Forbidden(f'{thing} {key}')",
-        ),
+        _CALLERS["require"].replace("NotFound(thing, key)", "Forbidden(f'{thing} {key}')"),
         _REFUSALS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "plan of a backfill is not judged",
-        f"{_API}/routes/backfills.py",
-        (
-            "        require_all(caller, homes)\n",
-            "        require_all(caller, ())\n",
+        _BACKFILLS["post_backfill"].replace(
+            "require_all(caller, homes)", "require_all(caller, ())"
         ),
         _BACKFILL,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "backfill is controlled from one of its projects",
-        f"{_API}/routes/backfills.py",
-        ("    require_all(caller, projects)\n", ""),
+        _BACKFILLS["request_backfill"].drop("require_all(...)"),
         _BACKFILL,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "runs of a backfill show all projects",
-        f"{_API}/routes/backfills.py",
-        ("            limit + 1,\n            caller.visible,", "            limit + 1,"),
+        _BACKFILLS["list_backfill_runs"].drop("caller.visible"),
         _BACKFILL,
     ),
-    _blind("projects", "projects", _VISIBLE, "/projects"),
-    _blind("workflows", "workflows/published", _VISIBLE_FILTER, "/workflows"),
-    _blind(
-        "schedules",
-        "schedules",
-        ("limit + 1, visible=caller.visible", "limit + 1, visible=None"),
-        "/schedules",
+    Promise.AUTHORISED.broken_if(
+        "list of projects shows all",
+        _PROJECTS["list_projects"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/projects]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
+        "list of workflows shows all",
+        _PUBLISHED["list_workflows"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/workflows]",
+    ),
+    Promise.AUTHORISED.broken_if(
+        "list of schedules shows all",
+        _ROUTES_SCHEDULES["list_schedules"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/schedules]",
+    ),
+    Promise.AUTHORISED.broken_if(
         "all schedules of a hidden project are paused",
-        f"{_API}/routes/schedules.py",
-        ("await caller.require(Permission.RUN_OPERATE, Thing.SCHEDULE, one)", "pass"),
-        (
-            "tests/integration/api/test_bulk_schedules.py::"
-            "test_each_is_authorised_by_itself_and_is_in_the_audit",
-        ),
+        _ROUTES_SCHEDULES["post_bulk_schedules"].drop("await caller.require(...)"),
+        "tests/integration/api/test_bulk_schedules.py::"
+        "test_each_is_authorised_by_itself_and_is_in_the_audit",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "drafts are rendered for readers",
-        f"{_API}/routes/runs/planning.py",
-        (
-            "await caller.require(Permission.PROJECT_EDIT, Thing.PROJECT, body.project)",
-            "pass",
-        ),
-        (
-            "tests/integration/api/test_planning.py::"
-            "test_texts_are_previewed_by_those_who_may_publish_them",
-        ),
+        _PLANNING["preview_start"].drop("await caller.require(...)"),
+        "tests/integration/api/test_planning.py::"
+        "test_texts_are_previewed_by_those_who_may_publish_them",
     ),
-    _blind("instances", "runs/instances", _SEEN, "/instances"),
-    _blind("task instances", "runs/tasks", _SEEN, "/task-instances"),
-    _lost(
+    Promise.AUTHORISED.broken_if(
+        "list of instances shows all",
+        _INSTANCES["list_instances"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/instances]",
+    ),
+    Promise.AUTHORISED.broken_if(
+        "list of task instances shows all",
+        _TASKS["list_task_instances"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/task-instances]",
+    ),
+    Promise.AUTHORISED.broken_if(
         "counts of instances count all",
-        f"{_API}/routes/runs/counts.py",
-        (
-            "uow.instances.counted(wanted, caller.visible)",
-            "uow.instances.counted(wanted, None)",
-        ),
+        _RUNS_COUNTS["count_instances"].replace("caller.visible", "None"),
         _COUNTS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "counts of task instances count all",
-        f"{_API}/routes/runs/counts.py",
-        ("uow.tasks.counted(wanted, caller.visible)", "uow.tasks.counted(wanted, None)"),
+        _RUNS_COUNTS["count_task_instances"].replace("caller.visible", "None"),
         _COUNTS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "sifted instances are of all projects",
-        f"{_SQL}/search/instances.py",
-        ("within = [] if home is None else [home.condition()]", "within: Conditions = []"),
-        (_SEARCH,),
+        _SEARCH_INSTANCES["_source"].replace("within = ...", "within: Conditions = []"),
+        _SEARCH,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "lists by schedule, backfill and label are of all projects",
-        f"{_SQL}/search/instances.py",
-        ("within = [] if home is None else [home.condition()]", "within: list[Any] = []"),
-        (_SEARCH,),
+        _SEARCH_INSTANCES["_source"].replace("within = ...", "within: list[Any] = []"),
+        _SEARCH,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "each of many is not judged",
-        f"{_API}/operations/runs/bulk.py",
-        ("                await caller.require(Permission.RUN_OPERATE, thing, one)\n", ""),
-        (_BULK + "test_each_is_authorised_by_itself",),
+        _RUNS_BULK["judged"].drop("await caller.require(...)"),
+        f"{_BULK}test_each_is_authorised_by_itself",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "bulk does more than its preview has shown",
-        f"{_API}/routes/runs/bulk.py",
-        ("    if body.digest not in (None, digest):", "    if False:"),
-        (_BULK + "test_filters_do_exactly_what_their_preview_has_shown",),
+        _ROUTES_RUNS_BULK["post_bulk"].never("body.digest not in (None, digest)"),
+        f"{_BULK}test_filters_do_exactly_what_their_preview_has_shown",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "bulk by filter needs no preview",
-        f"{_API}/routes/runs/bulk.py",
-        (
-            "    elif body.ids is None and not dry_run and body.digest is None:",
-            "    elif False:",
+        _ROUTES_RUNS_BULK["_check"].never(
+            "body.ids is None and (not dry_run) and (body.digest is None)"
         ),
-        (_BULK + "test_filters_do_exactly_what_their_preview_has_shown",),
+        f"{_BULK}test_filters_do_exactly_what_their_preview_has_shown",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "cursor goes with other filters",
-        f"{_API}/routes/runs/filters.py",
-        ("json.dumps([type(wanted).__name__, fields, asdict(order)]", "json.dumps([1]"),
-        ("tests/integration/api/test_listing.py::test_cursor_belongs_to_its_filters_and_order",),
+        _FILTERS["_kind"].replace("[type(wanted).__name__, fields, asdict(order)]", "[1]"),
+        "tests/integration/api/test_listing.py::test_cursor_belongs_to_its_filters_and_order",
     ),
-    _blind("backfills", "backfills", _VISIBLE, "/backfills"),
-    _lost(
+    Promise.AUTHORISED.broken_if(
+        "list of backfills shows all",
+        _BACKFILLS["list_backfills"].replace("caller.visible", "None"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/backfills]",
+    ),
+    Promise.AUTHORISED.broken_if(
         "filter by project shows a hidden one",
-        f"{_SQL}/search/scope.py",
-        (
-            "ids = [row.id for row in rows if visible is None or row.id in visible]",
-            "ids = [row.id for row in rows]",
-        ),
-        (f"{_LISTS[0]}[/instances]",),
+        _SCOPE["scope"].drop("visible is None or row.id in visible"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/instances]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "filter by workflow shows hidden projects",
-        f"{_SQL}/search/scope.py",
-        (
-            "ids = [row.id for row in rows if visible is None or row.project_id in visible]",
-            "ids = [row.id for row in rows]",
-        ),
-        (f"{_LISTS[0]}[/instances]",),
+        _SCOPE["scope"].drop("visible is None or row.project_id in visible"),
+        f"{_MATRIX}test_lists_show_what_the_caller_sees_and_no_more[/instances]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "open log goes on without rights",
-        f"{_ACCESS}/callers.py",
-        (
-            "judge(who, Permission.PROJECT_READ, project) is Verdict.ALLOWED,",
-            "True,",
-        ),
-        (f"{_TESTS}/test_streams.py::test_stream_ends_with_the_rights_to_it[log-_role]",),
+        _CALLERS["while_reading"].always("judge(...) is Verdict.ALLOWED"),
+        f"{_TESTS}/test_streams.py::test_stream_ends_with_the_rights_to_it[log-_role]",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "stream carries events of all projects",
-        f"{_API}/routes/events.py",
-        ("and (self.visible is None or event.project in self.visible)", "and True"),
+        _EVENTS["__call__"].always("self.visible is None or event.project in self.visible"),
         _STREAMS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "password need not be changed",
-        "core/shoal/core/access/judging.py",
-        (
-            "if principal.must_change_password and permission is not Permission.SIGNED_IN:",
-            "if False:",
+        _JUDGING["judge"].never(
+            "principal.must_change_password and permission is not Permission.SIGNED_IN"
         ),
-        (_JUDGE + "test_what_is_visible_is_what_is_not_hidden",),
+        f"{_JUDGE}test_what_is_visible_is_what_is_not_hidden",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "password need not be changed for lists",
-        f"{_ACCESS}/guard.py",
-        ("            caller.require_own_password(permission)", "            pass"),
+        _GUARD["needs"].drop("caller.require_own_password(...)"),
         _REFUSALS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "scope does not limit permissions and projects",
-        "core/shoal/core/access/judging.py",
-        (
-            "    if not (_covers(scope, permission) and",
-            "    if False and not (_covers(scope, permission) and",
+        _JUDGING["_has"].replace(
+            "not (_covers(...) and _is_in(...))",
+            "False and (not (_covers(scope, permission) and _is_in(scope.projects, project)))",
         ),
-        (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
+        f"{_JUDGE}test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "scope does not limit the platform",
-        "core/shoal/core/access/judging.py",
-        (
+        _JUDGING["_has_of_platform"].replace(
             "principal.is_admin and scope.is_of_platform and _covers(scope, permission)",
             "principal.is_admin",
         ),
-        (_JUDGE + "test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",),
+        f"{_JUDGE}test_what_is_allowed_is_held_by_the_owner_and_within_the_scope",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "scope does not limit what is visible",
-        "core/shoal/core/access/judging.py",
-        ("        return scope.projects", "        return None"),
-        (_JUDGE + "test_what_is_visible_is_what_is_not_hidden",),
+        _JUDGING["visible"].replace("return scope.projects", "return None"),
+        f"{_JUDGE}test_what_is_visible_is_what_is_not_hidden",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "revoked tokens are good",
-        f"{_SQL}/access/rights.py",
-        ("                c.revoked_at.is_(None),\n", ""),
-        (_IDENTITIES + "test_revoked_token_is_worthless_on_every_process",),
+        _RIGHTS["of_token"].drop("c.revoked_at.is_(None)"),
+        f"{_IDENTITIES}test_revoked_token_is_worthless_on_every_process",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "tokens do not expire",
-        f"{_SQL}/access/rights.py",
-        ("                or_(c.expires_at.is_(None), c.expires_at > at),\n", ""),
-        (_BOTH + "test_rights_are_those_of_now",),
+        _RIGHTS["of_token"].drop("or_(...)"),
+        f"{_BOTH}test_rights_are_those_of_now",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "disabled accounts sign in with tokens",
-        f"{_SQL}/access/rights.py",
-        (
-            "c.expires_at > at),\n                principal.c.disabled_at.is_(None),",
-            "c.expires_at > at),",
-        ),
-        (_IDENTITIES + "test_disabled_account_is_nobody_and_enabled_again_somebody",),
+        _RIGHTS["of_token"].drop("principal.c.disabled_at.is_(None)"),
+        f"{_IDENTITIES}test_disabled_account_is_nobody_and_enabled_again_somebody",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "disabled accounts keep sessions",
-        f"{_SQL}/access/rights.py",
-        (
-            "c.used_at > used_after,\n                principal.c.disabled_at.is_(None),",
-            "c.used_at > used_after,",
-        ),
-        (_IDENTITIES + "test_disabled_account_is_nobody_and_enabled_again_somebody",),
+        _RIGHTS["of_session"].drop("principal.c.disabled_at.is_(None)"),
+        f"{_IDENTITIES}test_disabled_account_is_nobody_and_enabled_again_somebody",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "disabled accounts sign in with passwords",
-        f"{_API}/operations/accounts.py",
-        ("None if found is None or found.is_disabled else", "None if found is None else"),
-        (_LOGIN + "test_unknown_name_wrong_password_and_disabled_account_read_the_same",),
+        _ACCOUNTS["signed_in"].drop("found.is_disabled"),
+        f"{_LOGIN}test_unknown_name_wrong_password_and_disabled_account_read_the_same",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "sessions do not expire",
-        f"{_SQL}/access/rights.py",
-        (
-            "                c.expires_at > at,\n                c.used_at",
-            "                c.used_at",
-        ),
-        (_BOTH + "test_rights_are_those_of_now",),
+        _RIGHTS["of_session"].drop("c.expires_at > at"),
+        f"{_BOTH}test_rights_are_those_of_now",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "idle sessions go on",
-        f"{_SQL}/access/rights.py",
-        ("                c.used_at > used_after,\n", ""),
-        (_IDENTITIES + "test_session_that_is_not_used_ends",),
+        _RIGHTS["of_session"].drop("c.used_at > used_after"),
+        f"{_IDENTITIES}test_session_that_is_not_used_ends",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "what is remembered does not expire",
-        f"{_ACCESS}/identities.py",
-        ("if found is None or self._is_over(found):", "if found is None:"),
-        (_IDENTITIES + "test_credentials_expire_although_they_are_remembered",),
+        _ACCESS_IDENTITIES["find"].drop("self._is_over(found)"),
+        f"{_IDENTITIES}test_credentials_expire_although_they_are_remembered",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "changes of rights are not looked at",
-        f"{_ACCESS}/identities.py",
-        (
-            "        if version != self._version:\n            self._known.clear()",
-            "        if True:",
+        _ACCESS_IDENTITIES["_forget_what_has_changed"].replace(
+            "if version != self._version:\n    ...", "if True:\n    self._version = version"
         ),
-        (_IDENTITIES + "test_revoked_token_is_worthless_on_every_process",),
+        f"{_IDENTITIES}test_revoked_token_is_worthless_on_every_process",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "an answer from before a change is remembered",
-        f"{_ACCESS}/identities.py",
-        ("        if self._version != version:", "        if False:"),
-        (_IDENTITIES + "test_answer_from_before_a_change_is_not_remembered",),
+        _ACCESS_IDENTITIES["_read"].never("self._version != version"),
+        f"{_IDENTITIES}test_answer_from_before_a_change_is_not_remembered",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "streams go on without rights",
-        f"{_ACCESS}/identities.py",
-        ("                    watch.ended.set()", "                    pass"),
-        (_IDENTITIES + "test_stream_is_told_when_its_credential_is_worthless",),
+        _ACCESS_IDENTITIES["_watch"].drop("watch.ended.set()"),
+        f"{_IDENTITIES}test_stream_is_told_when_its_credential_is_worthless",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "revoking a token of one's own changes no version",
-        f"{_SQL}/access/credentials.py",
-        (
-            '"""Make a token of a principal worthless. Raises NotFound."""\n'
-            "        await self._rights.changed()",
-            '"""Make a token of a principal worthless. Raises NotFound."""',
-        ),
-        (_BOTH + "test_every_change_of_rights_is_a_new_version",),
+        _CREDENTIALS["revoke"].drop("await self._rights.changed()"),
+        f"{_BOTH}test_every_change_of_rights_is_a_new_version",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "sessions of others can be ended",
-        f"{_SQL}/access/credentials.py",
-        ("c.id == session_id, c.principal_id == principal_id", "c.id == session_id"),
+        _CREDENTIALS["end"].drop("c.principal_id == principal_id"),
         _OF_OTHERS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "tokens of others can be revoked",
-        f"{_SQL}/access/credentials.py",
-        (
-            "c.id == token_id, c.principal_id == principal_id, c.revoked_at",
-            "c.id == token_id, c.revoked_at",
-        ),
+        _CREDENTIALS["revoke"].drop("c.principal_id == principal_id"),
         _OF_OTHERS,
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "sessions can be used from other sites",
-        f"{_ACCESS}/authentication.py",
-        ("        require_own_page(request)\n    return", "        pass\n    return"),
-        (_LOGIN + "test_sessions_change_things_from_pages_of_ours_alone",),
+        _AUTHENTICATION["authenticate"].drop("require_own_page(request)"),
+        f"{_LOGIN}test_sessions_change_things_from_pages_of_ours_alone",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "other sites can sign a browser in",
-        f"{_ACCESS}/authentication.py",
-        (
-            '"origin" in request.headers:\n        require_own_page(request)',
-            '"origin" in request.headers:\n        pass',
-        ),
-        (_LOGIN + "test_sessions_change_things_from_pages_of_ours_alone",),
+        _AUTHENTICATION["require_no_other_page"].drop("require_own_page(request)"),
+        f"{_LOGIN}test_sessions_change_things_from_pages_of_ours_alone",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "a token makes tokens",
-        f"{_API}/routes/access/account.py",
-        ("if caller.signed_in.session_id is None or caller", "if caller"),
-        (_LOGIN + "test_token_makes_no_token",),
+        _ACCOUNT["post_token"].drop("caller.signed_in.session_id is None"),
+        f"{_LOGIN}test_token_makes_no_token",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "attempts that have no answer do not count",
-        f"{_ACCESS}/attempts.py",
-        ("        self._count(self._pairs, (name, address))\n", ""),
-        (_LOGIN + "test_many_wrong_passwords_at_once_count",),
+        _ATTEMPTS["begin"].drop("self._count(self._pairs, ...)"),
+        f"{_LOGIN}test_many_wrong_passwords_at_once_count",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "logins begin all at once",
-        f"{_ACCESS}/pacing.py",
-        ("            self._free_s = now_s + wait_s + _APART_S\n", ""),
-        ("tests/unit/api/test_pacing.py::test_others_pass_while_logins_stand_in_a_row",),
+        _PACING["__call__"].drop("self._free_s = ..."),
+        f"{_TEST_PACING}::test_others_pass_while_logins_stand_in_a_row",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "everybody waits in the row of logins",
-        f"{_ACCESS}/pacing.py",
-        (" and _brings_a_password(scope):", ":"),
-        ("tests/unit/api/test_pacing.py::test_others_pass_while_logins_stand_in_a_row",),
+        _PACING["__call__"].drop("_brings_a_password(scope)"),
+        f"{_TEST_PACING}::test_others_pass_while_logins_stand_in_a_row",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "the row of logins has no end",
-        f"{_ACCESS}/pacing.py",
-        ("if wait_s > _LONGEST_S:", "if wait_s < 0:"),
-        ("tests/unit/api/test_pacing.py::test_a_row_that_is_too_long_is_refused",),
+        _PACING["__call__"].replace("wait_s > _LONGEST_S", "wait_s < 0"),
+        f"{_TEST_PACING}::test_a_row_that_is_too_long_is_refused",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "another password leaves sessions",
-        f"{_API}/routes/access/account.py",
-        (
-            "        await uow.sessions.end_all(principal_id, but=caller.signed_in.session_id)\n",
-            "",
-        ),
-        (_LOGIN + "test_another_password_ends_the_other_sessions_and_the_tokens",),
+        _ACCOUNT["change_password"].drop("await uow.sessions.end_all(...)"),
+        f"{_LOGIN}test_another_password_ends_the_other_sessions_and_the_tokens",
     ),
-    _lost(
+    Promise.AUTHORISED.broken_if(
         "the last administrator can be demoted",
-        f"{_SQL}/access/principals.py",
-        ("        if not count:\n            raise LastAdministrator", "        del count"),
-        (_BOTH + "test_last_administrator_is_neither_disabled_nor_demoted",),
-    ),
-    _lost(
-        "several first administrators are made",
-        f"{_SQL}/access/principals.py",
-        (
-            "select(principal.c.id).limit(1)) is not None:\n            return False",
-            "select(principal.c.id).limit(1)) is not None:\n            pass",
+        _PRINCIPALS["_require_admin"].replace(
+            "if not count:\n    raise LastAdministrator", "del count"
         ),
-        (_BOTH + "test_of_several_first_administrators_one_is_made",),
+        f"{_BOTH}test_last_administrator_is_neither_disabled_nor_demoted",
+    ),
+    Promise.AUTHORISED.broken_if(
+        "several first administrators are made",
+        _PRINCIPALS["add_first"].drop("return False"),
+        f"{_BOTH}test_of_several_first_administrators_one_is_made",
     ),
 )

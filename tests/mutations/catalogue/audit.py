@@ -1,195 +1,143 @@
 """The audit has an entry of every change, and shows whether one was changed since."""
 
-from tests.mutations.mutation import Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_CHAIN = "core/shoal/core/access/audit/chain.py"
-_TABLES = "sql/shoal/sql/migrations/versions/0027_schema.py"
-_UNIT = "tests/unit/core/test_audit.py::"
+_UNIT_OF_WORK = Place("shoal.sql.unit_of_work")
+_GUARD = Place("shoal.api.access.guard")
+_INTAKE = Place("shoal.api.operations.intake")
+_ROUTE = Place("shoal.api.web.route")
+_RECORDING = Place("shoal.api.access.recording")
+_THROTTLE = Place("shoal.core.access.audit.throttle")
+_CHAIN = Place("shoal.core.access.audit.chain")
+_AUDIT = Place("shoal.sql.repositories.access.audit")
+_TABLES = Place("shoal.sql.migrations.versions.0027_schema")
+_ACCESS_AUDIT = Place("shoal.api.routes.access.audit")
+_KEY_FILE = Place("shoal.runtime.key_file")
+_ROTATION = Place("shoal.api.operations.secrets.rotation")
+_SEALING = Place("shoal.sql.repositories.definitions.sealing")
+_SECRETS = Place("shoal.api.routes.secrets")
+_SECRETS_KEYS = Place("shoal.master.membership.secrets_keys")
+_BULK = Place("shoal.api.routes.runs.bulk")
 _SQL = "tests/integration/sql/test_audit.py::"
-_API = "tests/integration/api/access/test_audit.py::"
 _MATRIX = "tests/integration/api/access/test_matrix.py::"
+_API = "tests/integration/api/access/test_audit.py::"
+_UNIT = "tests/unit/core/test_audit.py::"
 _CHANGE_FOUND = f"{_UNIT}test_every_change_is_found"
+_TEST_ROTATION = "tests/integration/api/test_rotation.py"
+_TEST_SECRETS_KEYS = "tests/integration/master/test_secrets_keys.py"
 
-MUTATIONS = (
-    mutation(
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.AUDITED.broken_if(
         "a change is committed without its entry",
-        Promise.AUDITED,
-        "sql/shoal/sql/unit_of_work.py",
-        ("            await self._recorder(self)\n", "            pass\n"),
-        (f"{_SQL}test_entry_is_committed_with_its_change_or_not_at_all",),
+        _UNIT_OF_WORK["commit"].drop("await self._recorder(self)"),
+        f"{_SQL}test_entry_is_committed_with_its_change_or_not_at_all",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "handlers get a database that records nothing",
-        Promise.AUDITED,
-        "api/shoal/api/access/guard.py",
-        ("value.recording(record)", "value"),
-        (f"{_MATRIX}test_every_change_that_is_committed_brings_its_entry",),
+        _GUARD["_recording"].replace("value.recording(record)", "value"),
+        f"{_MATRIX}test_every_change_that_is_committed_brings_its_entry",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "commands are stored without their entries",
-        Promise.AUDITED,
-        "api/shoal/api/operations/intake.py",
-        ("for record in records])", "for record in records[:0]])"),
-        (f"{_API}test_command_has_an_entry_and_its_repetition_none",),
+        _INTAKE["_store"].replace("records", "records[:0]"),
+        f"{_API}test_command_has_an_entry_and_its_repetition_none",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "a route that changes something needs no action",
-        Promise.AUDITED,
-        "api/shoal/api/web/route.py",
-        ("if action is None and ", "if False and "),
-        (f"{_API}test_route_that_changes_something_names_its_action",),
+        _ROUTE["__init__"].never("action is None"),
+        f"{_API}test_route_that_changes_something_names_its_action",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "refusals leave no trace",
-        Promise.AUDITED,
-        "api/shoal/api/access/recording.py",
-        (
-            '        self.auditor.note(self._entry(Outcome.REFUSED, {"permission": permission}))',
-            "        pass",
-        ),
-        (f"{_API}test_refusals_are_stored_once_and_counted",),
+        _RECORDING["refused"].drop("self.auditor.note(...)"),
+        f"{_API}test_refusals_are_stored_once_and_counted",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "a flood of refusals fills the database",
-        Promise.AUDITED,
-        "core/shoal/core/access/audit/throttle.py",
-        ("if found is None or found.until_s <= now_s:", "if True:"),
-        (f"{_UNIT}test_first_refusal_is_due_at_once_and_the_others_are_counted",),
+        _THROTTLE["add"].always("found is None or found.until_s <= now_s"),
+        f"{_UNIT}test_first_refusal_is_due_at_once_and_the_others_are_counted",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "hashes of entries are not compared",
-        Promise.AUDITED,
-        _CHAIN,
-        ("elif link_hash(before.hash, entry) != hashed:", "elif False:"),
-        (_CHANGE_FOUND,),
+        _CHAIN["read"].never("link_hash(before.hash, entry) != hashed"),
+        _CHANGE_FOUND,
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "places that are missing in the chain are passed over",
-        Promise.AUDITED,
-        _CHAIN,
-        ("elif position != before.position + 1:", "elif False:"),
-        (_CHANGE_FOUND,),
+        _CHAIN["read"].never("position != before.position + 1"),
+        _CHANGE_FOUND,
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "a chain may begin anywhere",
-        Promise.AUDITED,
-        _CHAIN,
-        ("if self._start is not None and self._start not in self._pruned:", "if False:"),
-        (f"{_UNIT}test_pruned_beginning_is_vouched_for_by_an_entry_behind_it", _CHANGE_FOUND),
+        _CHAIN["end"].never("self._start is not None and self._start not in self._pruned"),
+        f"{_UNIT}test_pruned_beginning_is_vouched_for_by_an_entry_behind_it",
+        _CHANGE_FOUND,
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "a chain may end before the head that was noted",
-        Promise.AUDITED,
-        _CHAIN,
-        ("for one in self._known.values():", "for one in ():"),
-        (f"{_UNIT}test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted",),
+        _CHAIN["end"].replace("self._known.values()", "()"),
+        f"{_UNIT}test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "a head that was noted is not compared",
-        Promise.AUDITED,
-        _CHAIN,
-        ("if known is not None and known.hash != hashed:", "if False:"),
-        (f"{_UNIT}test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted",),
+        _CHAIN["read"].never("known is not None and known.hash != hashed"),
+        f"{_UNIT}test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "two processes may link at once",
-        Promise.AUDITED,
-        "sql/shoal/sql/repositories/access/audit.py",
-        ("        return inserted == len(rows)", "        return True"),
-        (f"{_SQL}test_nothing_is_linked_at_a_place_that_is_taken",),
+        _AUDIT["link"].always("inserted == len(rows)"),
+        f"{_SQL}test_nothing_is_linked_at_a_place_that_is_taken",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "the database lets entries be deleted",
-        Promise.AUDITED,
-        _TABLES,
-        ("BEFORE DELETE ON {name} WHEN NOT", "BEFORE DELETE ON {name} WHEN 0 AND NOT"),
-        (f"{_SQL}test_database_refuses_to_change_or_delete",),
+        _TABLES["_guard_sqlite"].replace("' WHEN NOT ('", "' WHEN 0 AND NOT ('"),
+        f"{_SQL}test_database_refuses_to_change_or_delete",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "owners see the audit of every project",
-        Promise.AUDITED,
-        "api/shoal/api/routes/access/audit.py",
-        ("return replace(wanted, project=project)", "return wanted"),
-        (f"{_API}test_owners_see_their_project_alone",),
+        _ACCESS_AUDIT["_of"].replace("replace(wanted, project=project)", "wanted"),
+        f"{_API}test_owners_see_their_project_alone",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "keys of secrets are used although others may read them",
-        Promise.SECRETS_STAY,
-        "runtime/shoal/runtime/key_file.py",
-        ("if S_IMODE(mode) & _FORBIDDEN:", "if False:"),
-        ("tests/unit/runtime/test_vault.py::test_keys_that_others_may_read_are_not_used",),
+        _KEY_FILE["_read"].never("S_IMODE(mode) & _FORBIDDEN"),
+        "tests/unit/runtime/test_vault.py::test_keys_that_others_may_read_are_not_used",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a key encrypts that a live master does not have",
-        Promise.NOTHING_LOST,
-        "api/shoal/api/operations/secrets/rotation.py",
-        ("        if without:\n", "        if False:\n"),
-        (
-            "tests/integration/api/test_rotation.py::"
-            "test_key_that_a_live_master_does_not_have_is_not_primary",
-        ),
+        _ROTATION["_promote"].replace("if without:\n    ...", "if False:\n    ..."),
+        f"{_TEST_ROTATION}::test_key_that_a_live_master_does_not_have_is_not_primary",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "what was set during a rotation is overwritten",
-        Promise.NOTHING_LOST,
-        "sql/shoal/sql/repositories/definitions/sealing.py",
-        ("table.c.id == old.id, column == old.ciphertext", "table.c.id == old.id"),
-        (
-            "tests/integration/api/test_rotation.py::"
-            "test_value_that_was_set_meanwhile_is_not_overwritten",
-        ),
+        _SEALING["replace"].drop("column == old.ciphertext"),
+        f"{_TEST_ROTATION}::test_value_that_was_set_meanwhile_is_not_overwritten",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a secret may be stored with a key that is retired",
-        Promise.NOTHING_LOST,
-        "api/shoal/api/routes/secrets.py",
-        ("if not await uow.sealing.holds(key):", "if False:"),
-        (
-            "tests/integration/api/test_rotation.py::"
-            "test_value_sealed_before_a_rotation_is_not_stored_behind_it",
-        ),
+        _SECRETS["_encrypted"].never("not await uow.sealing.holds(key)"),
+        f"{_TEST_ROTATION}::test_value_sealed_before_a_rotation_is_not_stored_behind_it",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a key is retired although a value was stored with it meanwhile",
-        Promise.NOTHING_LOST,
-        "api/shoal/api/operations/secrets/rotation.py",
-        (
-            "if now.primary != key or await uow.sealing.not_with(key, (), 1):",
-            "if now.primary != key:",
-        ),
-        (
-            "tests/integration/api/test_rotation.py::"
-            "test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encrypted_anew",
-        ),
+        _ROTATION["_retire"].drop("await uow.sealing.not_with(...)"),
+        f"{_TEST_ROTATION}::"
+        "test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encrypted_anew",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a master does not start beside junk where a ciphertext should be",
-        Promise.PROGRESS,
-        "master/shoal/master/membership/secrets_keys.py",
-        ("for one in stored if is_ciphertext(one)", "for one in stored"),
-        (
-            "tests/integration/master/test_secrets_keys.py::"
-            "test_master_starts_beside_junk_where_a_ciphertext_should_be",
-        ),
+        _SECRETS_KEYS["require_keys"].drop("is_ciphertext(one)"),
+        f"{_TEST_SECRETS_KEYS}::test_master_starts_beside_junk_where_a_ciphertext_should_be",
     ),
-    mutation(
+    Promise.AUDITED.broken_if(
         "what is refused among many is not noted",
-        Promise.AUDITED,
-        "api/shoal/api/routes/runs/bulk.py",
-        ("        if isinstance(item.error, Forbidden | NotFound):\n", "        if False:\n"),
-        (
-            "tests/integration/api/access/test_audit.py::"
-            "test_each_of_many_has_its_entry_and_refusals_too",
-        ),
+        _BULK["post_bulk"].never("isinstance(...)"),
+        f"{_API}test_each_of_many_has_its_entry_and_refusals_too",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a master without the key takes work",
-        Promise.SECRETS_STAY,
-        "master/shoal/master/membership/secrets_keys.py",
-        ("await asyncio.to_thread(vault.require, needed)", "pass"),
-        (
-            "tests/integration/master/test_secrets_keys.py::"
-            "test_master_without_the_key_does_not_start",
-        ),
+        _SECRETS_KEYS["require_keys"].drop("await asyncio.to_thread(...)"),
+        f"{_TEST_SECRETS_KEYS}::test_master_without_the_key_does_not_start",
     ),
 )

@@ -1,215 +1,151 @@
 """Claims: only the holder of one ends it, and a worker that has lost one ends the task."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_QUEUE = "coordination/shoal/coordination/queue"
-_RELEASING = f"{_QUEUE}/releasing.py"
-_CLAIMING = f"{_QUEUE}/claiming.py"
-_REVOKING = "master/shoal/master/dispatch/revoking.py"
-_AGENT = "worker/shoal/worker/agent.py"
-_RUNNER = "worker/shoal/worker/execution/runner.py"
-_SERVICE = "worker/shoal/worker/execution/service.py"
+_RELEASING = Place("shoal.coordination.queue.releasing")
+_CLAIMING = Place("shoal.coordination.queue.claiming")
+_TRANSFER = Place("shoal.coordination.queue.transfer")
+_AGENT = Place("shoal.worker.agent")
+_RUNNER = Place("shoal.worker.execution.runner")
+_SERVICE = Place("shoal.worker.execution.service")
+_EAGER_DISPATCH = Place("shoal.worker.intake.eager_dispatch")
+_REVOKING = Place("shoal.master.dispatch.revoking")
+_RPC = Place("shoal.master.dispatch.rpc")
 _OF_QUEUE = "tests/integration/coordination/test_queue_identity.py"
+_REPEATED = f"{_OF_QUEUE}::test_repetition_spares_the_claim_that_somebody_has_made_since"
 _OF_AGENT = "tests/integration/worker/test_agent_claims.py"
 _OF_MASTER = "tests/integration/master/test_revoking.py"
-_REPEATED = f"{_OF_QUEUE}::test_repetition_spares_the_claim_that_somebody_has_made_since"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a claim is released without a check whose it is",
-        Promise.ONE_LIVE_ATTEMPT,
-        _RELEASING,
-        ("if not ended or not self._in_doubt.isdisjoint(left):", "if False:"),
-        (f"{_REPEATED}[released]",),
+        _RELEASING["_release"].never("not ended or not self._in_doubt.isdisjoint(left)"),
+        f"{_REPEATED}[released]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a release that may have been carried out is repeated unread",
-        Promise.ONE_LIVE_ATTEMPT,
-        _RELEASING,
-        ("            self._in_doubt.update(left)\n            try:", "            try:"),
-        (f"{_REPEATED}[released after its end]",),
+        _RELEASING["_release"].drop("self._in_doubt.update(left)"),
+        f"{_REPEATED}[released after its end]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a claim is requeued without a check whose it is",
-        Promise.ONE_LIVE_ATTEMPT,
-        _RELEASING,
-        (
-            "left = await self._claiming.still_ours(left)\n            left = await self._requeue",
-            "left = await self._requeue",
-        ),
-        (f"{_REPEATED}[requeued]",),
+        _RELEASING["requeue"].drop("left = await self._claiming.still_ours(left)"),
+        f"{_REPEATED}[requeued]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a claim of an earlier session is taken for one of the present",
-        Promise.ONE_LIVE_ATTEMPT,
-        _CLAIMING,
-        ("ours = claim.generation == self._session.generation", "ours = True"),
-        (
-            f"{_OF_QUEUE}::test_claim_that_went_with_its_session_is_not_that_of_somebody_else"
-            "[released after its end]",
-        ),
+        _CLAIMING["holds"].always("claim.generation == self._session.generation"),
+        f"{_OF_QUEUE}::"
+        "test_claim_that_went_with_its_session_is_not_that_of_somebody_else"
+        "[released after its end]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an earlier claim is taken for a later one of the same task",
-        Promise.ONE_LIVE_ATTEMPT,
-        _CLAIMING,
-        (
-            "self.held.get(claim.task_instance_id) is claim\n\n    def forget",
-            "claim.task_instance_id in self.held\n\n    def forget",
+        _CLAIMING["holds"].replace(
+            "self.held.get(claim.task_instance_id) is claim", "claim.task_instance_id in self.held"
         ),
-        (
-            f"{_OF_QUEUE}::test_claim_that_was_ended_is_not_a_later_one_of_the_same_session"
-            "[released after its end]",
-        ),
+        f"{_OF_QUEUE}::"
+        "test_claim_that_was_ended_is_not_a_later_one_of_the_same_session[released after its end]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "whose a claim is does not matter",
-        Promise.ONE_LIVE_ATTEMPT,
-        _CLAIMING,
-        (
-            "return (stat.session_id, stat.czxid) == (self._session.session_id, claim.epoch)",
-            "return True",
+        _CLAIMING["is_ours"].always(
+            "(stat.session_id, stat.czxid) == (self._session.session_id, claim.epoch)"
         ),
-        (f"{_OF_QUEUE}::test_claim_that_was_deleted_and_made_by_another_is_left_alone[released]",),
+        f"{_OF_QUEUE}::test_claim_that_was_deleted_and_made_by_another_is_left_alone[released]",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a claim is transferred again although that was done",
-        Promise.PROGRESS,
-        f"{_QUEUE}/transfer.py",
-        ("lambda: self._check(old, new))):", "lambda: self._check(old, new))) and False:"),
-        (
-            "tests/integration/coordination/test_queue_transfer.py::"
-            "test_repeated_transfer_spares_the_claim_that_somebody_has_made_since",
+        _TRANSFER["_one"].replace(
+            "in_doubt and (found := (await self._session.retry(...)))",
+            "in_doubt and (found := (await self._session.retry(...))) and False",
         ),
+        "tests/integration/coordination/test_queue_transfer.py::"
+        "test_repeated_transfer_spares_the_claim_that_somebody_has_made_since",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a task whose claim was deleted runs on",
-        Promise.ONE_LIVE_ATTEMPT,
-        _AGENT,
-        ("if attempt.claim in lost:", "if False:"),
-        (f"{_OF_AGENT}::test_task_whose_claim_was_deleted_ends_and_others_run_on",),
+        _AGENT["_end_unclaimed"].never("attempt.claim in lost"),
+        f"{_OF_AGENT}::test_task_whose_claim_was_deleted_ends_and_others_run_on",
     ),
-    mutation(
+    Promise.SELF_FENCE.broken_if(
         "a worker that drains does not follow its session",
-        Promise.SELF_FENCE,
-        _AGENT,
-        (
-            "await self._stop_claiming()\n                runner",
-            "lasting[-2].cancel()\n                runner",
-        ),
-        (f"{_OF_AGENT}::test_session_that_changes_while_the_worker_drains_ends_its_tasks",),
+        _AGENT["run"].replace("await self._stop_claiming()", "lasting[-2].cancel()"),
+        f"{_OF_AGENT}::test_session_that_changes_while_the_worker_drains_ends_its_tasks",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a task starts in another session than that of its claim",
-        Promise.ONE_LIVE_ATTEMPT,
-        _RUNNER,
-        ("if not self._is_present(attempt.claim):", "if False:"),
-        (f"{_OF_AGENT}::test_task_does_not_start_in_another_session_than_that_of_its_claim",),
+        _RUNNER["_require_claim"].never("not self._is_present(attempt.claim)"),
+        f"{_OF_AGENT}::test_task_does_not_start_in_another_session_than_that_of_its_claim",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a worker says that it has nothing of a task that it is ending",
-        Promise.ONE_LIVE_ATTEMPT,
-        _SERVICE,
-        ("if self._attempts.get(ref.task_instance_id) is not None:", "if False:"),
-        (f"{_OF_AGENT}::test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest",),
+        _SERVICE["Revoke"].never("self._attempts.get(ref.task_instance_id) is not None"),
+        f"{_OF_AGENT}::test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a worker ends what it is asked about although the claim stands",
-        Promise.NOTHING_LOST,
-        _SERVICE,
-        ("if a.claim not in standing and not", "if not"),
-        (f"{_OF_AGENT}::test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest",),
+        _SERVICE["_unclaimed"].drop("a.claim not in standing"),
+        f"{_OF_AGENT}::test_worker_that_is_asked_ends_what_has_no_claim_and_keeps_the_rest",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a late answer brings what the worker has disowned",
-        Promise.ONE_LIVE_ATTEMPT,
-        "worker/shoal/worker/intake/eager_dispatch.py",
-        ("self._past.note(ref)", "pass"),
-        ("tests/unit/worker/test_eager_dispatch.py::test_what_was_disowned_is_not_taken",),
+        _EAGER_DISPATCH["refuse"].drop("self._past.note(ref)"),
+        "tests/unit/worker/test_eager_dispatch.py::test_what_was_disowned_is_not_taken",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a worker that lives is not asked before its tasks are lost",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("if member is not None:", "if False:"),
-        (
-            f"{_OF_MASTER}::"
-            "test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives[sqlite]",
-        ),
+        _REVOKING["_settle_worker"].never("member is not None"),
+        f"{_OF_MASTER}::test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a worker whose session was ended under it is not asked",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("return set(answer.held) if answer.worker_id == worker else set()", "return set()"),
-        (f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",),
+        _REVOKING["_ask_departed"].replace(
+            "set(answer.held) if answer.worker_id == worker else set()", "set()"
+        ),
+        f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a worker that is no member is waited for as long as it answers",
-        Promise.PROGRESS,
-        _REVOKING,
-        (" or self._is_away(worker, self._overdue_s):", ":"),
-        (
-            f"{_OF_MASTER}::test_worker_that_is_no_member_is_not_waited_for_longer_than_its_lease"
-            "_can_last[sqlite]",
-        ),
+        _REVOKING["_ask_departed"].drop("self._is_away(...)"),
+        f"{_OF_MASTER}::"
+        "test_worker_that_is_no_member_is_not_waited_for_longer_than_its_lease_can_last[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a worker that hears nothing of ZooKeeper does not answer masters",
-        Promise.ONE_LIVE_ATTEMPT,
-        _SERVICE,
-        ("asyncio.timeout(CHECK_S)", "asyncio.timeout(None)"),
-        (f"{_OF_AGENT}::test_worker_that_hears_nothing_of_zookeeper_says_at_once_what_it_has",),
+        _SERVICE["_unclaimed"].replace("CHECK_S", "None"),
+        f"{_OF_AGENT}::test_worker_that_hears_nothing_of_zookeeper_says_at_once_what_it_has",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a successor is asked for what its predecessor had",
-        Promise.PROGRESS,
-        _REVOKING,
-        ("if answer.worker_id == worker else set()", "if answer.worker_id else set()"),
-        (
-            f"{_OF_MASTER}::"
-            "test_successor_at_the_address_of_a_worker_that_has_left_is_not_waited_for[sqlite]",
-        ),
+        _REVOKING["_ask_departed"].replace("answer.worker_id == worker", "answer.worker_id"),
+        f"{_OF_MASTER}::"
+        "test_successor_at_the_address_of_a_worker_that_has_left_is_not_waited_for[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "what a worker has still is lost all the same",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("if attempt.id not in held:", "if True:"),
-        (
-            f"{_OF_MASTER}::"
-            "test_next_attempt_waits_until_the_worker_has_nothing_of_this_one[sqlite]",
-        ),
+        _REVOKING["_ask_until_free"].always("attempt.id not in held"),
+        f"{_OF_MASTER}::test_next_attempt_waits_until_the_worker_has_nothing_of_this_one[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "another process answers for a worker",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("if answer.worker_id != member.id:", "if False:"),
-        (f"{_OF_MASTER}::test_answer_of_another_process_at_the_address_says_nothing[sqlite]",),
+        _REVOKING["_ask"].never("answer.worker_id != member.id"),
+        f"{_OF_MASTER}::test_answer_of_another_process_at_the_address_says_nothing[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an older worker is not asked",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("return await self._ask_older(address, refs)", "return set()"),
-        (f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",),
+        _REVOKING["_ask"].replace("await self._ask_older(address, refs)", "set()"),
+        f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "what an older worker had to end counts as killed by request",
-        Promise.NOTHING_LOST,
-        "master/shoal/master/dispatch/rpc.py",
-        ("event = replace(event, signal=TaskSignal.LOSE)", "pass"),
-        (f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",),
+        _RPC["_take"].drop("event = replace(...)"),
+        f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "attempts of a worker that is away are lost at once",
-        Promise.ONE_LIVE_ATTEMPT,
-        _REVOKING,
-        ("self._is_away(worker, self._delay_s)", "self._is_away(worker, 0.0)"),
-        (
-            f"{_OF_MASTER}::"
-            "test_attempts_of_a_worker_that_is_away_wait_for_the_takeover_delay[sqlite]",
-        ),
+        _REVOKING["_settle_worker"].replace("self._delay_s", "0.0"),
+        f"{_OF_MASTER}::test_attempts_of_a_worker_that_is_away_wait_for_the_takeover_delay[sqlite]",
     ),
 )

@@ -1,65 +1,50 @@
 """Clocks: which one is believed, and what a wrong one must not do."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_TIME = "core/shoal/core/timing/cluster_time.py"
+_TIME = Place("shoal.core.timing.cluster_time")
+_ENDING = Place("shoal.core.decide.ending")
+_WORKER_TIME = Place("shoal.master.dispatch.worker_time")
 _TESTS = "tests/unit/core/test_cluster_time.py"
-_ENDING = "core/shoal/core/decide/ending.py"
+_TEST_DECIDE_TIME = "tests/unit/core/test_decide_time.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "a wall clock that jumps is followed at once",
-        Promise.ONE_INSTANCE,
-        _TIME,
-        ("if self._follows_own and abs(own.ahead_s - self._ahead_s) <= STEP_S:", "if True:"),
-        (f"{_TESTS}::test_own_clock_that_jumps_changes_nothing_not_even_for_a_moment",),
+        _TIME["now_s"].always("self._follows_own and abs(own.ahead_s - self._ahead_s) <= STEP_S"),
+        f"{_TESTS}::test_own_clock_that_jumps_changes_nothing_not_even_for_a_moment",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "clocks that agree against the own one are not believed",
-        Promise.ONE_INSTANCE,
-        _TIME,
-        ("if len(others) > 1 and max(others) - min(others) <= STEP_S:", "if False:"),
-        (f"{_TESTS}::test_most_clocks_count_although_the_own_one_was_believed_before",),
+        _TIME["_judge"].never("len(others) > 1 and max(others) - min(others) <= STEP_S"),
+        f"{_TESTS}::test_most_clocks_count_although_the_own_one_was_believed_before",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "a new time counts before it has held for a while",
-        Promise.ONE_INSTANCE,
-        _TIME,
-        ("own.since_boot_s - self._proposed[1] >= SETTLE_S", "True"),
-        (f"{_TESTS}::test_one_clock_for_all_that_jumps_and_comes_back_changes_nothing",),
+        _TIME["compare"].always("own.since_boot_s - self._proposed[1] >= SETTLE_S"),
+        f"{_TESTS}::test_one_clock_for_all_that_jumps_and_comes_back_changes_nothing",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "an answer that took long counts as what a clock shows now",
-        Promise.ONE_INSTANCE,
-        _TIME,
-        ("if trip_s > LONGEST_TRIP_S:", "if False:"),
-        (f"{_TESTS}::test_late_answer_says_nothing",),
+        _TIME["observe"].never("trip_s > LONGEST_TRIP_S"),
+        f"{_TESTS}::test_late_answer_says_nothing",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "retry delays count from the worker's clock",
-        Promise.PROGRESS,
-        _ENDING,
-        (
-            "due_at=draft.at + timedelta(seconds=delay_s)",
-            "due_at=(ended.finished_at or draft.at) + timedelta(seconds=delay_s)",
-        ),
-        ("tests/unit/core/test_decide_time.py::test_clock_of_a_worker_shortens_no_delay",),
+        _ENDING["_try_again"].replace("draft.at", "ended.finished_at or draft.at"),
+        f"{_TEST_DECIDE_TIME}::test_clock_of_a_worker_shortens_no_delay",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a worker's clock decides when its task started",
-        Promise.PROGRESS,
-        _ENDING,
-        ("return max(moment, attempt.queued_at)", "return moment"),
-        ("tests/unit/core/test_decide_time.py::test_clock_of_a_worker_lets_no_timeout_come_early",),
+        _ENDING["_account"].replace("max(moment, attempt.queued_at)", "moment"),
+        f"{_TEST_DECIDE_TIME}::test_clock_of_a_worker_lets_no_timeout_come_early",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a worker's wrong clock is not put right",
-        Promise.PROGRESS,
-        "master/shoal/master/dispatch/worker_time.py",
-        ("+ timedelta(seconds=self._behind_s)", ""),
-        (
-            "tests/unit/master/test_worker_time.py::"
-            "test_wrong_clock_of_a_worker_makes_no_difference",
+        _WORKER_TIME["instant"].replace(
+            "datetime.fromtimestamp(...) + timedelta(...)", "datetime.fromtimestamp(timestamp, UTC)"
         ),
+        "tests/unit/master/test_worker_time.py::test_wrong_clock_of_a_worker_makes_no_difference",
     ),
 )

@@ -1,81 +1,63 @@
 """No edit is lost, and nothing is made on the way to something else: each check by itself."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_CONDITIONS = "api/shoal/api/web/preconditions.py"
+_CONDITIONS = Place("shoal.api.web.preconditions")
+_GUARD = Place("shoal.api.access.guard")
+_PUBLISHED = Place("shoal.api.routes.workflows.published")
+_EVENTS = Place("shoal.api.routes.events")
 _TESTS = "tests/integration/api/test_preconditions.py::"
-_EDITORS = (_TESTS + "test_second_of_two_editors_is_told_what_the_first_has_done",)
-_NEW = (_TESTS + "test_what_is_to_be_new_replaces_nothing",)
-_BROWSER = (_TESTS + "test_browser_has_to_say_what_it_has_seen",)
+_EDITORS = _TESTS + "test_second_of_two_editors_is_told_what_the_first_has_done"
+_NEW = _TESTS + "test_what_is_to_be_new_replaces_nothing"
+_BROWSER = _TESTS + "test_browser_has_to_say_what_it_has_seen"
 _PROJECTS = (
     _TESTS + "test_nothing_but_a_project_itself_makes_a_project",
     _TESTS + "test_neither_a_definition_nor_a_file_makes_a_project",
 )
 
-
-def _lost(name: str, file: str, change: tuple[str, str], killers: tuple[str, ...]) -> Mutation:
-    return mutation(name, Promise.NOTHING_LOST, file, change, killers)
-
-
 MUTATIONS: tuple[Mutation, ...] = (
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "If-Match is ignored",
-        _CONDITIONS,
-        ("        if not self._match & {ANY, tag}:", "        if False:"),
+        _CONDITIONS["check"].never("not self._match & {ANY, tag}"),
         _EDITORS,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "If-Match of what is gone is ignored",
-        _CONDITIONS,
-        (
-            "            if self._match is not None:\n                raise PreconditionFailed",
-            "            if False:\n                raise PreconditionFailed",
-        ),
+        _CONDITIONS["check"].replace("if self._match is not None:\n    ...", "if False:\n    ..."),
         _EDITORS,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "If-None-Match is ignored",
-        _CONDITIONS,
-        (
-            "        if self._must_be_new:\n            raise",
-            "        if False:\n            raise",
-        ),
+        _CONDITIONS["check"].never("self._must_be_new"),
         _NEW,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "browsers overwrite blindly",
-        _CONDITIONS,
-        ("needs_match=caller.credential.is_session,", "needs_match=False,"),
+        _CONDITIONS["_preconditions"].never("caller.credential.is_session"),
         _BROWSER,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "ETag does not change with the state",
-        _CONDITIONS,
-        ("hashlib.sha256(content.encode())", "hashlib.sha256()"),
+        _CONDITIONS["etag_of"].drop("content.encode()"),
         _EDITORS,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "projects are made on the way to what they have",
-        "api/shoal/api/access/guard.py",
-        ('if "project" in in_path and not project_may_be_missing:', "if False:"),
-        _PROJECTS,
+        _GUARD["needs"].never("'project' in in_path and (not project_may_be_missing)"),
+        *_PROJECTS,
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "definitions make projects",
-        "api/shoal/api/routes/workflows/published.py",
-        ("            await uow.projects.require(project)\n", "            pass\n"),
-        (
-            "tests/integration/api/test_workflows.py::"
-            "test_a_dry_run_says_what_would_happen_and_stores_nothing",
-        ),
+        _PUBLISHED["publish"].drop("await uow.projects.require(project)"),
+        "tests/integration/api/test_workflows.py::"
+        "test_a_dry_run_says_what_would_happen_and_stores_nothing",
     ),
-    _lost(
+    Promise.NOTHING_LOST.broken_if(
         "a client is not told that history is gone",
-        "api/shoal/api/routes/events.py",
-        ("return kept_behind if 0 < after < kept_behind else None", "return None"),
-        (
-            "tests/integration/api/test_events.py::"
-            "test_client_is_told_that_what_it_has_missed_is_gone",
+        _EVENTS["_history_gone"].replace(
+            "kept_behind if 0 < after < kept_behind else None", "None"
         ),
+        "tests/integration/api/test_events.py::test_client_is_told_that_what_it_has_missed_is_gone",
     ),
 )

@@ -1,161 +1,117 @@
 """The database: fence, guards of conditional writes, unique keys, durability."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_PARTITIONS = "sql/shoal/sql/repositories/upkeep/partitions.py"
-_CHANGES = "sql/shoal/sql/repositories/runs/instance_changes.py"
-_COMMANDS = "sql/shoal/sql/repositories/runs/commands.py"
-_RUN_TABLES = "sql/shoal/sql/schema/runs.py"
-_COMMAND_TABLES = "sql/shoal/sql/schema/commands.py"
-_REVISION = "sql/shoal/sql/migrations/versions/0027_schema.py"
+_PARTITIONS = Place("shoal.sql.repositories.upkeep.partitions")
+_CHANGES = Place("shoal.sql.repositories.runs.instance_changes")
+_COMMANDS = Place("shoal.sql.repositories.runs.commands")
+_RUN_TABLES = Place("shoal.sql.schema.runs")
+_REVISION = Place("shoal.sql.migrations.versions.0027_schema")
+_COMMAND_TABLES = Place("shoal.sql.schema.commands")
+_SCHEDULES = Place("shoal.sql.repositories.definitions.schedules")
+_POOL = Place("shoal.sql.driver.sqlite.pool")
 _TESTS = "tests/integration/sql"
-_KEY_OF_ATTEMPTS = """\
-        sa.UniqueConstraint(
-            "workflow_instance_id",
-            "position",
-            "attempt",
-            name="uq_task_instance_workflow_instance_id_position_attempt",
-        ),
-"""
+_TEST_FENCING = f"{_TESTS}/test_fencing.py"
+_TEST_CHANGES = f"{_TESTS}/test_changes.py"
+_TEST_COMMANDS = f"{_TESTS}/test_commands.py"
+_TEST_SCHEDULES = f"{_TESTS}/test_schedules.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "the fence does not compare epochs",
-        Promise.FENCED_OWNERSHIP,
-        _PARTITIONS,
-        (
-            "if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:",
-            "if fenced := [n for n in epochs if n not in present]:",
+        _PARTITIONS["require"].replace(
+            "[n for n, epoch in epochs.items() if present.get(n) != epoch]",
+            "[n for n in epochs if n not in present]",
         ),
-        (
-            f"{_TESTS}/test_fencing.py::test_fence_names_every_partition_that_was_lost[sqlite]",
-            f"{_TESTS}/test_fencing.py::test_old_owner_writes_nothing_after_the_takeover[sqlite]",
-        ),
+        f"{_TEST_FENCING}::test_fence_names_every_partition_that_was_lost[sqlite]",
+        f"{_TEST_FENCING}::test_old_owner_writes_nothing_after_the_takeover[sqlite]",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "the fence does not hold until the commit",
-        Promise.FENCED_OWNERSHIP,
-        _PARTITIONS,
-        ("    .with_for_update(read=True)\n", ""),
-        (f"{_TESTS}/test_fencing.py::test_successor_waits_for_a_write_under_way[postgresql]",),
+        _PARTITIONS.replace("(...).with_for_update(read=True)", "..."),
+        f"{_TEST_FENCING}::test_successor_waits_for_a_write_under_way[postgresql]",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "an epoch need not grow",
-        Promise.FENCED_OWNERSHIP,
-        _PARTITIONS,
-        ("or epochs[row.number] > row.epoch", "or epochs[row.number] >= row.epoch"),
-        (f"{_TESTS}/test_fencing.py::test_epoch_only_grows[sqlite]",),
+        _PARTITIONS["raise_epochs"].replace(
+            "epochs[row.number] > row.epoch", "epochs[row.number] >= row.epoch"
+        ),
+        f"{_TEST_FENCING}::test_epoch_only_grows[sqlite]",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "a final attempt can change",
-        Promise.GUARDED_STATES,
-        _CHANGES,
-        ('bindparam("row_id"), ~IS_FINAL)', 'bindparam("row_id"))'),
-        (f"{_TESTS}/test_changes.py::test_final_attempt_never_changes",),
+        _CHANGES.drop("~IS_FINAL"),
+        f"{_TEST_CHANGES}::test_final_attempt_never_changes",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "an instance changes whatever its state",
-        Promise.GUARDED_STATES,
-        _CHANGES,
-        ('workflow_instance.c.state == bindparam("previous"),', 'bindparam("previous") != "",'),
-        (
-            f"{_TESTS}/test_changes.py::test_instance_changes_only_from_the_state_decided_upon"
-            "[sqlite]",
+        _CHANGES.replace(
+            "workflow_instance.c.state == bindparam('previous')", "bindparam('previous') != ''"
         ),
+        f"{_TEST_CHANGES}::test_instance_changes_only_from_the_state_decided_upon[sqlite]",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "an update that changed no row passes for done",
-        Promise.GUARDED_STATES,
-        _CHANGES,
-        ("if changed != len(rows):", "if changed > len(rows):"),
-        (f"{_TESTS}/test_changes.py::test_stale_run_takes_its_whole_batch_down[sqlite]",),
+        _CHANGES["_require"].replace("changed != len(rows)", "changed > len(rows)"),
+        f"{_TEST_CHANGES}::test_stale_run_takes_its_whole_batch_down[sqlite]",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "a command is settled twice",
-        Promise.ONE_INSTANCE,
-        _COMMANDS,
-        (
-            'command.c.id == bindparam("row_id"), IS_PENDING)',
-            'command.c.id == bindparam("row_id"))',
+        _COMMANDS.replace(
+            "update(command).where(..., IS_PENDING)",
+            "update(command).where(command.c.id == bindparam('row_id'))",
         ),
-        (
-            f"{_TESTS}/test_commands.py::test_outcome_is_written_once[sqlite]",
-            f"{_TESTS}/test_commands.py::test_two_masters_cannot_both_handle_a_command[sqlite]",
-        ),
+        f"{_TEST_COMMANDS}::test_outcome_is_written_once[sqlite]",
+        f"{_TEST_COMMANDS}::test_two_masters_cannot_both_handle_a_command[sqlite]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "attempts have no unique key",
-        Promise.ONE_LIVE_ATTEMPT,
-        _RUN_TABLES,
-        ('    UniqueConstraint("workflow_instance_id", "position", "attempt"),\n', ""),
-        (f"{_TESTS}/test_unique_keys.py::test_attempt_has_its_number_alone[sqlite]",),
-        also={_REVISION: (_KEY_OF_ATTEMPTS, "")},
+        (
+            _RUN_TABLES.drop("UniqueConstraint(...)"),
+            _REVISION["upgrade"].drop("sa.UniqueConstraint('workflow_instance_id', ...)"),
+        ),
+        f"{_TESTS}/test_unique_keys.py::test_attempt_has_its_number_alone[sqlite]",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "instances have no unique key",
-        Promise.ONE_INSTANCE,
-        _RUN_TABLES,
         (
-            'Column("command_id", ForeignKey("command.id"), nullable=False, unique=True)',
-            'Column("command_id", ForeignKey("command.id"), nullable=False)',
+            _RUN_TABLES.drop("unique=True"),
+            _REVISION["upgrade"].drop(
+                "sa.UniqueConstraint('command_id', name='uq_workflow_instance_command_id')"
+            ),
         ),
-        (f"{_TESTS}/test_instances.py::test_command_never_becomes_two_instances[sqlite]",),
-        also={
-            _REVISION: (
-                'sa.UniqueConstraint("command_id", name="uq_workflow_instance_command_id"),',
-                "",
-            )
-        },
+        f"{_TESTS}/test_instances.py::test_command_never_becomes_two_instances[sqlite]",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "idempotency keys are not unique",
-        Promise.ONE_INSTANCE,
-        _COMMAND_TABLES,
         (
-            'Column("idempotency_key", Line(255), nullable=False, unique=True)',
-            'Column("idempotency_key", Line(255), nullable=False)',
+            _COMMAND_TABLES.replace(
+                "Column('idempotency_key', Line(255), nullable=False, unique=True)",
+                "Column('idempotency_key', Line(255), nullable=False)",
+            ),
+            _REVISION["upgrade"].drop("sa.UniqueConstraint('idempotency_key', ...)"),
         ),
-        (f"{_TESTS}/test_commands.py::test_same_key_is_the_same_command[sqlite]",),
-        also={
-            _REVISION: (
-                'sa.UniqueConstraint("idempotency_key", name="uq_command_idempotency_key"),',
-                "",
-            )
-        },
+        f"{_TEST_COMMANDS}::test_same_key_is_the_same_command[sqlite]",
     ),
-    mutation(
+    Promise.ONE_INSTANCE.broken_if(
         "a schedule advances from any fire time",
-        Promise.ONE_INSTANCE,
-        "sql/shoal/sql/repositories/definitions/schedules.py",
-        (
-            '.where(schedule.c.id == bindparam("row_id"), '
-            'schedule.c.next_fire_at == bindparam("planned"))',
-            '.where(schedule.c.id == bindparam("row_id"))',
-        ),
-        (f"{_TESTS}/test_schedules.py::test_fire_time_is_taken_by_exactly_one[sqlite]",),
+        _SCHEDULES.drop("schedule.c.next_fire_at == bindparam('planned')"),
+        f"{_TEST_SCHEDULES}::test_fire_time_is_taken_by_exactly_one[sqlite]",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a fire that is due is lost when its schedule changes",
-        Promise.NOTHING_LOST,
-        "sql/shoal/sql/repositories/definitions/schedules.py",
-        ('if is_due and self.values["enabled"]:', "if False:"),
-        (
-            f"{_TESTS}/test_schedules.py::"
-            "test_fire_that_is_due_while_its_schedule_changes_is_not_lost[sqlite]",
-        ),
+        _SCHEDULES["changes"].never("is_due and self.values['enabled']"),
+        f"{_TEST_SCHEDULES}::test_fire_that_is_due_while_its_schedule_changes_is_not_lost[sqlite]",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a change that was stopped is done again without its transaction",
-        Promise.NOTHING_LOST,
-        "sql/shoal/sql/driver/sqlite/pool.py",
-        (" or not self._raw.in_transaction:", ":"),
-        (f"{_TESTS}/test_sqlite.py::test_nothing_is_stored_once_a_change_was_stopped",),
+        _POOL["run"].drop("not self._raw.in_transaction"),
+        f"{_TESTS}/test_sqlite.py::test_nothing_is_stored_once_a_change_was_stopped",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a commit on SQLite need not reach the disk",
-        Promise.NOTHING_LOST,
-        "sql/shoal/sql/driver/sqlite/pool.py",
-        ("PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
-        (f"{_TESTS}/test_errors.py::test_sqlite_commits_are_durable_and_keys_checked",),
+        _POOL.replace("'PRAGMA synchronous = FULL'", "'PRAGMA synchronous = NORMAL'"),
+        f"{_TESTS}/test_errors.py::test_sqlite_commits_are_durable_and_keys_checked",
     ),
 )

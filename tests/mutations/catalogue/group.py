@@ -1,121 +1,91 @@
 """The group protocol: generations, revoke before assign, conditional writes."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_COORDINATOR = "coordination/shoal/coordination/group/coordinator.py"
-_PARTICIPANT = "coordination/shoal/coordination/group/participant.py"
+_COORDINATOR = Place("shoal.coordination.group.coordinator")
+_STICKINESS = Place("shoal.coordination.assignors.stickiness")
+_PARTICIPANT = Place("shoal.coordination.group.participant")
+_STORE = Place("shoal.coordination.group.store")
+_LIFE = Place("shoal.coordination.group.life")
+_GROUP = Place("shoal.coordination.group.group")
 _CORE = "tests/unit/coordination/test_group_core.py"
 _STATIC = "tests/unit/coordination/test_group_static_members.py"
 _MEMBER = "tests/unit/coordination/test_group_participant.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "requests of another generation are accepted",
-        Promise.FENCED_OWNERSHIP,
-        _COORDINATOR,
-        ("if generation != self.group.generation:", "if False:"),
-        (f"{_CORE}::test_requests_of_another_generation_or_of_strangers_are_refused",),
+        _COORDINATOR["_current"].never("generation != self.group.generation"),
+        f"{_CORE}::test_requests_of_another_generation_or_of_strangers_are_refused",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "a member that was replaced is not fenced",
-        Promise.FENCED_OWNERSHIP,
-        _COORDINATOR,
-        ("if member is not None and member.id != member_id:", "if False:"),
-        (f"{_STATIC}::test_the_one_that_was_replaced_is_fenced",),
+        _COORDINATOR["_known"].never("member is not None and member.id != member_id"),
+        f"{_STATIC}::test_the_one_that_was_replaced_is_fenced",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "anybody can assign",
-        Promise.FENCED_OWNERSHIP,
-        _COORDINATOR,
-        ("member.id == self.group.leader_id and sync.assignment", "sync.assignment"),
-        (f"{_CORE}::test_only_the_leader_can_assign",),
+        _COORDINATOR["_sync"].drop("member.id == self.group.leader_id"),
+        f"{_CORE}::test_only_the_leader_can_assign",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "who does not join in time is kept",
-        Promise.PROGRESS,
-        _COORDINATOR,
-        ("if not member.is_joining and member.join.instance_id is None:", "if False:"),
-        (f"{_CORE}::test_who_does_not_join_in_time_is_evicted_and_may_come_back",),
+        _COORDINATOR["_gather"].never("not member.is_joining and member.join.instance_id is None"),
+        f"{_CORE}::test_who_does_not_join_in_time_is_evicted_and_may_come_back",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a leader that does not assign is not succeeded",
-        Promise.PROGRESS,
-        _COORDINATOR,
-        ("if is_late_leader or not (member.has_synced or member.is_syncing):", "if False:"),
-        (f"{_CORE}::test_a_leader_that_does_not_assign_in_time_is_succeeded",),
+        _COORDINATOR["_tick"].never(
+            "is_late_leader or not (member.has_synced or member.is_syncing)"
+        ),
+        f"{_CORE}::test_a_leader_that_does_not_assign_in_time_is_succeeded",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "a partition is assigned before its old owner gave it up",
-        Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/assignors/stickiness.py",
-        ("if claims.is_free_for(partition, member_id)", "if partition"),
-        (f"{_MEMBER}::test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again",),
+        _STICKINESS["cooperative_sticky"].replace(
+            "claims.is_free_for(partition, member_id)", "partition"
+        ),
+        f"{_MEMBER}::test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "an eager member joins again without giving up",
-        Promise.FENCED_OWNERSHIP,
-        _PARTICIPANT,
-        ("revoked = () if self._cooperative else self._drop()", "revoked = ()"),
-        (f"{_MEMBER}::test_an_eager_member_gives_up_everything_before_it_joins_again",),
+        _PARTICIPANT["_prepare"].replace("() if self._cooperative else self._drop()", "()"),
+        f"{_MEMBER}::test_an_eager_member_gives_up_everything_before_it_joins_again",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "a member that was evicted keeps its partitions",
-        Promise.FENCED_OWNERSHIP,
-        _PARTICIPANT,
-        ("lost = self._drop()\n        self._was_member", "lost = ()\n        self._was_member"),
-        (f"{_MEMBER}::test_an_evicted_member_has_lost_its_partitions_and_comes_back",),
+        _PARTICIPANT["_enter"].replace("self._drop()", "()"),
+        f"{_MEMBER}::test_an_evicted_member_has_lost_its_partitions_and_comes_back",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "a member that was fenced keeps its partitions",
-        Promise.FENCED_OWNERSHIP,
-        _PARTICIPANT,
-        (
-            "return (self._was_member and instance_id is not None) and any(",
-            "return False and any(",
-        ),
-        (f"{_MEMBER}::test_a_fenced_member_loses_everything_and_asks_for_nothing",),
+        _PARTICIPANT["_is_replaced"].never("self._was_member and instance_id is not None"),
+        f"{_MEMBER}::test_a_fenced_member_loses_everything_and_asks_for_nothing",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "nobody sees off a member that is gone",
-        Promise.PROGRESS,
-        _PARTICIPANT,
-        ("if gone is not None:", "if False:"),
-        (f"{_MEMBER}::test_any_member_sees_off_who_is_gone_and_lets_time_pass",),
+        _PARTICIPANT["_chore"].never("gone is not None"),
+        f"{_MEMBER}::test_any_member_sees_off_who_is_gone_and_lets_time_pass",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "a group is written whatever its version",
-        Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/group/store.py",
-        ("encode(metadata), version=version)", "encode(metadata))"),
-        (
-            "tests/integration/coordination/test_group_store.py::"
-            "test_of_two_who_have_read_the_same_only_one_can_write",
-        ),
+        _STORE["write"].drop("version=version"),
+        "tests/integration/coordination/test_group_store.py::"
+        "test_of_two_who_have_read_the_same_only_one_can_write",
     ),
-    mutation(
+    Promise.FENCED_OWNERSHIP.broken_if(
         "the group hears that partitions are given up before they are",
-        Promise.FENCED_OWNERSHIP,
-        "coordination/shoal/coordination/group/life.py",
-        (
-            "                await self._call_back(step)\n",
-            "                _ = asyncio.create_task(self._call_back(step))\n",
+        _LIFE["live"].replace(
+            "await self._call_back(step)", "_ = asyncio.create_task(self._call_back(step))"
         ),
-        (
-            "tests/integration/coordination/test_group_order.py::"
-            "test_nobody_gets_a_partition_while_its_old_owner_finishes",
-        ),
+        "tests/integration/coordination/test_group_order.py::"
+        "test_nobody_gets_a_partition_while_its_old_owner_finishes",
     ),
-    mutation(
+    Promise.SELF_FENCE.broken_if(
         "a member of a group keeps its partitions until its session is known to be lost",
-        Promise.SELF_FENCE,
-        "coordination/shoal/coordination/group/group.py",
-        (
-            "asyncio.create_task(self._session.unproven())",
-            "asyncio.create_task(self._session.lost())",
-        ),
-        (
-            "tests/integration/coordination/test_group_faults.py::"
-            "test_a_cut_off_member_hears_of_its_loss_even_in_a_callback",
-        ),
+        _GROUP["_live"].replace("self._session.unproven", "self._session.lost"),
+        "tests/integration/coordination/test_group_faults.py::"
+        "test_a_cut_off_member_hears_of_its_loss_even_in_a_callback",
     ),
 )

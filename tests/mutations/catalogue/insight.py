@@ -1,151 +1,121 @@
 """What run history tells is for who may see it, and says what it was measured by."""
 
-from tests.mutations.mutation import Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_CORE = "core/shoal/core/insight/"
-_READING = "api/shoal/api/operations/insight/reading.py"
-_ROUTES = "api/shoal/api/routes/insight/"
-_UNIT = "tests/unit/core/test_insight.py::"
+_READING = Place("shoal.api.operations.insight.reading")
+_CLUSTER = Place("shoal.api.routes.insight.cluster")
+_ROLLUPS = Place("shoal.api.routes.insight.rollups")
+_INSIGHT_AGGREGATES = Place("shoal.core.insight.aggregates")
+_INSIGHT_ROLLUPS = Place("shoal.sql.repositories.insight.rollups")
+_BASELINES = Place("shoal.core.insight.baselines")
+_COMPARING = Place("shoal.core.insight.comparing")
+_EXPECTED = Place("shoal.core.insight.expected")
+_WINDOWS = Place("shoal.core.insight.windows")
+_DOCUMENT = Place("shoal.insight.pages.document")
 _API = "tests/integration/api/insight/"
+_RIGHTS = f"{_API}test_rights.py::test_answers_are_the_same_whatever_another_project_has_done"
 _AGGREGATES = f"{_API}test_aggregates.py::"
-_RIGHTS = (f"{_API}test_rights.py::test_answers_are_the_same_whatever_another_project_has_done",)
+_UNIT = "tests/unit/core/test_insight.py::"
+_TEST_VIEWS = "tests/integration/api/insight/test_views.py"
 
-MUTATIONS = (
-    mutation(
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.AUTHORISED.broken_if(
         "totals of run history are those of all projects",
-        Promise.AUTHORISED,
-        _READING,
-        ("(self.projects is None or name[0] in self.projects)", "True"),
+        _READING["has"].always("self.projects is None or name[0] in self.projects"),
         _RIGHTS,
     ),
-    mutation(
+    Promise.AUTHORISED.broken_if(
         "failures and tasks of run history are those of all projects",
-        Promise.AUTHORISED,
-        _READING,
-        ("window.last, visible, project, workflow)", "window.last, None, project, workflow)"),
+        _READING["rows_of"].replace("visible", "None"),
         _RIGHTS,
     ),
-    mutation(
+    Promise.AUTHORISED.broken_if(
         "how full the minutes of all projects are is for everybody",
-        Promise.AUTHORISED,
-        f"{_ROUTES}cluster.py",
-        ("    highest = {} if sees_cluster else ", "    highest = {} if True else "),
+        _CLUSTER["_move"].always("sees_cluster"),
         _RIGHTS,
     ),
-    mutation(
+    Promise.AUTHORISED.broken_if(
         "how many rows all projects have is for everybody",
-        Promise.AUTHORISED,
-        f"{_ROUTES}rollups.py",
-        ("rows=one.rows if sees_cluster else None", "rows=one.rows"),
+        _ROLLUPS["list_insight_rollups"].replace("one.rows if sees_cluster else None", "one.rows"),
         _RIGHTS,
     ),
-    mutation(
+    Promise.AUTHORISED.broken_if(
         "rows of the cluster are for everybody",
-        Promise.AUTHORISED,
-        f"{_ROUTES}rollups.py",
-        ("with_cluster=sees_cluster,", "with_cluster=True,"),
-        (f"{_API}test_rights.py::test_load_is_for_who_may_see_the_cluster",),
+        _ROLLUPS["list_insight_rollup_rows"].replace(
+            "with_cluster=sees_cluster", "with_cluster=True"
+        ),
+        f"{_API}test_rights.py::test_load_is_for_who_may_see_the_cluster",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a result that was computed again is not read again",
-        Promise.NOTHING_LOST,
-        _READING,
-        (
-            "            if digest != result.digest:\n                values",
-            "            if not digest:\n                values",
-        ),
-        (f"{_API}test_views.py::test_result_that_was_computed_again_is_read_again",),
+        _READING["days"].replace("digest != result.digest", "not digest"),
+        f"{_TEST_VIEWS}::test_result_that_was_computed_again_is_read_again",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a day whose aggregates are damaged is empty",
-        Promise.NOTHING_LOST,
-        _READING,
-        (
-            "        leave_out(error)\n        return None",
-            "        leave_out(error)\n        return {}",
-        ),
-        (f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",),
+        _READING["_stored"].replace("return None", "return {}"),
+        f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "aggregates with other columns are taken for these",
-        Promise.NOTHING_LOST,
-        f"{_CORE}aggregates.py",
-        ("if not part or tuple(part[0]) != self.columns:", "if not part:"),
-        (f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",),
+        _INSIGHT_AGGREGATES["values"].drop("tuple(part[0]) != self.columns"),
+        f"{_AGGREGATES}test_aggregates_that_cannot_be_read_are_made_up_for_by_the_rows",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "labels of costs are kept without a bound",
-        Promise.PROGRESS,
-        _READING,
-        ("for one in values if isinstance(one, CostBlock)) // 2", "for one in ())"),
-        (
-            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[whole days]",
-            f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[some workflows]",
-        ),
+        _READING["_labels"].replace("sum(...) // 2", "sum((len(one.labels) for one in ()))"),
+        f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[whole days]",
+        f"{_AGGREGATES}test_what_is_kept_has_a_bound_whatever_labels_there_are[some workflows]",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a workflow whose count is missing spoils the answer",
-        Promise.NOTHING_LOST,
-        f"{_CORE}aggregates.py",
-        ("    sum(counts)\n", "    sum(filter(None, counts))\n"),
-        (f"{_AGGREGATES}test_a_workflow_that_has_no_aggregate_is_missing_alone",),
+        _INSIGHT_AGGREGATES["_check"].replace("sum(counts)", "sum(filter(None, counts))"),
+        f"{_AGGREGATES}test_a_workflow_that_has_no_aggregate_is_missing_alone",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "aggregates of which a part is damaged count without it",
-        Promise.NOTHING_LOST,
-        "sql/shoal/sql/repositories/insight/rollups.py",
-        ("return parts if len(parts) == len(rows) else None", "return parts"),
-        (f"{_AGGREGATES}test_aggregates_of_which_a_part_is_damaged_are_made_up_for_by_the_rows",),
+        _INSIGHT_ROLLUPS["aggregates"].replace(
+            "parts if len(parts) == len(rows) else None", "parts"
+        ),
+        f"{_AGGREGATES}test_aggregates_of_which_a_part_is_damaged_are_made_up_for_by_the_rows",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a weekday counts for more than the hour",
-        Promise.NOTHING_LOST,
-        f"{_CORE}baselines.py",
-        (
-            "    yield ANY, at.hour\n    yield at.weekday(), ANY\n",
-            "    yield at.weekday(), ANY\n    yield ANY, at.hour\n",
+        _BASELINES["lookups"].replace(
+            "yield (ANY, at.hour)\nyield (at.weekday(), ANY)",
+            "yield (at.weekday(), ANY)\nyield (ANY, at.hour)",
         ),
-        (f"{_UNIT}test_the_nearest_baseline_counts",),
+        f"{_UNIT}test_the_nearest_baseline_counts",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a run that goes on is called faster than usual",
-        Promise.NOTHING_LOST,
-        f"{_CORE}comparing.py",
-        ("took_s < usual.p50_s - margin and not is_open", "took_s < usual.p50_s - margin"),
-        (f"{_UNIT}test_verdict_is_by_the_spread_of_what_was_before",),
+        _COMPARING["verdict_of"].drop("not is_open"),
+        f"{_UNIT}test_verdict_is_by_the_spread_of_what_was_before",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a run is slow by what nothing has waited for",
-        Promise.NOTHING_LOST,
-        f"{_CORE}comparing.py",
-        (
-            "    if path_wait_s is not None and compared.difference_s is not None:\n",
-            "    path_wait_s = path_wait_s or 0.0\n    if compared.difference_s is not None:\n",
+        _COMPARING["_compared_task"].replace(
+            "if path_wait_s is not None and compared.difference_s is not None:\n    ...",
+            "path_wait_s = path_wait_s or 0.0\nif compared.difference_s is not None:\n    ...",
         ),
-        (f"{_UNIT}test_what_made_a_run_slower_comes_first_and_adds_up",),
+        f"{_UNIT}test_what_made_a_run_slower_comes_first_and_adds_up",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "the end of a run is expected without the tasks behind the open ones",
-        Promise.NOTHING_LOST,
-        f"{_CORE}expected.py",
-        ("default=now)\n        end =", "default=now)\n        ready = now\n        end ="),
-        (f"{_UNIT}test_open_tasks_tell_the_end_along_the_longest_way",),
+        _EXPECTED["of_tasks"].replace("end = ...", "ready = now\nend = ..."),
+        f"{_UNIT}test_open_tasks_tell_the_end_along_the_longest_way",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a percentile of several days is that of each day alike",
-        Promise.NOTHING_LOST,
-        f"{_CORE}windows.py",
-        (
-            "            total += value * weight\n            weights += weight\n",
-            "            total += value\n            weights += 1\n",
+        _WINDOWS["weighted"].replace(
+            "total += value * weight\nweights += weight", "total += value\nweights += 1"
         ),
-        (f"{_API}test_views.py::test_percentile_of_a_window_is_weighted_by_the_runs_of_its_days",),
+        f"{_TEST_VIEWS}::test_percentile_of_a_window_is_weighted_by_the_runs_of_its_days",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "an error's text becomes a program of the report's page",
-        Promise.TEXT_STAYS_TEXT,
-        "insight/shoal/insight/pages/document.py",
-        ("else escape(cell)", "else cell"),
-        ("tests/unit/insight/test_report.py::test_texts_of_workflows_and_errors_stay_texts",),
+        _DOCUMENT["html"].replace("escape(cell)", "cell"),
+        "tests/unit/insight/test_report.py::test_texts_of_workflows_and_errors_stay_texts",
     ),
 )

@@ -1,115 +1,87 @@
 """Files that attempts hand over: what they are, and that they are there with the success alone."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_STORING = "worker/shoal/worker/home/storing.py"
-_SQL = "sql/shoal/sql/repositories/definitions/resources.py"
-_MASTER = "master/shoal/master/dispatch/publications.py"
+_STORING = Place("shoal.worker.home.storing")
+_PUBLISHING = Place("shoal.worker.results.publishing")
+_MAIN = Place("shoal.worker.main")
+_MASTER = Place("shoal.master.dispatch.publications")
+_SQL = Place("shoal.sql.repositories.definitions.resources")
+_RESOURCES = Place("shoal.master.dispatch.resources")
+_ENGINE = Place("shoal.master.engine.engine")
 _OF_FILES = "tests/unit/worker/test_storing.py"
-_IN_MASTER = "tests/integration/master/test_publications.py"
-_IN_WORKER = "tests/integration/worker/test_agent_publishing.py"
-_IN_SQL = "tests/integration/sql/test_resources.py"
 _REFUSED = f"{_OF_FILES}::test_what_is_no_file_of_its_own_is_refused_before_anything_is_written"
+_IN_WORKER = "tests/integration/worker/test_agent_publishing.py"
+_IN_MASTER = "tests/integration/master/test_publications.py"
+_IN_SQL = "tests/integration/sql/test_resources.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a link of a task's leads to files of others",
-        Promise.TEXT_STAYS_TEXT,
-        _STORING,
-        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW | ", "_FILE = os.O_RDONLY | "),
-        (_REFUSED,),
+        _STORING.replace("os.O_RDONLY | os.O_NOFOLLOW", "os.O_RDONLY"),
+        _REFUSED,
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a link in the place of a folder leads to files of others",
-        Promise.TEXT_STAYS_TEXT,
-        _STORING,
-        (
-            "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | ",
-            "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | ",
+        _STORING.replace(
+            "os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW", "os.O_RDONLY | os.O_DIRECTORY"
         ),
-        (_REFUSED,),
+        _REFUSED,
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a second name of another's file is handed over",
-        Promise.TEXT_STAYS_TEXT,
-        _STORING,
-        ("if found.st_nlink != 1:", "if False:"),
-        (_REFUSED,),
+        _STORING["_problem"].never("found.st_nlink != 1"),
+        _REFUSED,
     ),
-    mutation(
+    Promise.ROOM.broken_if(
         "a file of any size is handed over",
-        Promise.ROOM,
-        _STORING,
-        ("            if size > errand.largest:", "            if False:"),
-        (f"{_OF_FILES}::test_file_that_grows_while_it_is_read_is_not_stored_beyond_the_limit",),
+        _STORING["_try_to_store"].never("size > errand.largest"),
+        f"{_OF_FILES}::test_file_that_grows_while_it_is_read_is_not_stored_beyond_the_limit",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a path of a payload leads out of the attempt's folder",
-        Promise.TEXT_STAYS_TEXT,
-        "worker/shoal/worker/results/publishing.py",
-        ("if problem := path_problem(one.file) or path_problem(one.path):", "if problem := None:"),
-        (f"{_IN_WORKER}::test_file_that_cannot_be_used_fails_the_attempt_and_leaves_nothing",),
+        _PUBLISHING["_store"].replace("path_problem(one.file) or path_problem(one.path)", "None"),
+        f"{_IN_WORKER}::test_file_that_cannot_be_used_fails_the_attempt_and_leaves_nothing",
     ),
-    mutation(
+    Promise.DURABLE_RESULTS.broken_if(
         "a success is reported whose files were lost with the worker",
-        Promise.DURABLE_RESULTS,
-        "worker/shoal/worker/main.py",
-        ("if was_interrupted(record) or lacks_files(record):", "if was_interrupted(record):"),
-        (
-            f"{_IN_WORKER}::test_worker_that_dies_reports_no_success_unless_the_files_are_there"
-            "[publish.before_upload-False]",
-        ),
+        _MAIN["report_leftovers"].drop("lacks_files(record)"),
+        f"{_IN_WORKER}::"
+        "test_worker_that_dies_reports_no_success_unless_the_files_are_there"
+        "[publish.before_upload-False]",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a master takes a success without its files",
-        Promise.NOTHING_LOST,
-        _MASTER,
-        (
-            "        if written.keys() != {upload.path for upload in uploads}:\n",
-            "        uploads = [one for one in uploads if one.path in written]\n"
-            "        if False:\n",
+        _MASTER["store"].replace(
+            "if written.keys() != {upload.path for upload in uploads}:\n    ...",
+            "uploads = [one for one in uploads if one.path in written]\nif False:\n    ...",
         ),
-        (f"{_IN_MASTER}::test_report_without_the_files_is_a_failure",),
+        f"{_IN_MASTER}::test_report_without_the_files_is_a_failure",
     ),
-    mutation(
+    Promise.ROOM.broken_if(
         "a worker says itself how large a resource may be",
-        Promise.ROOM,
-        _MASTER,
-        ("if one.size > self._limits.file:", "if False:"),
-        (f"{_IN_MASTER}::test_report_without_the_files_is_a_failure",),
+        _MASTER["store"].never("one.size > self._limits.file"),
+        f"{_IN_MASTER}::test_report_without_the_files_is_a_failure",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "an attempt completes the uploads of another run",
-        Promise.GUARDED_STATES,
-        _SQL,
-        (
-            "            resource.c.instance_id == instance_id,\n            IS_UPLOAD,",
-            "            IS_UPLOAD,",
-        ),
-        (f"{_IN_SQL}::test_uploads_of_a_run_stay_until_it_has_been_over_for_a_day",),
+        _SQL["reserved"].drop("resource.c.instance_id == instance_id"),
+        f"{_IN_SQL}::test_uploads_of_a_run_stay_until_it_has_been_over_for_a_day",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "uploads of a run that goes on are swept away",
-        Promise.NOTHING_LOST,
-        _SQL,
-        ("resource.c.started_at < uploads, ~may_be_under_way)", "resource.c.started_at < uploads)"),
-        (f"{_IN_SQL}::test_uploads_of_a_run_stay_until_it_has_been_over_for_a_day",),
+        _SQL["unneeded"].drop("~may_be_under_way"),
+        f"{_IN_SQL}::test_uploads_of_a_run_stay_until_it_has_been_over_for_a_day",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "tasks do not get what their own run has made",
-        Promise.PROGRESS,
-        "master/shoal/master/dispatch/resources.py",
-        ("if not run.plan.publishes:", "if True:"),
-        (
-            f"{_IN_MASTER}::"
-            "test_tasks_behind_it_get_what_their_own_run_has_made_and_other_runs_do_not",
-        ),
+        _RESOURCES["_made"].always("not run.plan.publishes"),
+        f"{_IN_MASTER}::test_tasks_behind_it_get_what_their_own_run_has_made_and_other_runs_do_not",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a refused file keeps the success of its attempt from being decided",
-        Promise.PROGRESS,
-        "master/shoal/master/engine/engine.py",
-        ("            refused.become_a_failure()\n", ""),
-        (f"{_IN_MASTER}::test_project_without_room_fails_the_task",),
+        _ENGINE["_process"].drop("refused.become_a_failure()"),
+        f"{_IN_MASTER}::test_project_without_room_fails_the_task",
     ),
 )

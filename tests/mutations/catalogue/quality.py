@@ -1,48 +1,39 @@
 """DATA_QUALITY: a check that was not made never passes, and values stay values."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_QUALITY = "worker/shoal/worker/types/quality"
-_UNIT = "tests/unit/worker/quality"
+_SQLITE = Place("shoal.worker.types.sql.drivers.sqlite")
+_RUN = Place("shoal.worker.types.quality.run")
+_PARAMS = Place("shoal.worker.types.quality.params")
+_ASKING = Place("shoal.worker.types.quality.asking")
 _INTEGRATION = "tests/integration/worker/quality/test_quality.py"
+_UNIT = "tests/unit/worker/quality"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "SQLite takes a column that is none for a text",
-        Promise.GUARDED_STATES,
-        "worker/shoal/worker/types/sql/drivers/sqlite.py",
-        ('return quoted(identifier, "`")', "return quoted(identifier)"),
-        ("tests/integration/drivers/test_sqlite.py::test_quoted_name_that_is_none_is_refused",),
+        _SQLITE["quote"].drop("'`'"),
+        "tests/integration/drivers/test_sqlite.py::test_quoted_name_that_is_none_is_refused",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "no check fails the task",
-        Promise.GUARDED_STATES,
-        f"{_QUALITY}/run.py",
-        ('if result.state == "failed"]:', 'if result.state == "never"]:'),
-        (f"{_INTEGRATION}::test_what_does_not_hold[sqlite]",),
+        _RUN["_end"].replace("result.state == 'failed'", "result.state == 'never'"),
+        f"{_INTEGRATION}::test_what_does_not_hold[sqlite]",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "parameters are pasted into the SQL of checks",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_QUALITY}/params.py",
-        ("        Verbatim(),\n", ""),
-        (
-            f"{_UNIT}/test_params.py"
-            "::test_no_parameter_is_pasted_into_sql_and_all_sources_are_named",
-        ),
+        _PARAMS["DataQualityParams"].drop("Verbatim()"),
+        f"{_UNIT}/test_params.py::test_no_parameter_is_pasted_into_sql_and_all_sources_are_named",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a check is sent as more than one statement",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_QUALITY}/asking.py",
-        ("if len(found) != 1:", "if not found:"),
-        (f"{_INTEGRATION}::test_what_cannot_be_checked_fails_for_good",),
+        _ASKING["_bound"].replace("len(found) != 1", "not found"),
+        f"{_INTEGRATION}::test_what_cannot_be_checked_fails_for_good",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "the query of the second session is left running",
-        Promise.KILLED_MEANS_DEAD,
-        f"{_QUALITY}/run.py",
-        ("for name in _others(work.params):", "for name in ():"),
-        (f"{_INTEGRATION}::test_what_a_dead_process_has_left_is_settled",),
+        _RUN["settle"].replace("_others(work.params)", "()"),
+        f"{_INTEGRATION}::test_what_a_dead_process_has_left_is_settled",
     ),
 )

@@ -1,203 +1,146 @@
 """Resources: where their paths lead, which version counts, and that content is what was stored."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_SQL = "sql/shoal/sql/repositories/definitions/resources.py"
-_STORAGE = "runtime/shoal/runtime/storage.py"
-_MASTER = "master/shoal/master/dispatch/resources.py"
-_SWEEP = "master/shoal/master/services/upkeep/resources.py"
-_FETCHING = "worker/shoal/worker/home/fetching.py"
-_CACHE = "worker/shoal/worker/home/resources.py"
-_IN_SQL = "tests/integration/sql/test_resources.py"
-_IN_API = "tests/integration/api/test_resources.py"
-_IN_MASTER = "tests/integration/master/test_resources.py"
+_CACHE = Place("shoal.worker.home.resources")
+_STORAGE = Place("shoal.runtime.storage")
+_SQL = Place("shoal.sql.repositories.definitions.resources")
+_FETCHING = Place("shoal.worker.home.fetching")
+_HELPERS = Place("shoal.worker.home.helpers")
+_MASTER = Place("shoal.master.dispatch.resources")
+_SWEEP = Place("shoal.master.services.upkeep.resources")
+_RPC = Place("shoal.master.dispatch.rpc")
 _IN_WORKER = "tests/integration/worker/test_agent_resources.py"
 _OF_STORAGE = "tests/unit/runtime/test_storage.py"
+_IN_SQL = "tests/integration/sql/test_resources.py"
+_IN_MASTER = "tests/integration/master/test_resources.py"
+_IN_API = "tests/integration/api/test_resources.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a worker takes any path out of a payload",
-        Promise.TEXT_STAYS_TEXT,
-        _CACHE,
-        ("if path_problem(one.path) or not _DIGEST.fullmatch(one.sha256):", "if False:"),
-        (f"{_IN_WORKER}::test_path_of_a_payload_that_leads_outside_is_refused",),
+        _CACHE["stage"].never("path_problem(one.path) or not _DIGEST.fullmatch(one.sha256)"),
+        f"{_IN_WORKER}::test_path_of_a_payload_that_leads_outside_is_refused",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "the name of an object leads out of the storage",
-        Promise.TEXT_STAYS_TEXT,
-        _STORAGE,
-        ("if not self.purpose.names.fullmatch(name):", "if False:"),
-        (f"{_OF_STORAGE}::test_name_that_leads_elsewhere_is_none",),
+        _STORAGE["_at"].never("not self.purpose.names.fullmatch(name)"),
+        f"{_OF_STORAGE}::test_name_that_leads_elsewhere_is_none",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a file lies in the place of a folder",
-        Promise.TEXT_STAYS_TEXT,
-        _SQL,
-        ("        await self._require_free(upload)\n", ""),
-        (f"{_IN_SQL}::test_path_is_a_file_or_a_folder",),
+        _SQL["complete"].drop("await self._require_free(upload)"),
+        f"{_IN_SQL}::test_path_is_a_file_or_a_folder",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "what was fetched is not checked",
-        Promise.NOTHING_LOST,
-        _FETCHING,
-        ("if (digest.hexdigest(), size) != (file.sha256, file.size):", "if False:"),
-        (f"{_IN_WORKER}::test_content_is_checked_before_it_has_its_name",),
+        _FETCHING["_try_to_fetch"].never("(digest.hexdigest(), size) != (file.sha256, file.size)"),
+        f"{_IN_WORKER}::test_content_is_checked_before_it_has_its_name",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a file that has lost its bytes in a crash is used",
-        Promise.NOTHING_LOST,
-        _CACHE,
-        ("if path.stat().st_size != file.size:", "if not path.stat():"),
-        (f"{_IN_WORKER}::test_file_of_the_cache_that_has_lost_bytes_is_fetched_again",),
+        _CACHE["_missing"].replace("path.stat().st_size != file.size", "not path.stat()"),
+        f"{_IN_WORKER}::test_file_of_the_cache_that_has_lost_bytes_is_fetched_again",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "an attempt works on the file of the cache",
-        Promise.NOTHING_LOST,
-        _CACHE,
-        (
-            "shutil.copyfile(self._root / one.sha256, target)",
-            "os.link(self._root / one.sha256, target)",
-        ),
-        (f"{_IN_WORKER}::test_copy_is_the_attempts_own_and_the_next_one_needs_no_storage",),
+        _CACHE["_copy"].replace("shutil.copyfile", "os.link"),
+        f"{_IN_WORKER}::test_copy_is_the_attempts_own_and_the_next_one_needs_no_storage",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "files that are in use make room",
-        Promise.PROGRESS,
-        _CACHE,
-        ("if _DIGEST.fullmatch(name) and name not in in_use:", "if _DIGEST.fullmatch(name):"),
-        (f"{_IN_WORKER}::test_files_in_use_make_no_room",),
+        _CACHE["_make_room"].drop("name not in in_use"),
+        f"{_IN_WORKER}::test_files_in_use_make_no_room",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "each task fetches for itself",
-        Promise.PROGRESS,
-        _CACHE,
-        ("new = [file for file in missing if file.sha256 not in self._fetching]", "new = missing"),
-        (f"{_IN_WORKER}::test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed",),
+        _CACHE["_fetch"].replace(
+            "[file for file in missing if file.sha256 not in self._fetching]", "missing"
+        ),
+        f"{_IN_WORKER}::test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a kill of the first one ends the fetching for all",
-        Promise.PROGRESS,
-        _CACHE,
-        ("await asyncio.shield(task)", "await task"),
-        (f"{_IN_WORKER}::test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed",),
+        _CACHE["_fetch"].replace("asyncio.shield(task)", "task"),
+        f"{_IN_WORKER}::test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "fetching that ends with its worker is a failure",
-        Promise.PROGRESS,
-        "worker/shoal/worker/home/helpers.py",
-        ("if record.cause in INTERRUPTIONS:", "if False:"),
-        (f"{_IN_WORKER}::test_fetching_that_is_interrupted_is_no_result_of_the_attempt",),
+        _HELPERS["run"].never("record.cause in INTERRUPTIONS"),
+        f"{_IN_WORKER}::test_fetching_that_is_interrupted_is_no_result_of_the_attempt",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a machine without room for a fetch fails the task",
-        Promise.PROGRESS,
-        _CACHE,
-        ("if ended.record.exit_code == STARVED:", "if False:"),
-        (
-            f"{_IN_WORKER}::"
-            "test_task_goes_back_where_the_machine_has_no_room_to_stage_its_files[fetching]",
-        ),
+        _CACHE["_run"].never("ended.record.exit_code == STARVED"),
+        f"{_IN_WORKER}::"
+        "test_task_goes_back_where_the_machine_has_no_room_to_stage_its_files[fetching]",
     ),
-    mutation(
+    Promise.RUNS_STAY.broken_if(
         "a run gets what was put there after its beginning",
-        Promise.RUNS_STAY,
-        _SQL,
-        ("        resource.c.created_at <= at,\n        or_(", "        or_("),
-        (
-            f"{_IN_SQL}::test_what_counts_is_what_was_there_at_that_moment",
-            f"{_IN_MASTER}::test_task_gets_what_was_there_when_its_run_began",
-        ),
+        _SQL["_counts_at"].drop("resource.c.created_at <= at"),
+        f"{_IN_SQL}::test_what_counts_is_what_was_there_at_that_moment",
+        f"{_IN_MASTER}::test_task_gets_what_was_there_when_its_run_began",
     ),
-    mutation(
+    Promise.RUNS_STAY.broken_if(
         "a version counts when it has been replaced",
-        Promise.RUNS_STAY,
-        _SQL,
-        ("or_(resource.c.ended_at.is_(None), resource.c.ended_at > at)", "True"),
-        (f"{_IN_SQL}::test_what_counts_is_what_was_there_at_that_moment",),
+        _SQL["_counts_at"].always("or_(...)"),
+        f"{_IN_SQL}::test_what_counts_is_what_was_there_at_that_moment",
     ),
-    mutation(
+    Promise.RUNS_STAY.broken_if(
         "a retry gets what was put there meanwhile",
-        Promise.RUNS_STAY,
-        _MASTER,
-        (
-            "at = await uow.resources.last_restart(run.id) or run.created_at",
-            "at = datetime.now(run.created_at.tzinfo)",
+        _MASTER["resources_of"].replace(
+            "await uow.resources.last_restart(run.id) or run.created_at",
+            "datetime.now(run.created_at.tzinfo)",
         ),
-        (f"{_IN_MASTER}::test_recovered_run_gets_the_repaired_file_and_a_retry_does_not",),
+        f"{_IN_MASTER}::test_recovered_run_gets_the_repaired_file_and_a_retry_does_not",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a recovered run gets the broken file again",
-        Promise.PROGRESS,
-        _MASTER,
-        (
-            "at = await uow.resources.last_restart(run.id) or run.created_at",
-            "at = run.created_at",
-        ),
-        (f"{_IN_MASTER}::test_recovered_run_gets_the_repaired_file_and_a_retry_does_not",),
+        _MASTER["resources_of"].drop("await uow.resources.last_restart(run.id)"),
+        f"{_IN_MASTER}::test_recovered_run_gets_the_repaired_file_and_a_retry_does_not",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a change of another version than expected is taken",
-        Promise.NOTHING_LOST,
-        _SQL,
-        ("if expected is not None and expected != found:", "if False:"),
-        (
-            f"{_IN_SQL}::test_change_of_another_version_than_expected_is_refused",
-            f"{_IN_API}::test_change_of_a_version_that_is_not_the_newest_any_more_is_refused",
-        ),
+        _SQL["complete"].never("expected is not None and expected != found"),
+        f"{_IN_SQL}::test_change_of_another_version_than_expected_is_refused",
+        f"{_IN_API}::test_change_of_a_version_that_is_not_the_newest_any_more_is_refused",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "changes of a project's files do not wait for one another",
-        Promise.NOTHING_LOST,
-        _SQL,
-        (
-            "owner = await self._projects.hold(upload.project, at)",
-            "owner = await self._projects.ensure(upload.project, at)",
-        ),
-        (f"{_IN_SQL}::test_changes_at_once_make_one_version_each",),
+        _SQL["complete"].replace("self._projects.hold", "self._projects.ensure"),
+        f"{_IN_SQL}::test_changes_at_once_make_one_version_each",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "an upload whose object was swept becomes a version",
-        Promise.NOTHING_LOST,
-        _SQL,
-        (
-            "        if changed.rowcount != 1:\n            raise UploadExpired",
-            "        if False:\n            raise UploadExpired",
-        ),
-        (f"{_IN_SQL}::test_uploads_that_never_end_may_go_after_a_day",),
+        _SQL["complete"].never("changed.rowcount != 1"),
+        f"{_IN_SQL}::test_uploads_that_never_end_may_go_after_a_day",
     ),
-    mutation(
+    Promise.ROOM.broken_if(
         "a project takes any number of bytes",
-        Promise.ROOM,
-        _SQL,
-        ("if taken > most:", "if False:"),
-        (f"{_IN_SQL}::test_project_has_room_for_so_many_bytes",),
+        _SQL["complete"].never("taken > most"),
+        f"{_IN_SQL}::test_project_has_room_for_so_many_bytes",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "the newest versions of a file go by age",
-        Promise.NOTHING_LOST,
-        _SQL,
-        ("and_(resource.c.ended_at < ended, ~kept)", "resource.c.ended_at < ended"),
-        (f"{_IN_SQL}::test_versions_go_by_age_but_the_newest_of_a_file_that_there_is",),
+        _SQL["unneeded"].replace(
+            "and_(resource.c.ended_at < ended, ~kept)", "resource.c.ended_at < ended"
+        ),
+        f"{_IN_SQL}::test_versions_go_by_age_but_the_newest_of_a_file_that_there_is",
     ),
-    mutation(
+    Promise.NOTHING_LOST.broken_if(
         "a row goes while its object stays",
-        Promise.NOTHING_LOST,
-        _SWEEP,
-        ("await asyncio.to_thread(self._storage.remove, one.object)", "pass"),
-        (f"{_IN_MASTER}::test_what_is_not_needed_any_more_is_swept_with_its_objects",),
+        _SWEEP["_sweep"].drop("await asyncio.to_thread(...)"),
+        f"{_IN_MASTER}::test_what_is_not_needed_any_more_is_swept_with_its_objects",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "one object that cannot be keeps everything behind it",
-        Promise.PROGRESS,
-        _SWEEP,
-        ("except ObjectMissing:", "except ZeroDivisionError:"),
-        (f"{_IN_MASTER}::test_what_is_not_needed_any_more_is_swept_with_its_objects",),
+        _SWEEP["_sweep"].replace("ObjectMissing", "ZeroDivisionError"),
+        f"{_IN_MASTER}::test_what_is_not_needed_any_more_is_swept_with_its_objects",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a file that was not there is asked for again and again",
-        Promise.PROGRESS,
-        "master/shoal/master/dispatch/rpc.py",
-        ("permanent = isinstance(error, UnusableResource | BadPublication)", "permanent = False"),
-        (f"{_IN_MASTER}::test_task_whose_resource_is_not_there_fails_with_the_reason",),
+        _RPC["_grant"].never("isinstance(error, UnusableResource | BadPublication)"),
+        f"{_IN_MASTER}::test_task_whose_resource_is_not_there_fails_with_the_reason",
     ),
 )

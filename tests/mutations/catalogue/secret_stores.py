@@ -1,126 +1,97 @@
 """Secrets in other stores: a project reads its own, a token stays, nobody waits or storms."""
 
-from tests.mutations.mutation import Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_STORES = "runtime/shoal/runtime/secret_stores/stores.py"
-_VAULT = "runtime/shoal/runtime/secret_stores/hashicorp.py"
-_FILES = "runtime/shoal/runtime/secret_stores/files.py"
-_REFERENCE = "runtime/shoal/runtime/secret_stores/reference.py"
-_RESOLVING = "runtime/shoal/runtime/secret_stores/resolving.py"
+_STORES = Place("shoal.runtime.secret_stores.stores")
+_REFERENCE = Place("shoal.runtime.secret_stores.reference")
+_FILES = Place("shoal.runtime.secret_stores.files")
+_VAULT = Place("shoal.runtime.secret_stores.hashicorp")
+_RESOLVING = Place("shoal.runtime.secret_stores.resolving")
+_SEALING = Place("shoal.sql.repositories.definitions.sealing")
 _UNIT = "tests/unit/runtime/test_references.py"
-_CONTRACT = "tests/integration/secret_stores/test_vault_contract.py"
 _MASTER = "tests/integration/master/test_secret_references.py"
+_CONTRACT = "tests/integration/secret_stores/test_vault_contract.py"
 _RESOLVED = "tests/integration/secret_stores/test_resolving.py"
 
-MUTATIONS = (
-    mutation(
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.SECRETS_STAY.broken_if(
         "a project may read any path of a store",
-        Promise.SECRETS_STAY,
-        _STORES,
-        ("if not is_within(reference.path, opened):", "if not opened:"),
-        (
-            f"{_UNIT}::test_project_reads_no_path_of_another_one",
-            f"{_MASTER}::test_what_cannot_be_read_fails_the_attempt_with_the_reason",
-        ),
+        _STORES["checked"].replace("is_within(reference.path, opened)", "opened"),
+        f"{_UNIT}::test_project_reads_no_path_of_another_one",
+        f"{_MASTER}::test_what_cannot_be_read_fails_the_attempt_with_the_reason",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "what begins like an open path is open",
-        Promise.SECRETS_STAY,
-        _REFERENCE,
-        (
-            'path.startswith(one) if one.endswith("/") else path == one for one',
-            'path.startswith(one.rstrip("/")) for one',
+        _REFERENCE["is_within"].replace(
+            "path.startswith(one) if one.endswith('/') else path == one",
+            "path.startswith(one.rstrip('/'))",
         ),
-        (f"{_UNIT}::test_project_reads_no_path_of_another_one",),
+        f"{_UNIT}::test_project_reads_no_path_of_another_one",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a path may climb out of its folder",
-        Promise.SECRETS_STAY,
-        _REFERENCE,
-        (r"(?!\.{1,2}(?:/|$))[A-Za-z", "[A-Za-z"),
-        (f"{_UNIT}::test_what_could_lead_elsewhere_is_no_reference",),
+        _REFERENCE.replace(
+            "_SEGMENT = '(?!\\\\.{1,2}(?:/|$))[A-Za-z0-9_.@-]+'", "_SEGMENT = '[A-Za-z0-9_.@-]+'"
+        ),
+        f"{_UNIT}::test_what_could_lead_elsewhere_is_no_reference",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "settings may open the paths of one project to another one by a part of its name",
-        Promise.SECRETS_STAY,
-        _REFERENCE,
-        ('if text.split("/").count(OWN) != 1 or', "if OWN not in text or"),
-        (f"{_UNIT}::test_settings_that_would_open_too_much_or_nothing_are_refused",),
+        _REFERENCE["template_problem"].replace(
+            "text.split('/').count(OWN) != 1", "OWN not in text"
+        ),
+        f"{_UNIT}::test_settings_that_would_open_too_much_or_nothing_are_refused",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "links lead out of the folder of mounted files",
-        Promise.SECRETS_STAY,
-        _FILES,
-        ("if not target.is_relative_to(root):", "if not target.is_absolute():"),
-        ("tests/integration/secret_stores/test_files.py::test_what_is_no_secret_is_refused",),
+        _FILES["read"].replace("target.is_relative_to(root)", "target.is_absolute()"),
+        "tests/integration/secret_stores/test_files.py::test_what_is_no_secret_is_refused",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a token follows redirects",
-        Promise.SECRETS_STAY,
-        _VAULT,
-        ("follow_redirects=False,", "follow_redirects=True,"),
-        (f"{_CONTRACT}::test_token_goes_nowhere_else",),
+        _VAULT["_client"].replace("follow_redirects=False", "follow_redirects=True"),
+        f"{_CONTRACT}::test_token_goes_nowhere_else",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "any certificate is a store's",
-        Promise.SECRETS_STAY,
-        _VAULT,
-        ("verify=self._trusted,", "verify=False,"),
-        (f"{_CONTRACT}::test_server_that_another_authority_has_signed_gets_no_token",),
+        _VAULT["_client"].never("self._trusted"),
+        f"{_CONTRACT}::test_server_that_another_authority_has_signed_gets_no_token",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a credential that others may read is used",
-        Promise.SECRETS_STAY,
-        _VAULT,
-        ("if is_ours and stat.S_IMODE(mode) & 0o037:", "if is_ours and not mode:"),
-        (f"{_CONTRACT}::test_credential_that_others_may_read_is_not_used",),
+        _VAULT["_secret_in"].replace("stat.S_IMODE(mode) & 0o037", "not mode"),
+        f"{_CONTRACT}::test_credential_that_others_may_read_is_not_used",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "an answer that drips in has no limit",
-        Promise.PROGRESS,
-        _VAULT,
-        (
-            "                    if time.monotonic() > until:\n",
-            "                    if not until:\n",
-        ),
-        (f"{_CONTRACT}::test_threads_end_with_the_time_of_a_look",),
+        _VAULT["_ask"].replace("time.monotonic() > until", "not until"),
+        f"{_CONTRACT}::test_threads_end_with_the_time_of_a_look",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "any number of looks is under way at once",
-        Promise.PROGRESS,
-        _STORES,
-        ("asyncio.Semaphore(AT_ONCE) for", "asyncio.Semaphore(10_000) for"),
-        (
-            f"{_CONTRACT}::test_few_looks_are_under_way_at_once",
-            f"{_RESOLVED}::test_plugin_that_never_comes_back_keeps_no_more_than_its_own_threads",
-        ),
+        _STORES["__init__"].replace("AT_ONCE", "10_000"),
+        f"{_CONTRACT}::test_few_looks_are_under_way_at_once",
+        f"{_RESOLVED}::test_plugin_that_never_comes_back_keeps_no_more_than_its_own_threads",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "every attempt of a call waits for a store that hangs",
-        Promise.PROGRESS,
-        _RESOLVING,
-        ("timeout=0.0 if self._is_slow(line) else WAIT_S", "timeout=WAIT_S"),
-        (f"{_RESOLVED}::test_many_attempts_one_after_the_other_wait_once_for_a_store_that_hangs",),
+        _RESOLVING["_value"].replace("0.0 if self._is_slow(line) else WAIT_S", "WAIT_S"),
+        f"{_RESOLVED}::test_many_attempts_one_after_the_other_wait_once_for_a_store_that_hangs",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a store that fails is asked by everybody",
-        Promise.PROGRESS,
-        _RESOLVING,
-        ("now < line.quiet_until or not line.breaker.allows(now)", "now < line.quiet_until"),
-        (f"{_RESOLVED}::test_store_that_fails_is_left_alone_and_asked_by_one_look_at_a_time",),
+        _RESOLVING["_begun"].drop("not line.breaker.allows(now)"),
+        f"{_RESOLVED}::test_store_that_fails_is_left_alone_and_asked_by_one_look_at_a_time",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "an attempt waits for ever for a store that is down",
-        Promise.PROGRESS,
-        _RESOLVING,
-        ("        since = self._waiting.get(key, now)", "        since = now"),
-        (f"{_RESOLVED}::test_attempt_waits_as_long_as_the_settings_say_and_then_fails",),
+        _RESOLVING["_with_patience"].replace("self._waiting.get(key, now)", "now"),
+        f"{_RESOLVED}::test_attempt_waits_as_long_as_the_settings_say_and_then_fails",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a rotation takes references for ciphertexts",
-        Promise.SECRETS_STAY,
-        "sql/shoal/sql/repositories/definitions/sealing.py",
-        ("else secret.c.reference.is_(None)", "else column.is_not(None)"),
-        (f"{_MASTER}::test_reference_that_became_a_value_is_one",),
+        _SEALING["_query"].replace("secret.c.reference.is_", "column.is_not"),
+        f"{_MASTER}::test_reference_that_became_a_value_is_one",
     ),
 )

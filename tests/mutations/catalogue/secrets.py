@@ -1,114 +1,91 @@
 """Secrets stay secret, and outputs are part of the result."""
 
-from tests.mutations.mutation import Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_MASKING = "worker/shoal/worker/supervisor/shim/masking.py"
-_SCOPE = "core/shoal/core/runs/scope.py"
+_MASKING = Place("shoal.worker.supervisor.shim.masking")
+_LAUNCHER = Place("shoal.worker.supervisor.launcher")
+_OUTPUTS = Place("shoal.worker.supervisor.shim.outputs")
+_SCOPE = Place("shoal.core.runs.scope")
+_VAULT = Place("shoal.runtime.vault")
+_ROLES = Place("shoal.client.local.roles")
+_ROTATION = Place("shoal.api.operations.secrets.rotation")
+_DATA_SOURCES = Place("shoal.sql.repositories.definitions.data_sources")
+_SOURCES = Place("shoal.master.dispatch.sources")
+_RECORDS = Place("shoal.worker.supervisor.shim.records")
+_TEST_SCOPE = "tests/unit/core/test_scope.py"
+_TEST_ROTATION_KILLS = "tests/acceptance/test_rotation_kills.py"
 
-MUTATIONS = (
-    mutation(
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.SECRETS_STAY.broken_if(
         "what could be the beginning of a secret is not held back",
-        Promise.SECRETS_STAY,
-        _MASKING,
-        ("        self._held = text[keep_from:]", "        self._held = b''"),
-        ("tests/unit/worker/test_masking.py::test_only_what_may_be_part_of_a_secret_is_held_back",),
+        _MASKING["feed"].replace("text[keep_from:]", "b''"),
+        "tests/unit/worker/test_masking.py::test_only_what_may_be_part_of_a_secret_is_held_back",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "attempts with secrets write straight into their logs",
-        Promise.SECRETS_STAY,
-        "worker/shoal/worker/supervisor/launcher.py",
-        ("        if not (masks := masks_of(message)):", "        if masks := masks_of(message):"),
-        (
-            "tests/integration/worker/test_agent_secrets.py::"
-            "test_task_has_the_secret_and_its_log_has_not",
+        _LAUNCHER["_start_filter"].replace(
+            "not (masks := masks_of(message))", "(masks := masks_of(message))"
         ),
+        "tests/integration/worker/test_agent_secrets.py::"
+        "test_task_has_the_secret_and_its_log_has_not",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "outputs may hold secrets",
-        Promise.SECRETS_STAY,
-        "worker/shoal/worker/supervisor/shim/outputs.py",
-        ("    if masks:\n", "    if not masks:\n"),
-        ("tests/unit/worker/test_outputs.py::test_secrets_are_not_given_on",),
+        _OUTPUTS["collect"].replace("if masks:\n    ...", "if not masks:\n    ..."),
+        "tests/unit/worker/test_outputs.py::test_secrets_are_not_given_on",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "secrets may stand on a command line",
-        Promise.SECRETS_STAY,
-        _SCOPE,
-        ("        if secrets:\n", "        if not secrets:\n"),
-        ("tests/unit/core/test_scope.py::test_secret_never_reaches_a_command_line",),
+        _SCOPE["_without_secrets"].replace("if secrets:\n    ...", "if not secrets:\n    ..."),
+        f"{_TEST_SCOPE}::test_secret_never_reaches_a_command_line",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "values from outside may name secrets",
-        Promise.SECRETS_STAY,
-        _SCOPE,
-        ("{name: placeholders.escape(text) for name, text in", "{name: text for name, text in"),
-        ("tests/unit/core/test_scope.py::test_values_from_outside_cannot_name_a_secret",),
+        _SCOPE["levels"].replace("placeholders.escape(text)", "text"),
+        f"{_TEST_SCOPE}::test_values_from_outside_cannot_name_a_secret",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a ciphertext is good under any name",
-        Promise.SECRETS_STAY,
-        "runtime/shoal/runtime/vault.py",
-        ('return f"2/{key}/{project}/{name}".encode()', 'return b""'),
-        ("tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",),
+        _VAULT["_bound_to"].replace("f'2/{key}/{project}/{name}'.encode()", "b''"),
+        "tests/unit/runtime/test_vault.py::test_ciphertext_is_bound_to_its_project_and_name",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a role that dies leaves an image of its memory",
-        Promise.SECRETS_STAY,
-        "client/shoal/client/local/roles.py",
-        ('    if role != "worker":\n        _hide_memory()\n', ""),
-        ("tests/acceptance/test_canaries.py::test_secret_and_password_are_found_nowhere[sqlite]",),
+        _ROLES["run_role"].drop("if role != 'worker':\n    ..."),
+        "tests/acceptance/test_canaries.py::test_secret_and_password_are_found_nowhere[sqlite]",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a key whose rotation was killed before its file changed stays in it",
-        Promise.SECRETS_STAY,
-        "api/shoal/api/operations/secrets/rotation.py",
-        ("await asyncio.to_thread(self._vault.file.retire, state.retired)", "list[str]()"),
-        (
-            "tests/acceptance/test_rotation_kills.py::test_rotation_whose_api_is_killed_"
-            "is_given_again_and_loses_nothing[rotate.after_retire]",
-        ),
+        _ROTATION["step"].replace("await asyncio.to_thread(...)", "list[str]()"),
+        f"{_TEST_ROTATION_KILLS}::"
+        "test_rotation_whose_api_is_killed_is_given_again_and_loses_nothing[rotate.after_retire]",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a rotation that was killed forgets the key that encrypted until then",
-        Promise.SECRETS_STAY,
-        "api/shoal/api/operations/secrets/rotation.py",
-        (
-            "others = (*now.old, former) if former != key else now.old",
-            "others = now.old if former else (*now.old, key)",
+        _ROTATION["_promote"].replace(
+            "(*now.old, former) if former != key else now.old",
+            "now.old if former else (*now.old, key)",
         ),
-        (
-            "tests/acceptance/test_rotation_kills.py::test_rotation_whose_api_is_killed_"
-            "is_given_again_and_loses_nothing[rotate.after_promote]",
-        ),
+        f"{_TEST_ROTATION_KILLS}::"
+        "test_rotation_whose_api_is_killed_is_given_again_and_loses_nothing[rotate.after_promote]",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a kept password may be sent to another server",
-        Promise.SECRETS_STAY,
-        "sql/shoal/sql/repositories/definitions/data_sources.py",
-        ("before.password and before.spec.server != spec.server", "False"),
-        (
-            "tests/integration/sql/test_data_sources.py::"
-            "test_password_is_kept_for_the_same_server_alone",
-        ),
+        _DATA_SOURCES["put"].never("before.password and before.spec.server != spec.server"),
+        "tests/integration/sql/test_data_sources.py::"
+        "test_password_is_kept_for_the_same_server_alone",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "data sources are for tasks of every project",
-        Promise.SECRETS_STAY,
-        "master/shoal/master/dispatch/sources.py",
-        ("return source.project == project or ", "return True or "),
-        (
-            "tests/integration/master/test_data_sources.py::"
-            "test_shared_data_source_comes_with_its_own_projects_password",
-        ),
+        _SOURCES["is_shared_with"].always("source.project == project"),
+        "tests/integration/master/test_data_sources.py::"
+        "test_shared_data_source_comes_with_its_own_projects_password",
     ),
-    mutation(
+    Promise.DURABLE_RESULTS.broken_if(
         "outputs are not part of the stored result",
-        Promise.DURABLE_RESULTS,
-        "worker/shoal/worker/supervisor/shim/records.py",
-        ('{**record, "outputs": outputs}', '{**record, "outputs": {}}'),
-        (
-            "tests/integration/worker/test_agent_outputs.py::"
-            "test_outputs_survive_the_worker_that_could_not_report_them",
-        ),
+        _RECORDS["store"].replace("'outputs': outputs", "'outputs': {}"),
+        "tests/integration/worker/test_agent_outputs.py::"
+        "test_outputs_survive_the_worker_that_could_not_report_them",
     ),
 )

@@ -1,135 +1,95 @@
 """What an attempt leaves running elsewhere, and how its failure is told."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_SETTLING = "worker/shoal/worker/execution/settling.py"
+_SETTLING = Place("shoal.worker.execution.settling")
+_RUNNER = Place("shoal.worker.execution.runner")
+_CHILD = Place("shoal.worker.supervisor.shim.child")
+_ENDING = Place("shoal.core.decide.ending")
+_FAILURES = Place("shoal.worker.types.http.failures")
+_RUN = Place("shoal.worker.types.sql.run")
+_MAIN = Place("shoal.worker.main")
 _TESTS = "tests/integration/worker/test_agent_child_types.py"
 _ONCE = "tests/integration/worker/test_agent_once.py"
 _HTTP = "tests/unit/worker/http/test_judging.py"
+_TEST_DECIDE = "tests/unit/core/test_decide.py"
+_TEST_RUNNING = "tests/integration/worker/sql/test_running.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "a killed attempt is over while its work goes on elsewhere",
-        Promise.KILLED_MEANS_DEAD,
-        _SETTLING,
-        ("if settling is None:\n            return record", "if True:\n            return record"),
-        (f"{_TESTS}::test_killed_is_reported_when_nothing_goes_on_elsewhere[deaf-notes2]",),
+        _SETTLING["complete"].always("settling is None"),
+        f"{_TESTS}::test_killed_is_reported_when_nothing_goes_on_elsewhere[deaf-notes2]",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "what could not be settled is called killed",
-        Promise.KILLED_MEANS_DEAD,
-        _SETTLING,
-        (
-            "replace(record, outcome=Outcome.FAILED, reason=reason, context=known)",
-            "replace(record, reason=reason, context=known)",
-        ),
-        (f"{_TESTS}::test_what_cannot_be_settled_is_not_called_killed",),
+        _SETTLING["complete"].drop("outcome=Outcome.FAILED"),
+        f"{_TESTS}::test_what_cannot_be_settled_is_not_called_killed",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "the reason of a failure shows secrets",
-        Promise.SECRETS_STAY,
-        _SETTLING,
-        ("reason=Masker(attempt.masks).mask(reason)", "reason=reason"),
-        (
-            f"{_TESTS}::test_failure_says_why_and_whether_to_try_again"
-            "[wrong-no such table: see ***-True]",
-        ),
+        _SETTLING["complete"].replace("Masker(attempt.masks).mask(reason)", "reason"),
+        f"{_TESTS}::"
+        "test_failure_says_why_and_whether_to_try_again[wrong-no such table: see ***-True]",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "the password of a data source is not masked",
-        Promise.SECRETS_STAY,
-        "worker/shoal/worker/execution/runner.py",
-        ("*filter(None, passwords)", "*()"),
-        (f"{_TESTS}::test_work_gets_all_it_needs_and_nothing_of_it_touches_the_disk",),
+        _RUNNER["_work"].replace("filter(None, passwords)", "()"),
+        f"{_TESTS}::test_work_gets_all_it_needs_and_nothing_of_it_touches_the_disk",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a request that holds secrets is written to the disk",
-        Promise.SECRETS_STAY,
-        "worker/shoal/worker/supervisor/shim/child.py",
-        (
-            'source = os.memfd_create("stdin", os.MFD_CLOEXEC)',
-            'source = os.open("/tmp", os.O_RDWR | os.O_TMPFILE)',
+        _CHILD["_in_memory"].replace(
+            "os.memfd_create('stdin', os.MFD_CLOEXEC)", "os.open('/tmp', os.O_RDWR | os.O_TMPFILE)"
         ),
-        (f"{_TESTS}::test_work_gets_all_it_needs_and_nothing_of_it_touches_the_disk",),
+        f"{_TESTS}::test_work_gets_all_it_needs_and_nothing_of_it_touches_the_disk",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "a failure that would be the same is tried again",
-        Promise.PROGRESS,
-        "core/shoal/core/decide/ending.py",
-        ("if event.permanent and signal is TaskSignal.FAIL:", "if event.permanent and False:"),
-        (
-            "tests/unit/core/test_decide.py::"
-            "test_failure_that_would_be_the_same_is_not_retried_until_a_person_says_so",
-        ),
+        _ENDING["end"].never("signal is TaskSignal.FAIL"),
+        f"{_TEST_DECIDE}::"
+        "test_failure_that_would_be_the_same_is_not_retried_until_a_person_says_so",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "what may have taken effect is run again when its worker is lost",
-        Promise.SENT_ONCE,
-        "core/shoal/core/decide/ending.py",
-        ("elif ended.task in draft.run.plan.once:", "elif not ended.task:"),
-        (
-            "tests/unit/core/test_decide.py::"
-            "test_what_may_have_taken_effect_is_not_run_again_by_itself_after_a_loss",
-        ),
+        _ENDING["_try_again"].replace("ended.task in draft.run.plan.once", "not ended.task"),
+        f"{_TEST_DECIDE}::test_what_may_have_taken_effect_is_not_run_again_by_itself_after_a_loss",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "what may have taken effect is run again when its process is killed",
-        Promise.SENT_ONCE,
-        _SETTLING,
-        ("elif once is not None and record.outcome is Outcome.FAILED:", "elif not record.id:"),
-        (
-            f"{_ONCE}::test_request_whose_process_is_killed_is_sent_again_if_that_does_no_harm[POST]",
+        _SETTLING["complete"].replace(
+            "once is not None and record.outcome is Outcome.FAILED", "not record.id"
         ),
+        f"{_ONCE}::test_request_whose_process_is_killed_is_sent_again_if_that_does_no_harm[POST]",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "a request leaves without a note",
-        Promise.SENT_ONCE,
-        "worker/shoal/worker/types/http/failures.py",
-        ("            self._note(_NOT_AGAIN)", "            pass"),
-        (f"{_HTTP}::test_fate_outlives_the_process[False-None-True]",),
+        _FAILURES["sent"].drop("self._note(...)"),
+        f"{_HTTP}::test_fate_outlives_the_process[False-None-True]",
     ),
-    mutation(
+    Promise.PROGRESS.broken_if(
         "the note of a request that the server has not begun stays",
-        Promise.PROGRESS,
-        "worker/shoal/worker/types/http/failures.py",
-        ("            self._note(None)", "            pass"),
-        (f"{_HTTP}::test_fate_outlives_the_process[False-429-False]",),
+        _FAILURES["answered"].drop("self._note(None)"),
+        f"{_HTTP}::test_fate_outlives_the_process[False-429-False]",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "statements are committed without a note",
-        Promise.SENT_ONCE,
-        "worker/shoal/worker/types/sql/run.py",
-        ("if commits_itself or not (self._in_transaction or planned.only_reads):", "if False:"),
-        (
-            "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
-        ),
+        _RUN["_run"].never("commits_itself or not (self._in_transaction or planned.only_reads)"),
+        f"{_TEST_RUNNING}::test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "a transaction is committed without a note",
-        Promise.SENT_ONCE,
-        "worker/shoal/worker/types/sql/run.py",
-        (
-            "            self._note_commit()\n            self._session.commit()",
-            "            self._session.commit()",
-        ),
-        (
-            "tests/integration/worker/sql/test_running.py::"
-            "test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
-        ),
+        _RUN["_commit"].drop("self._note_commit()"),
+        f"{_TEST_RUNNING}::test_what_may_be_committed_is_noted_for_when_the_process_is_killed",
     ),
-    mutation(
+    Promise.SENT_ONCE.broken_if(
         "after a restart what may have taken effect is run again",
-        Promise.SENT_ONCE,
-        "worker/shoal/worker/main.py",
-        (
-            "of_earlier_life(ExitRecord.from_json(entry.record))",
-            "ExitRecord.from_json(entry.record)",
+        _MAIN["report_leftovers"].replace(
+            "of_earlier_life(...)", "ExitRecord.from_json(entry.record)"
         ),
-        (
-            "tests/unit/worker/test_leftover_results.py::"
-            "test_what_may_have_taken_effect_is_not_done_again_after_a_restart"
-            "[SIGNALLED-context0-True]",
-        ),
+        "tests/unit/worker/test_leftover_results.py::"
+        "test_what_may_have_taken_effect_is_not_done_again_after_a_restart"
+        "[SIGNALLED-context0-True]",
     ),
 )

@@ -1,62 +1,52 @@
 """Passwords and tokens on a user's machine: where they go, who may read them, when they end."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_SIGN_IN = "client/shoal/client/rest/access/sign_in.py"
-_LOGINS = "client/shoal/client/logins.py"
-_CONNECTION = "client/shoal/client/rest/connection.py"
-_EXCHANGE = "client/shoal/client/rest/operations/exchange.py"
+_SIGN_IN = Place("shoal.client.rest.access.sign_in")
+_EXCHANGE = Place("shoal.client.rest.operations.exchange")
+_LOGINS = Place("shoal.client.logins")
+_SIGNING = Place("shoal.client.cli.access.signing")
+_CONNECTION = Place("shoal.client.rest.connection")
 _CALLS = "tests/integration/client/test_access_calls.py"
 _FILE = "tests/unit/client/test_logins.py"
 _CLUSTER = "tests/integration/client/test_access.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "a password is sent to another machine in the clear",
-        Promise.SECRETS_STAY,
-        _SIGN_IN,
-        ('if parts.scheme != "https" and parts.hostname not in LOOPBACK:', "if not parts.scheme:"),
-        (
-            f"{_CALLS}::test_password_is_not_sent_to_another_machine_in_the_clear"
-            "[http://localhost.example]",
+        _SIGN_IN["require_encryption"].replace(
+            "parts.scheme != 'https' and parts.hostname not in LOOPBACK", "not parts.scheme"
         ),
+        f"{_CALLS}::"
+        "test_password_is_not_sent_to_another_machine_in_the_clear[http://localhost.example]",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "the certificate of any authority is trusted",
-        Promise.SECRETS_STAY,
-        _EXCHANGE,
-        ("return ssl.create_default_context(cafile=ca)", "return ssl._create_unverified_context()"),
-        (f"{_CALLS}::test_certificate_must_be_of_a_known_authority",),
-    ),
-    mutation(
-        "logins are taken from a file that others may write",
-        Promise.SECRETS_STAY,
-        _LOGINS,
-        ("if found.st_mode & 0o077:", "if not found.st_mode & 0o700:"),
-        (f"{_FILE}::test_file_that_others_may_read_or_write_is_refused",),
-    ),
-    mutation(
-        "logins are taken from a file of another user",
-        Promise.SECRETS_STAY,
-        _LOGINS,
-        ("if found.st_uid != os.geteuid():", "if found.st_uid < 0:"),
-        (f"{_FILE}::test_file_of_another_user_is_refused",),
-    ),
-    mutation(
-        "a token goes on after its owner has signed out",
-        Promise.SECRETS_STAY,
-        "client/shoal/client/cli/access/signing.py",
-        ("client.revoke_token(api.login.token_id)", "client.tokens()"),
-        (
-            f"{_CLUSTER}::test_first_sign_in_changes_the_password_and_keeps_a_token_that_ends_"
-            "with_the_logout",
+        _EXCHANGE["_trusting"].replace(
+            "ssl.create_default_context(cafile=ca)", "ssl._create_unverified_context()"
         ),
+        f"{_CALLS}::test_certificate_must_be_of_a_known_authority",
     ),
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
+        "logins are taken from a file that others may write",
+        _LOGINS["read_logins"].replace("found.st_mode & 0o077", "not found.st_mode & 0o700"),
+        f"{_FILE}::test_file_that_others_may_read_or_write_is_refused",
+    ),
+    Promise.SECRETS_STAY.broken_if(
+        "logins are taken from a file of another user",
+        _LOGINS["read_logins"].replace("found.st_uid != os.geteuid()", "found.st_uid < 0"),
+        f"{_FILE}::test_file_of_another_user_is_refused",
+    ),
+    Promise.SECRETS_STAY.broken_if(
+        "a token goes on after its owner has signed out",
+        _SIGNING["_revoke"].replace("client.revoke_token(api.login.token_id)", "client.tokens()"),
+        f"{_CLUSTER}::"
+        "test_first_sign_in_changes_the_password_and_keeps_a_token_that_ends_with_the_logout",
+    ),
+    Promise.SENT_ONCE.broken_if(
         "an account or a token is asked for twice",
-        Promise.SENT_ONCE,
-        _CONNECTION,
-        ("RETRY_PAUSES_S if repeat else ()", "RETRY_PAUSES_S"),
-        (f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",),
+        _CONNECTION["request"].replace("RETRY_PAUSES_S if repeat else ()", "RETRY_PAUSES_S"),
+        f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",
     ),
 )

@@ -1,132 +1,104 @@
 """Databases of tasks: two attempts are never there at once, and what is killed has ended there."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_DRIVERS = "worker/shoal/worker/types/sql/drivers"
+_TAGS = Place("shoal.worker.types.sql.drivers.postgresql.tags")
+_MARIADB_TAGS = Place("shoal.worker.types.sql.drivers.mariadb.tags")
+_LITERALS = Place("shoal.worker.types.sql.drivers.remote.literals")
+_CLICKHOUSE = Place("shoal.worker.types.sql.drivers.remote.clickhouse")
+_RUNNING = Place("shoal.worker.types.sql.drivers.running")
+_FAILURES = Place("shoal.worker.types.sql.drivers.failures")
+_STREAMING = Place("shoal.worker.types.sql.drivers.postgresql.streaming")
+_RUN = Place("shoal.worker.types.procedure.run")
+_SQLITE = Place("shoal.worker.types.sql.drivers.sqlite")
+_DUCKDB = Place("shoal.worker.types.sql.drivers.duckdb")
+_SPARK = Place("shoal.worker.types.sql.drivers.spark")
 _TESTS = "tests/integration/drivers"
 _NEXT = f"{_TESTS}/test_ending.py::test_next_attempt_begins_when_the_one_before_has_ended"
+_TEST_ENDING = f"{_TESTS}/test_ending.py"
+_TEST_SPARK = "tests/integration/worker/sql/test_spark.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an attempt begins beside what an earlier one has left at PostgreSQL",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_DRIVERS}/postgresql/tags.py",
-        ("        if is_ours and not others:\n", "        if key or is_ours:\n"),
-        (f"{_NEXT}[postgresql]",),
+        _TAGS["take"].replace("is_ours and (not others)", "key or is_ours"),
+        f"{_NEXT}[postgresql]",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a lock that was given up hides an earlier attempt",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_DRIVERS}/postgresql/tags.py",
-        ("        if is_ours and not others:\n", "        if is_ours:\n"),
-        (f"{_TESTS}/test_ending.py::test_a_lock_that_was_given_up_does_not_hide_an_attempt",),
+        _TAGS["take"].drop("not others"),
+        f"{_TEST_ENDING}::test_a_lock_that_was_given_up_does_not_hide_an_attempt",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an earlier attempt ends a later one",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_DRIVERS}/postgresql/tags.py",
-        ("number.isdecimal() and int(number) > attempt", "number.isdecimal() and not number"),
-        (f"{_TESTS}/test_ending.py::test_earlier_attempt_does_not_end_a_later_one",),
+        _TAGS["_require_earlier"].replace("int(number) > attempt", "not number"),
+        f"{_TEST_ENDING}::test_earlier_attempt_does_not_end_a_later_one",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an attempt begins beside what an earlier one has left at MariaDB",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_DRIVERS}/mariadb/tags.py",
-        (
-            'while not value(connection, "SELECT GET_LOCK(%s, 0)", lock_name(tag)):',
-            'while value(connection, "SELECT GET_LOCK(%s, 0)", lock_name(tag)) is None:',
+        _MARIADB_TAGS["take"].replace(
+            "not value(...)", "value(connection, 'SELECT GET_LOCK(%s, 0)', lock_name(tag)) is None"
         ),
-        (f"{_NEXT}[mariadb]",),
+        f"{_NEXT}[mariadb]",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a value ends its literal at Hive",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_DRIVERS}/remote/literals.py",
-        ("    if _HARMLESS.fullmatch(value):", "    if value is not None:"),
-        ("tests/unit/worker/test_literals.py::test_text_ends_no_literal_and_opens_no_variable",),
+        _LITERALS["_text"].replace("_HARMLESS.fullmatch(value)", "value is not None"),
+        "tests/unit/worker/test_literals.py::test_text_ends_no_literal_and_opens_no_variable",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an attempt begins beside what an earlier one has left at ClickHouse",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_DRIVERS}/remote/clickhouse.py",
-        (
-            "while int(client.command(_RUNNING, parameters=parameters)):",
-            "if int(client.command(_RUNNING, parameters=parameters)):",
+        _CLICKHOUSE["_end"].replace(
+            "while int(...):\n    ...",
+            "if int(...):\n    ...",
         ),
-        (
-            "tests/unit/worker/test_clickhouse_driver.py::"
-            "test_recorded_settling_ends_what_carries_the_tag_and_waits_for_it",
-        ),
+        "tests/unit/worker/test_clickhouse_driver.py::"
+        "test_recorded_settling_ends_what_carries_the_tag_and_waits_for_it",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "a statement begins, or is committed, after the cancellation",
-        Promise.KILLED_MEANS_DEAD,
-        f"{_DRIVERS}/running.py",
-        ("            if self.is_cancelled:\n", "            if self.is_cancelled is None:\n"),
-        (f"{_TESTS}/test_files.py::test_cancelled_from_another_thread[sqlite]",),
+        _RUNNING["begin"].replace("self.is_cancelled", "self.is_cancelled is None"),
+        f"{_TESTS}/test_files.py::test_cancelled_from_another_thread[sqlite]",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "what was lost during its commit is done again",
-        Promise.GUARDED_STATES,
-        f"{_DRIVERS}/failures.py",
-        ("    if not in_commit:\n", "    if in_commit or not in_commit:\n"),
-        (
-            f"{_TESTS}/test_ending.py::test_connection_that_is_lost[postgresql-COMMIT-True-ambiguous]",
-        ),
+        _FAILURES["lost"].replace("not in_commit", "in_commit or not in_commit"),
+        f"{_TEST_ENDING}::test_connection_that_is_lost[postgresql-COMMIT-True-ambiguous]",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "a query stops where its reader does",
-        Promise.GUARDED_STATES,
-        f"{_DRIVERS}/postgresql/streaming.py",
-        (
-            "        self._first = None\n        while not self._is_over:\n",
-            "        self._first = None\n        self._connection.cancel()\n"
-            "        while not self._is_over:\n",
+        _STREAMING["close"].replace(
+            "self._first = None", "self._first = None\nself._connection.cancel()"
         ),
-        (
-            f"{_TESTS}/test_postgresql.py::"
-            "test_a_query_is_run_to_its_end_though_its_rows_are_not_read",
-        ),
+        f"{_TESTS}/test_postgresql.py::test_a_query_is_run_to_its_end_though_its_rows_are_not_read",
     ),
-    mutation(
+    Promise.COMMIT_FIRST.broken_if(
         "a procedure is committed whose outputs cannot be",
-        Promise.COMMIT_FIRST,
-        "worker/shoal/worker/types/procedure/run.py",
-        ("            check_outputs(outputs)\n", ""),
-        (
-            "tests/integration/worker/procedure/test_postgresql.py::"
-            "test_nothing_is_committed_if_there_are_no_outputs",
-        ),
+        _RUN["run"].drop("check_outputs(outputs)"),
+        "tests/integration/worker/procedure/test_postgresql.py::"
+        "test_nothing_is_committed_if_there_are_no_outputs",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a statement of SQLite opens other files",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_DRIVERS}/sqlite.py",
-        ("if action == sqlite3.SQLITE_ATTACH and first !=", "if action == -1 and first !="),
-        (f"{_TESTS}/test_sqlite.py::test_nothing_but_its_own_file_is_in_reach",),
+        _SQLITE["_authorize"].replace("sqlite3.SQLITE_ATTACH", "-1"),
+        f"{_TESTS}/test_sqlite.py::test_nothing_but_its_own_file_is_in_reach",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "a statement of DuckDB opens other files",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_DRIVERS}/duckdb.py",
-        ('"enable_external_access": False,', '"enable_external_access": True,'),
-        (f"{_TESTS}/test_duckdb.py::test_nothing_but_its_own_file_is_in_reach",),
+        _DUCKDB.replace("'enable_external_access': False", "'enable_external_access': True"),
+        f"{_TESTS}/test_duckdb.py::test_nothing_but_its_own_file_is_in_reach",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "a session of Spark outlives its attempt",
-        Promise.KILLED_MEANS_DEAD,
-        "worker/shoal/worker/types/sql/drivers/spark.py",
-        (
-            "        within(_SIGN_IN_TIMEOUT_S, client.client.release_session)\n",
-            "        _ = client.version\n",
-        ),
-        ("tests/integration/worker/sql/test_spark.py::test_what_a_dead_process_has_left_is_ended",),
+        _SPARK["_end"].replace("within(...)", "_ = client.version"),
+        f"{_TEST_SPARK}::test_what_a_dead_process_has_left_is_ended",
     ),
-    mutation(
+    Promise.GUARDED_STATES.broken_if(
         "Spark changes what is read only",
-        Promise.GUARDED_STATES,
-        "worker/shoal/worker/types/sql/drivers/spark.py",
-        ("if changes and self._read_only:", "if changes and not values and self is None:"),
-        ("tests/integration/worker/sql/test_spark.py::test_failures",),
+        _SPARK["execute"].replace(
+            "changes and self._read_only", "changes and (not values) and (self is None)"
+        ),
+        f"{_TEST_SPARK}::test_failures",
     ),
 )

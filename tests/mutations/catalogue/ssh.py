@@ -1,47 +1,45 @@
 """SSH tasks: the host is the right one, and nothing is left on it."""
 
-from tests.mutations.mutation import Mutation, Promise, mutation
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
 
-_SSH = "worker/shoal/worker/types/ssh"
+_HOST = Place("shoal.worker.types.ssh.host")
+_RUN = Place("shoal.worker.types.ssh.run")
+_REMOTE = Place("shoal.worker.types.ssh.remote")
 _TESTS = "tests/integration/worker/ssh/test_ssh.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
-    mutation(
+    Promise.SECRETS_STAY.broken_if(
         "any host is signed in to",
-        Promise.SECRETS_STAY,
-        f"{_SSH}/host.py",
-        ("known_hosts=([key], [], [])", "known_hosts=None"),
-        (f"{_TESTS}::test_hosts_that_cannot_be_used",),
+        _HOST["_connected"].replace("([key], [], [])", "None"),
+        f"{_TESTS}::test_hosts_that_cannot_be_used",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "a killed script goes on at its host",
-        Promise.KILLED_MEANS_DEAD,
-        f"{_SSH}/run.py",
-        (
-            "    except asyncio.CancelledError:\n        await host.end(work.tag)\n",
-            "    except asyncio.CancelledError:\n",
+        _RUN["_run"].replace(
+            "except asyncio.CancelledError:\n"
+            "    await host.end(work.tag)\n"
+            "    work.settled()\n"
+            "    raise",
+            "except asyncio.CancelledError:\n    work.settled()\n    raise",
         ),
-        (f"{_TESTS}::test_killed_with_all_that_it_has_started",),
+        f"{_TESTS}::test_killed_with_all_that_it_has_started",
     ),
-    mutation(
+    Promise.KILLED_MEANS_DEAD.broken_if(
         "what ignores SIGTERM goes on at its host",
-        Promise.KILLED_MEANS_DEAD,
-        f"{_SSH}/remote.py",
-        ("&& s=KILL", "&& s=TERM"),
-        (f"{_TESTS}::test_killed_with_all_that_it_has_started",),
+        _REMOTE.replace_text("s=KILL", "s=TERM"),
+        f"{_TESTS}::test_killed_with_all_that_it_has_started",
     ),
-    mutation(
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
         "an earlier attempt's script runs beside the next one's",
-        Promise.ONE_LIVE_ATTEMPT,
-        f"{_SSH}/run.py",
-        ("            await host.end(work.tag)  # what an earlier attempt has left\n", ""),
-        (f"{_TESTS}::test_no_two_attempts_run_at_once",),
+        _RUN["run"].drop("await host.end(work.tag)"),
+        f"{_TESTS}::test_no_two_attempts_run_at_once",
     ),
-    mutation(
+    Promise.TEXT_STAYS_TEXT.broken_if(
         "values are code at the host",
-        Promise.TEXT_STAYS_TEXT,
-        f"{_SSH}/remote.py",
-        ("{shlex.quote(value)}", "'{value}'"),
-        (f"{_TESTS}::test_output_exit_code_and_outputs",),
+        _REMOTE["__init__"].replace(
+            "f'export {name}={shlex.quote(value)}\\n'", "f\"export {name}='{value}'\\n\""
+        ),
+        f"{_TESTS}::test_output_exit_code_and_outputs",
     ),
 )

@@ -1,4 +1,4 @@
-"""How goals are judged."""
+"""Goals are judged by the limit of the machine, so that a slow machine hides no gap."""
 
 import pytest
 
@@ -29,10 +29,6 @@ def test_a_machine_that_is_half_as_quick_is_judged_by_its_own_limit() -> None:
 
 
 FOUND = {(goal.workload, "sqlite"): {goal.figure: goal.bound} for goal in GOALS}
-
-
-def test_every_goal_that_was_measured_has_a_row() -> None:
-    assert table(HALF, FOUND, quiet=True).count("\n") == 2 + len(FOUND)
 
 
 def test_a_busy_machine_says_nothing_about_another_one() -> None:

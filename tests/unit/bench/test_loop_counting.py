@@ -1,4 +1,7 @@
-"""What counts for a role: turns of the loop in which it ran, and the Python functions it called."""
+"""The counters see every call and every turn of the loop, each for its role.
+
+Calls that they miss could multiply without exceeding a budget.
+"""
 
 import asyncio
 from collections import Counter
@@ -38,11 +41,6 @@ def test_every_turn_more_is_counted_for_its_role() -> None:
     before, after = counted(("a", 10, 5), ("b", 10, 5)), counted(("a", 20, 5), ("b", 10, 5))
     assert after[f"{WAKE_UPS}: a"] - before[f"{WAKE_UPS}: a"] == 10
     assert after[f"{WAKE_UPS}: b"] == before[f"{WAKE_UPS}: b"]
-
-
-def test_roles_share_the_wake_ups_of_the_loop() -> None:
-    found = counted(("a", 50, 1), ("b", 50, 1))
-    assert found[WAKE_UPS] < found[f"{WAKE_UPS}: a"] + found[f"{WAKE_UPS}: b"]
 
 
 def test_work_of_who_measures_is_left_out() -> None:

@@ -1,4 +1,7 @@
-"""The checker finds every single offence that is planted into an honest history, and no other."""
+"""The checker finds each offence that is planted into an honest history.
+
+A rule that finds nothing makes every run of the fault suite clean.
+"""
 
 import ast
 import inspect
@@ -9,18 +12,15 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from tests.chaos.judging import checker, commands, graphs, programs, runs, states
-from tests.chaos.judging.checker import counts, judge
+from tests.chaos.judging.checker import judge
 from tests.chaos.judging.evidence import Attempt, Change, Command, Evidence, Instance, Step, Task
 from tests.chaos.judging.verdict import Kind, Verdict
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.ledger import Row
 from tests.chaos.workload.workload import Asked, Edit
-from tests.unit.chaos.simulation import Simulation
 
 # One instance, of which ``second`` needs ``first``; both ran well, and ``second`` lost a worker.
 TASKS = {"first": Task("first"), "second": Task("second", ("first",), retries=1)}
@@ -84,13 +84,6 @@ CLEAN = Evidence(
 
 def test_honest_history_is_clean() -> None:
     assert list(judge(CLEAN)) == []
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32))
-@example(1208)  # a failure that is ignored, and RECOVER, in one transaction
-def test_honest_histories_of_the_real_core_are_clean(seed: int) -> None:
-    assert list(judge(Simulation(seed).evidence())) == []
 
 
 # -- planting -------------------------------------------------------------------------------------
@@ -418,18 +411,6 @@ def test_what_is_allowed_is_no_offence(evidence: Evidence) -> None:
     assert list(judge(evidence)) == []
 
 
-def test_completed_run_that_was_lost_is_counted_as_a_rerun() -> None:
-    assert counts(CLEAN)["re-runs"] == 0
-    ended = replace(ROWS[2], kind=RowKind.END, boot_ns=78 * 10**8)
-    assert counts(replace(CLEAN, rows=[*CLEAN.rows, ended]))["re-runs"] == 1
-
-
-def test_overlap_with_a_frozen_node_is_counted() -> None:
-    assert counts(EXCUSED["frozen with its node"])["overlaps with frozen nodes"] == 1
-    assert counts(EXCUSED["done when it thawed"])["overlaps with frozen nodes"] == 1
-    assert counts(CLEAN)["overlaps with frozen nodes"] == 0
-
-
 def test_time_of_a_stop_is_measured_where_no_fault_is_near() -> None:
     late = replace(STOP, handled_s=13.0)
     assert commands.stop_delays(more_commands(late)) == [pytest.approx(0.9)]
@@ -456,8 +437,3 @@ def test_delay_of_a_loss_counts_from_the_last_kill() -> None:
     assert runs.loss_delays(replace(CLEAN, faults=[later])) == []  # started afterwards
     other = replace(CLEAN.faults[0], name="cut-zookeeper-worker", began_s=7.9)
     assert runs.loss_delays(replace(CLEAN, faults=[*CLEAN.faults, other])) == []
-
-
-def test_offence_says_what_it_concerns() -> None:
-    (offence,) = judge(attempt(2, failures=1))
-    assert str(offence).startswith("illegal (reason of an attempt): instance 1 second attempt 2 —")

@@ -1,4 +1,7 @@
-"""Offences of instances against one another: each that is planted is found, and no other."""
+"""Offences of instances against one another: each that is planted is found.
+
+A rule that finds nothing makes every run of the fault suite clean.
+"""
 
 import ast
 import inspect

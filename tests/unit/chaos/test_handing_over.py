@@ -1,4 +1,7 @@
-"""What tasks hand over is judged: a version for each success, and its content."""
+"""The checker compares the versions that tasks hand over with their successes.
+
+Without these tests a lost or a repeated version could pass unnoticed.
+"""
 
 import hashlib
 from dataclasses import replace

@@ -1,8 +1,10 @@
-"""Links carry bytes, and misbehave exactly as told."""
+"""Links lose, delay and swallow what they should.
+
+A network fault that does nothing makes the run clean for no reason.
+"""
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -81,12 +83,6 @@ async def until_arrived(arrived: list[bytes], line: bytes) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_an_open_link_carries_both_ways(link: Link) -> None:
-    async with connected(link) as client:
-        await client.say(b"hello\n")
-        assert await client.hear() == b"hello\n"
-
-
 async def test_a_frozen_link_delivers_when_it_thaws(
     link: Link, echo: tuple[list[bytes], int]
 ) -> None:
@@ -153,14 +149,4 @@ async def test_only_answers_to_chosen_requests_are_swallowed(
         assert b"COMMIT one\n" in echo[0]
         await other.say(b"COMMIT two\n")
         assert await other.hear() == b"COMMIT two\n"
-    assert link.swallowed == 1
-
-
-async def test_link_stays_away_for_a_while_after_an_answer_was_swallowed(link: Link) -> None:
-    link.swallow(re.compile(rb"b.ck"), 1, away_s=1000.0)
-    async with connected(link) as client:
-        await client.say(b"come back\n")
-        assert await client.hear() == b""
-    async with connected(link) as client:
-        assert await client.hear() == b""
     assert link.swallowed == 1

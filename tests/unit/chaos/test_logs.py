@@ -1,13 +1,14 @@
-"""A log must be what its task printed."""
+"""The checker compares each log with what its task printed.
+
+Without these tests a cut or a changed log could pass unnoticed.
+"""
 
 import hashlib
-import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.chaos.judging.logs import ArchivedLogs, LogMissing, LogReader, judge
+from tests.chaos.judging.logs import LogMissing, LogReader, judge
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.task import log_text
@@ -42,24 +43,6 @@ def reader(missing: str = "", /, **changed: bytes) -> LogReader:
         return changed.get(f"log_{task_instance_id}", PRINTED[task_instance_id])
 
     return read
-
-
-def test_line_about_the_program_is_no_offence() -> None:
-    rows = [replace(row, program=7) for row in EVIDENCE.rows]
-    line = b"shoal: resources: chaos/run.sh@7\n"
-    read = reader("", **{f"log_{number}": line + text for number, text in PRINTED.items()})
-    assert list(judge(replace(EVIDENCE, rows=rows), read, 100)) == []
-    assert list(judge(EVIDENCE, read, 100))
-
-
-@pytest.mark.parametrize("line", [b"handed over: left.txt as handed/3.txt", b"it is full"])
-def test_line_about_what_is_handed_over_is_no_offence(line: bytes) -> None:
-    tasks = {name: replace(task, hands_over=True) for name, task in TASKS.items()}
-    handing_over = replace(EVIDENCE, instances={1: replace(EVIDENCE.instances[1], tasks=tasks)})
-    logs = {f"log_{number}": text + b"shoal: " + line + b"\n" for number, text in PRINTED.items()}
-    assert list(judge(handing_over, reader("", **logs), 100)) == []
-    assert list(judge(handing_over, reader(), 100)) == []
-    assert list(judge(EVIDENCE, reader("", **logs), 100))
 
 
 def test_what_was_printed_is_no_offence() -> None:
@@ -98,13 +81,3 @@ def test_archive_holds_what_the_worker_has() -> None:
         assert rules == {"log in the archive"}
     filled = replace(EVIDENCE, faults=[FULL])
     assert list(judge(filled, reader(GAVE_WAY), 100, reader("it is not in the archive"))) == []
-
-
-def test_archive_is_waited_for(tmp_path: Path) -> None:
-    folder = tmp_path / "uid" / "0" / "1"
-    with pytest.raises(LogMissing):
-        ArchivedLogs(tmp_path, 0.0)(11)
-    folder.mkdir(parents=True)
-    late = threading.Timer(0.2, (folder / "11.log").write_bytes, [b"log"])
-    late.start()
-    assert ArchivedLogs(tmp_path, 60.0)(11) == b"log"

@@ -1,4 +1,4 @@
-"""A long run of the fault suite in parts."""
+"""A long run is divided into parts, and its verdict has the offences of all of them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -37,10 +37,6 @@ def test_parts_share_all_faults_evenly(faults: int) -> None:
     assert [part.seed for part in parts] == list(range(5, 5 + len(parts)))
 
 
-def test_short_run_is_one_part_with_the_seed_that_was_asked_for() -> None:
-    assert [(part.seed, part.faults) for part in split(4711, 45)] == [(4711, 45)]
-
-
 def test_result_is_found_again_as_it_was(tmp_path: Path) -> None:
     file = split(5, 1000)[3].file(tmp_path / "new")
     assert load(file) is None
@@ -62,10 +58,6 @@ def test_everything_that_a_part_found_is_in_the_whole() -> None:
     assert whole.leftovers == ["part 2: pid 9"]
     assert whole.open_instances == [3]
     assert (whole.duration_s, whole.commit) == (60.0, "abc, def")
-
-
-def test_clean_parts_are_clean_together() -> None:
-    assert merge([CLEAN, CLEAN]).is_clean
 
 
 def test_two_processes_share_the_parts_and_have_the_results_of_all(tmp_path: Path) -> None:

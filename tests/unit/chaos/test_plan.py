@@ -1,4 +1,7 @@
-"""A plan follows from its seed, treats all kinds alike, and combines only what can be combined."""
+"""A plan can be repeated, and no kind of fault is left out of it.
+
+A fault that is never drawn, or excuses more time than it took, hides what it should show.
+"""
 
 import asyncio
 import random
@@ -12,8 +15,7 @@ from tests.chaos import plan
 from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
-from tests.chaos.faults.processes import KillMaster, KillTwoMasters
-from tests.chaos.observer import NotVisible, View
+from tests.chaos.observer import View
 from tests.chaos.plan import Outcome, draw
 from tests.chaos.records import now_s
 
@@ -42,18 +44,6 @@ def test_a_plan_has_as_many_faults_as_were_asked_for() -> None:
         assert sum(len(e.faults) for e in draw(1, count, FAULTS)) == count
 
 
-def test_two_faults_at_once_never_hurt_the_same_thing() -> None:
-    doubles = [e.faults for seed in range(20) for e in draw(seed, 60, FAULTS) if len(e.faults) > 1]
-    assert doubles
-    for one, other in doubles:
-        assert not one.hurts & other.hurts
-        assert "power-cut" not in (one.name, other.name)
-
-
-def test_two_masters_die_only_while_nothing_hurts_the_third() -> None:
-    assert KillTwoMasters.hurts & KillMaster.hurts
-
-
 def test_every_failpoint_can_be_asked_for() -> None:
     names = {*failpoints.MASTER, *failpoints.WORKER}
     assert set(POINTS) == {f"failpoint:{name}" for name in names}
@@ -80,16 +70,6 @@ async def test_fault_counts_as_lifted_when_its_healing_begins() -> None:
     assert before <= one.lifted_s <= fault.healing_s < one.healed_s
 
 
-async def test_fault_that_cannot_see_what_it_needs_is_skipped_and_healed() -> None:
-    outcome = Outcome()
-    fault = Blinded(random.Random(1))
-    one = await plan._one(cast("Cluster", None), fault, cast("View", None), 0.0, outcome)
-    assert one is None
-    assert outcome.skipped == ["slow-to-heal: ZooKeeper: no answer"]
-    assert not outcome.trouble
-    assert fault.healing_s
-
-
 class SlowToHeal(Fault):
     name = "slow-to-heal"
     healing_s = 0.0
@@ -103,9 +83,3 @@ class SlowToHeal(Fault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         return True, ""
-
-
-class Blinded(SlowToHeal):
-    async def begin(self, cluster: Cluster) -> None:
-        await super().begin(cluster)
-        raise NotVisible("ZooKeeper: no answer")

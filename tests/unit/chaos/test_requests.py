@@ -1,4 +1,4 @@
-"""Faults know the requests that they mean."""
+"""A fault that swallows requests recognises them, and no others."""
 
 from shoal.coordination.session import wire
 from tests.chaos.faults.network import SwallowClaim, SwallowRequeue

@@ -1,4 +1,4 @@
-"""A clock that was late is written down; one that was a little late is not."""
+"""A stall of the machine excuses losses; a short delay does not."""
 
 from tests.chaos.stalls import StallWatch
 
@@ -14,11 +14,4 @@ def test_a_long_stall_is_a_record() -> None:
 def test_a_short_delay_is_none() -> None:
     watch = StallWatch(4.0)
     watch.note(100.0, 100.9)
-    assert watch.records == []
-
-
-def test_the_thread_ends_with_its_block() -> None:
-    with StallWatch(1000.0) as watch:
-        assert watch._thread.is_alive()
-    assert not watch._thread.is_alive()
     assert watch.records == []

@@ -1,8 +1,10 @@
-"""The workload asks stubbornly, remembers what was acknowledged, and leaves nothing open."""
+"""The workload remembers every acknowledged command and names the runs that stay open.
+
+A command that it forgets is one whose loss the checker cannot see.
+"""
 
 import asyncio
 import json
-import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -12,9 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from shoal.runtime.definitions import check_definition
-from tests.chaos.workload.dags import Site, program, random_workflow
-from tests.chaos.workload.rest import Api, Refused
+from tests.chaos.workload.dags import program
+from tests.chaos.workload.rest import Api
 from tests.chaos.workload.workload import Workload
 
 
@@ -27,7 +28,6 @@ class FakeApi:
         self.workflows: dict[str, dict[str, Any]] = {}
         self.paused: set[int] = set()
         self.versions = [b""]  # of the program; the first is none
-        self.late = 0  # commands that are carried out one after the other, at each look
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests += 1
@@ -58,8 +58,7 @@ class FakeApi:
             command = next(c for c in self.commands.values() if f"/commands/{c['id']}" == path)
             return httpx.Response(200, json=command)
         if path == "/cluster":
-            self.late -= self.late > 0
-            return httpx.Response(200, json={"backlog": {"pending_commands": self.late}})
+            return httpx.Response(200, json={"backlog": {"pending_commands": 0}})
         if path == "/instances":
             items = [{"id": number, "state": "PAUSED"} for number in sorted(self.paused)]
             return httpx.Response(200, json={"items": items, "next": None})
@@ -73,8 +72,6 @@ class FakeApi:
         return httpx.Response(200, json={})
 
     def _accept(self, key: str, body: dict[str, Any]) -> httpx.Response:
-        if body.get("instance_id") == 404:
-            return httpx.Response(404, json={"detail": "no such instance"})
         number = len(self.commands) + 1
         instance = body.get("instance_id", number)
         if body["type"] == "RESUME":
@@ -96,20 +93,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
 async def api(fake: FakeApi) -> AsyncIterator[Api]:
     async with Api("http://shoal", "token", transport=httpx.MockTransport(fake)) as opened:
         yield opened
-
-
-async def test_command_is_repeated_under_its_key_until_it_is_acknowledged(
-    fake: FakeApi, api: Api
-) -> None:
-    ids = [await api.command(f"key-{n}", {"type": "STOP", "instance_id": n}) for n in range(20)]
-    assert ids == list(range(1, 21))
-    assert fake.requests > 20
-
-
-async def test_refusal_is_not_repeated(fake: FakeApi, api: Api) -> None:
-    with pytest.raises(Refused, match="404"):
-        await api.command("key", {"type": "STOP", "instance_id": 404})
-    assert fake.commands == {}
 
 
 async def test_workload_remembers_all_that_was_acknowledged(
@@ -137,15 +120,6 @@ async def test_workload_remembers_all_that_was_acknowledged(
     )  # at most three more for each
 
 
-async def test_instances_of_pending_commands_are_waited_for(
-    fake: FakeApi, api: Api, tmp_path: Path
-) -> None:
-    workload = Workload(api, seed=3, ledger=tmp_path, rate=1, marker="run")
-    fake.late = 20
-    assert await workload.drained(60) == []
-    assert fake.late == 0
-
-
 async def test_open_instances_are_named_when_time_is_up(
     fake: FakeApi, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,15 +132,3 @@ async def test_open_instances_are_named_when_time_is_up(
             left = await workload.drained(patience_s)
             break
     assert left == [5, 6]
-
-
-def test_same_seed_gives_the_same_definitions(tmp_path: Path) -> None:
-    site = Site(tmp_path, "run")
-    one, two = (random_workflow("w", random.Random(5), site) for _ in range(2))
-    assert one == two != random_workflow("w", random.Random(6), site)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_random_definitions_are_valid(seed: int, tmp_path: Path) -> None:
-    definition = random_workflow("w", random.Random(seed), Site(tmp_path, "run", ("a", "b")))
-    assert len(check_definition(definition).tasks) == len(definition["tasks"])

@@ -1,4 +1,8 @@
-"""The runner, on a tree of its own: a program with one check, and tests of it."""
+"""The runner, on a separate tree: a program with one check, and tests of it.
+
+Without these tests a mutation could pass for noticed because its test failed on nonsense, or could
+not be run at all.
+"""
 
 import os
 from pathlib import Path
@@ -6,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutations import running, tree
-from tests.mutations.mutation import DoesNotApply, Mutation, Promise, mutation
-from tests.mutations.patience import LADDER
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Edit, Place
 from tests.mutations.running import BaselineFailed, Result
 from tests.mutations.verdict import Verdict
 
@@ -47,21 +51,6 @@ def test_that_leaves_a_process_behind():
 def test_that_is_skipped():
     pytest.skip("not here")
 """
-PATIENCE = """\
-import os, time
-from pathlib import Path
-from shoal.purse import withdraw
-
-DEADLINE_S = float(os.environ["SHOAL_TEST_DEADLINE_S"])
-
-def test_that_waits_for_its_deadline():
-    note = Path(__file__).parents[2] / "deadlines.txt"
-    with note.open("a") as file:
-        print(DEADLINE_S, file=file)
-    assert withdraw(3, 2) == 1
-    # As on a machine on which 15 seconds are needed, without anybody's waiting for them.
-    assert DEADLINE_S > 15, "waited in vain"
-"""
 PROJECT = """\
 [tool.hatch.build]
 dev-mode-dirs = ["code"]
@@ -79,73 +68,46 @@ def base(tmp_path: Path) -> Path:
     (base / "pyproject.toml").write_text(PROJECT)
     (base / "code/shoal/purse.py").write_text(PROGRAM)
     (base / "tests/test_purse.py").write_text(TESTS)
-    (base / "tests/test_patience.py").write_text(PATIENCE)
     for file in ("__init__.py", "mutations/__init__.py", "mutations/witness.py"):
         (base / "tests" / file).write_text((tree.ROOT / "tests" / file).read_text())
     return base
 
 
-def purse(name: str, old: str, new: str, test: str) -> Mutation:
-    killers = (f"tests/test_purse.py::{test}",)
-    return mutation(name, Promise.NOTHING_LOST, "code/shoal/purse.py", (old, new), killers)
+PURSE = Place("shoal.purse")["withdraw"]
 
 
-async def run(base: Path, *mutations: Mutation) -> list[Result]:
-    told: list[Result] = []
-    patience = await running.baseline(base, mutations, 2)
-    results = await running.run_all(base, base.parent, mutations, 2, told.append, patience)
-    assert {result.mutation.name for result in told} == {each.name for each in mutations}
-    return results
+def mutation(name: str, edit: Edit, test: str) -> Mutation:
+    return Promise.NOTHING_LOST.broken_if(name, edit, f"tests/test_purse.py::{test}")
 
 
-async def test_each_mutation_gets_its_verdict(base: Path) -> None:
-    check = "if amount > balance:"
+async def test_each_mutation_gets_its_verdict_and_leaves_nothing_behind(base: Path) -> None:
+    check = "amount > balance"
     mutations = (
-        purse("noticed", check, "if False:", "test_too_much"),
-        purse("not noticed", check, "if False:", "test_enough"),
-        purse("nonsense", check, "if amont > balance:", "test_enough"),
-        purse("no program", check, "if amount > :", "test_enough"),
+        mutation("noticed", PURSE.never(check), "test_too_much"),
+        mutation("not noticed", PURSE.never(check), "test_enough"),
+        mutation("nonsense", PURSE.replace(check, "amont > balance"), "test_enough"),
+        mutation(
+            "left", PURSE.replace("balance - amount", "1"), "test_that_leaves_a_process_behind"
+        ),
     )
-    results = await run(base, *mutations)
+    reported: list[Result] = []
+    patience = await running.baseline(base, mutations, 2)
+    results = await running.run_all(base, base.parent, mutations, 2, reported.append, patience)
     assert [result.verdict for result in results] == [
         Verdict.KILLED,
         Verdict.SURVIVED,
         Verdict.BROKEN,
-        Verdict.BROKEN,
+        Verdict.KILLED,
     ]
+    assert {result.mutation for result in reported} == {*mutations}
     assert (base / "code/shoal/purse.py").read_text() == PROGRAM
-    assert [path.name for path in base.parent.iterdir()] == ["base"]  # the copies are gone
-
-
-async def test_what_mutated_code_leaves_running_is_killed(base: Path) -> None:
-    left = purse("left", "balance - amount", "1", "test_that_leaves_a_process_behind")
-    (result,) = await run(base, left)
-    assert result.verdict is Verdict.KILLED
+    assert sorted(path.name for path in base.parent.iterdir()) == ["base", "left.pid"]
     pid = int((base.parent / "left.pid").read_text().rstrip("."))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-async def test_waits_are_as_long_as_a_killer_needs_without_a_mutation(base: Path) -> None:
-    killer = "tests/test_patience.py::test_that_waits_for_its_deadline"
-    change = ("balance - amount", "2")
-    slow = mutation("slow", Promise.PROGRESS, "code/shoal/purse.py", change, (killer,))
-    patience = await running.baseline(base, [slow], 2)
-    assert patience[killer].deadline_s > 15
-    (result,) = await running.run_all(base, base.parent, [slow], 2, lambda _: None, patience)
-    assert result.verdict is Verdict.KILLED
-    first, *others, last = map(float, (base.parent / "deadlines.txt").read_text().split())
-    assert first == LADDER[0]
-    assert others[-1] == last == patience[killer].deadline_s
-
-
-async def test_tests_that_prove_nothing_are_refused(base: Path) -> None:
-    for test in ("test_that_is_skipped", "test_of_nothing"):
-        with pytest.raises(BaselineFailed, match=test):
-            await running.baseline(base, [purse("a", "balance", "b", test)], 1)
-
-
-@pytest.mark.parametrize("old", ["no such text", "balance"], ids=["gone", "ambiguous"])
-async def test_mutation_that_no_longer_fits_says_so(base: Path, old: str) -> None:
-    with pytest.raises(DoesNotApply, match="'m' no longer applies"):
-        purse("m", old, "", "test_enough").apply(base)
+async def test_skipped_test_proves_nothing(base: Path) -> None:
+    skipped = mutation("a", PURSE.never("amount > balance"), "test_that_is_skipped")
+    with pytest.raises(BaselineFailed, match="test_that_is_skipped"):
+        await running.baseline(base, [skipped], 1)
