@@ -1,9 +1,10 @@
 #!/bin/sh
 # Install what the tests need from Debian: PostgreSQL, MariaDB, OpenSSH and OpenLDAP servers, a
-# receiver of SNMP traps with its tools, compilers of C and Java, a browser, and what the
+# receiver of SNMP traps with its tools, compilers of C and Java, a browser, shells, and what the
 # fault suite makes its hosts of. Quiet when nothing is missing. The tests start servers of their own
 # from these programs, in temporary folders, and compile a library that shifts the clocks of processes. Without
-# the tools for networks the suite only leaves out the faults that need them.
+# the tools for networks the suite only leaves out the faults that need them, and without the shells
+# the hosts of SSH tasks that have them.
 set -eu
 
 missing=postgresql
@@ -24,6 +25,8 @@ command -v javac >/dev/null 2>&1 || missing="$missing default-jdk-headless"
 wanted=
 command -v ip >/dev/null 2>&1 || wanted="$wanted iproute2"
 command -v nft >/dev/null 2>&1 || wanted="$wanted nftables"
+command -v busybox >/dev/null 2>&1 || wanted="$wanted busybox"
+command -v tcsh >/dev/null 2>&1 || wanted="$wanted tcsh"
 if [ -z "$missing$wanted" ]; then
     exit 0
 fi

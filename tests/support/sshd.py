@@ -39,14 +39,14 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Served]:
-    """Run a server whose files are in ``folder``."""
+def served(folder: Path, settings: str = "") -> Iterator[Served]:
+    """Run a server whose files are in ``folder``. ``settings``: more lines of its sshd_config."""
     port = free_port()
     host_key = asyncssh.generate_private_key("ssh-ed25519")
     own_key = asyncssh.generate_private_key("ssh-ed25519")
     _write(folder / "host_key", host_key.export_private_key())
     _write(folder / "authorized_keys", own_key.export_public_key())
-    _write(folder / "config", _CONFIG.format(port=port, folder=folder).encode())
+    _write(folder / "config", (_CONFIG.format(port=port, folder=folder) + settings).encode())
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     command = [str(SSHD), "-D", "-e", "-f", str(folder / "config")]

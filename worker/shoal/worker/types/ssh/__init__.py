@@ -2,6 +2,7 @@
 
 ``kind.Ssh`` is the type, ``params`` its fields; the API imports those two alone. In the process of
 an attempt ``run`` signs in (``host``), ends what earlier attempts have left there, and sends the
-script. ``remote`` has the programs of the other side: everything that the script starts carries
-the tag of its task in its environment, by which it is found and ended. Start reading in ``run``.
+script. ``remote`` has the programs of the other side: one waits for the script and reports how it
+ended, out of reach of parameters and script. Everything that the script starts carries the tag of
+its task in its environment, by which it is found and ended. Start reading in ``run``.
 """

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import asyncssh
 
@@ -13,7 +13,8 @@ from shoal.worker.types.ssh import remote
 
 _KEEPALIVE_S, _KEEPALIVES = 10.0, 3  # a silent host is left after so many unanswered
 _END_TIMEOUT_S = 15.0
-_LONGEST_LINE = 64 * 1024  # bytes; longer ones are cut into several
+_EXIT_S = 1.0  # how long a host may take to report the end of a process that has done its work
+_LAST_WORDS = 4096  # bytes of what a shell says that are kept for the reason
 
 
 class ConnectionLost(WorkFailed):
@@ -64,64 +65,130 @@ class Host:
         raise WorkFailed(f"{self._where}: {text}")
 
     async def run(
-        self, tag: str, script: remote.Script, log: Callable[[str], None]
+        self, tag: str, script: remote.Script, log: Callable[[bytes], object]
     ) -> tuple[int, bytes]:
-        """Run a script; return its exit code and what it has written as outputs."""
+        """Run a script; return its exit code and what it has written as outputs.
+
+        It has ended when its first process has: others may still run and hold its output open.
+        """
+        loop = asyncio.get_running_loop()
+        session = _Session(script.mark, log, loop.create_future())
         try:
-            # It is not waited for: the host closes a channel when nobody writes to it any more.
-            process = await self._connection.create_process(
-                remote.start(tag), encoding=None, stderr=asyncssh.STDOUT
+            channel, _ = await self._connection.create_session(
+                lambda: session, script.command(tag), encoding=None
             )
-            process.stdin.write(script.program.encode())
-            process.stdin.write_eof()
-            lines = _Lines(script.mark.encode(), log)
-            while chunk := await process.stdout.read(_LONGEST_LINE):
-                lines.add(chunk)
-            lines.end()
+            channel.write(script.program)
+            channel.write_eof()
+            await session.over
+            with suppress(TimeoutError):  # otherwise it would be ended with what is left
+                async with asyncio.timeout(_EXIT_S):
+                    await session.exited.wait()
+            channel.close()
         except (asyncssh.Error, OSError) as error:
             raise ConnectionLost(f"{self._where}: the connection was lost: {error}") from error
-        if lines.code is None:
+        code, outputs = session.answers
+        if code is not None and outputs is not None:
+            return _exit_code(int(code)), outputs
+        ended = channel.get_returncode()
+        if ended is None:
             raise ConnectionLost(f"{self._where}: the script did not end, its connection did")
-        return lines.code, lines.outputs
+        how = f"with exit code {ended}" if ended >= 0 else f"by signal {-ended}"
+        text = f"{self._where}: the shell that starts the script and waits for it ended {how}"
+        said = shortened(_text(session.said).strip(), 300)
+        raise WorkFailed(f"{text}: {said or 'it has said nothing'}")
 
 
-class _Lines:
-    """Takes the output of a script apart: lines of the log, then the exit code and outputs."""
+def _exit_code(status: int) -> int:
+    """Return 128 + the signal for a script that was killed, which ksh counts from 256."""
+    return status if status < 256 else status % 256 | 128
 
-    def __init__(self, mark: bytes, log: Callable[[str], None]) -> None:
-        self._mark, self._log = mark + b" ", log
-        self._rest = b""
-        self._blank = False  # a line without text that may belong to the mark
-        self.code: int | None = None
-        self.outputs = b""
+
+class _Session(asyncssh.SSHClientSession[bytes]):
+    """Takes what the watcher sends: the exit code in standard output, the outputs in the other."""
+
+    def __init__(
+        self, mark: bytes, log: Callable[[bytes], object], over: asyncio.Future[None]
+    ) -> None:
+        self._log, self.over = log, over
+        self._output, self._error = _Answer(mark, log), _Answer(mark, self._say)
+        self.exited = asyncio.Event()
+        self.said = b""  # the last words of the shell before the script
+
+    @property
+    def answers(self) -> tuple[bytes | None, bytes | None]:
+        """The exit code and the outputs; None: the watcher has ended without."""
+        return self._output.text, self._error.text
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        (self._output if datatype is None else self._error).add(data)
+        if None not in self.answers:
+            self._resolve()
+
+    def exit_status_received(self, status: int) -> None:
+        self._end(without_answers=status != 0)
+
+    def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
+        self._end(without_answers=True)
+
+    def _end(self, *, without_answers: bool) -> None:
+        """Take the end of the watcher, which may overtake what it has sent."""
+        self.exited.set()
+        if without_answers:  # what the script has started may hold the channel open
+            asyncio.get_running_loop().call_later(_EXIT_S, self._resolve)
+
+    def _resolve(self) -> None:
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.exited.set()
+        self._output.flush()
+        self._error.flush()
+        if exc is not None and not self.over.done():
+            self.over.set_exception(exc)
+        self._resolve()
+
+    def _say(self, chunk: bytes) -> None:
+        self.said = (self.said + chunk)[-_LAST_WORDS:]
+        self._log(chunk)
+
+
+class _Answer:
+    """A stream of which a part stands between two marks, and all before it goes into the log."""
+
+    def __init__(self, mark: bytes, log: Callable[[bytes], object]) -> None:
+        self._mark, self._log = mark, log
+        self._kept = bytearray()  # the beginning of a mark, perhaps; then the answer
+        self._is_found = False
+        self.text: bytes | None = None  # what stands between the marks, once both have come
 
     def add(self, chunk: bytes) -> None:
-        """Take what has come."""
-        if self.code is not None:
-            self.outputs += chunk
+        """Take what has come. What follows the second mark is dropped."""
+        if self.text is not None:
             return
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for number, line in enumerate(lines):
-            if line.startswith(self._mark):
-                self.code = int(line[len(self._mark) :])
-                self.outputs = b"\n".join([*lines[number + 1 :], self._rest])
-                return
-            self._line(line)
-        if len(self._rest) > _LONGEST_LINE:
-            self._line(self._rest)
-            self._rest = b""
+        searched = max(0, len(self._kept) - len(self._mark))  # no mark ends before
+        self._kept += chunk
+        if not self._is_found:
+            start = self._kept.find(self._mark)
+            self._is_found, searched = start >= 0, 0
+            logged = start if self._is_found else len(self._kept) - self._overlap()
+            if logged:
+                self._log(bytes(self._kept[:logged]))
+            del self._kept[: logged + len(self._mark) * self._is_found]
+        if self._is_found and (end := self._kept.find(self._mark, searched)) >= 0:
+            self.text = bytes(self._kept[:end])
 
-    def end(self) -> None:
-        """Take the end of everything."""
-        if self.code is None and self._rest:
-            self._line(self._rest)
+    def flush(self) -> None:
+        """Take the end of the stream."""
+        if not self._is_found and self._kept:
+            self._log(bytes(self._kept))
+            self._kept.clear()
 
-    def _line(self, line: bytes) -> None:
-        if self._blank:
-            self._log("")
-        self._blank = not line
-        if line:
-            self._log(line.decode("utf-8", "replace"))
+    def _overlap(self) -> int:
+        """Return how many of the last bytes may be the beginning of a mark."""
+        start = self._kept.rfind(self._mark[:1])  # which the mark has nowhere else
+        is_one = start >= 0 and self._mark.startswith(self._kept[start:])
+        return len(self._kept) - start if is_one else 0
 
 
 def described(source: DataSource) -> str:

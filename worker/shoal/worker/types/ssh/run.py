@@ -17,9 +17,7 @@ from shoal.worker.types.child.work import Work
 from shoal.worker.types.programs.program import CannotRun, program_text
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
 from shoal.worker.types.ssh.params import SshParams
-from shoal.worker.types.ssh.remote import Script
-
-_MOST_OUTPUT = 8 * 1024 * 1024  # bytes; what is allowed is judged where all outputs are
+from shoal.worker.types.ssh.remote import MOST_OUTPUT, Script
 
 
 async def run(work: Work[SshParams]) -> None:
@@ -58,15 +56,17 @@ def _program(work: Work[SshParams]) -> str:
 
 async def _run(work: Work[SshParams], host: Host, script: Script) -> None:
     try:
-        code, outputs = await host.run(work.tag, script, work.log)
-    except asyncio.CancelledError:
+        code, outputs = await host.run(work.tag, script, work.log_bytes)
+    except ConnectionLost:
+        raise  # nothing can be ended over this connection
+    except (asyncio.CancelledError, WorkFailed):
         await host.end(work.tag)
         work.settled()
         raise
     await host.end(work.tag)  # what it has left in the background
     work.settled()
-    if len(outputs) > _MOST_OUTPUT:
-        text = f"the script has written {len(outputs):,} bytes of outputs, at most {_MOST_OUTPUT:,}"
+    if len(outputs) > MOST_OUTPUT:
+        text = f"the script has written more than {MOST_OUTPUT:,} bytes of outputs"
         raise WorkFailed(text, permanent=True)
     if outputs and (file := os.environ.get("SHOAL_OUTPUT")):
         await asyncio.to_thread(Path(file).write_bytes, outputs)
