@@ -85,6 +85,12 @@ def test_build_sees_nothing_else(sent: set[str]) -> None:
     assert {path.partition("/")[0] for path in sent if "/" in path} == {*PARTS, "ui"}
 
 
+def test_allowed_paths_have_no_wildcards() -> None:
+    """Docker's classic builder does not look for an exception in a folder that "*" left out."""
+    patterns = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert [line for line in patterns if line.startswith("!") and re.search(r"[*?\[]", line)] == []
+
+
 def test_credentials_data_and_results_of_builds_stay_out_of_the_image(tmp_path: Path) -> None:
     for name in [*PRIVATE, "core/shoal/core/dag.py"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from shoal.client.cli.cluster.demonstration import EXAMPLE
@@ -62,3 +63,6 @@ def test_the_web_ui_is_in_the_wheel_once_it_is_built(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     assert {f"shoal/api/static/{name}" for name in pages} <= files_of(tmp_path)
+    # Some tools build a wheel from an sdist.
+    sdist = {file.relative_path for file in SdistBuilder(str(tmp_path)).recurse_included_files()}
+    assert {f"api/shoal/api/static/{name}" for name in pages} <= sdist
