@@ -9,7 +9,7 @@ from tests.integration.worker.spark.kit import Endless
 
 
 @pytest.fixture
-def java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def java(spark_classes: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A Java for Spark, in a folder whose name holds a blank."""
     monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java home")))
 
