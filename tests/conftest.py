@@ -7,7 +7,12 @@ import signal
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.postgresql", "tests.support.databases", "tests.support.zookeeper"]
+pytest_plugins = [
+    "tests.support.postgresql",
+    "tests.support.databases",
+    "tests.support.spark_classes",
+    "tests.support.zookeeper",
+]
 
 # Every run tries the same examples and none is timed: the result depends on the code alone.
 # ``--hypothesis-profile=default`` searches further.
@@ -25,10 +30,6 @@ structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _PLA
 
 # It takes a processor for a minute, beside all tests that use Spark.
 os.environ.setdefault("SHOAL_WORKER_SPARK_CLASS_ARCHIVE", "false")
-# Spark lives for seconds here: what Java compiles with care takes
-# a third of its processor time.
-for _name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(_name, "-XX:TieredStopAtLevel=1")
 
 # A shell has what it runs in the background ignore interrupts, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -132,7 +132,9 @@ def served_data() -> Iterator[str]:
         server.shutdown()
 
 
-def test_the_nightly_pipeline_replaces_its_own_day(served_data: str, tmp_path: Path) -> None:
+def test_the_nightly_pipeline_replaces_its_own_day(
+    spark_classes: None, served_data: str, tmp_path: Path
+) -> None:
     data = tmp_path / "cluster"
     data.mkdir()
     (data / "shoal.toml").write_text('[worker]\nhttp_allow = "127.0.0.0/8"\n')

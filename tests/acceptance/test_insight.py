@@ -64,7 +64,7 @@ class Insight:
 
 
 @pytest.fixture(scope="module")
-def insight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Insight]:
+def insight(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Insight]:
     """Two workflows have run thrice each; one of them fails."""
     data = tmp_path_factory.mktemp("insight")
     (data / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")

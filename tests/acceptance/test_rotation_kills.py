@@ -50,14 +50,15 @@ class Site:
         self.api.environment = self.unarmed | ({failpoints.VARIABLE: armed} if armed else {})
         self.api.start()
         deadline = time.monotonic() + START_S
-        while True:
-            try:
-                httpx.get(f"{self.running.url}/api/v1/health", trust_env=False, timeout=2)
-            except httpx.TransportError:
-                assert time.monotonic() < deadline, self.api.tail()
-                time.sleep(0.05)
-            else:
-                return
+        with httpx.Client(trust_env=False, timeout=DEADLINE_S) as client:
+            while True:
+                try:
+                    client.get(f"{self.running.url}/api/v1/health")
+                except httpx.TransportError:
+                    assert time.monotonic() < deadline, self.api.tail()
+                    time.sleep(0.1)
+                else:
+                    return
 
     def rotate(self) -> subprocess.CompletedProcess[str]:
         """Give the command."""
@@ -94,7 +95,8 @@ class Load:
     def _set_all(self) -> None:
         with closing(Rest(self._running.url, self._running.token)) as rest:
             number = 0
-            while not self._stop.is_set():
+            # Often enough to meet every step of a rotation, and not all that the API can do.
+            while not self._stop.wait(0.03):
                 number += 1
                 name, value = f"moving{number % 3}", f"moving value {number}"
                 # Until it is answered, both may be there.

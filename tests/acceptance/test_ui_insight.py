@@ -85,7 +85,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A cluster on which nothing has run; its folder has a space in its name."""
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
         pytest.skip(NEEDED)

@@ -38,7 +38,7 @@ async def store(database: Database, tmp_path: Path) -> HistoryStore:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def java(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Java as ``shoal up`` gives it to its tasks."""
     with pytest.MonkeyPatch.context() as patch:
         home = spark_java_home(find_java(), tmp_path_factory.mktemp("java"))

@@ -226,7 +226,7 @@ async def fetched(
 async def last_verdict(
     rpc: MasterRpc, ref: pb.AttemptRef, verdict: pb.FetchVerdict
 ) -> pb.FetchVerdict:
-    """Ask as a worker does, as long as the verdict is to ask again; return the first that is not."""
+    """Ask as a worker does, until the verdict is another than to ask again; return it."""
     async with asyncio.timeout(DEADLINE_S):
         while verdict.refusal.kind == pb.Refusal.RETRY:
             await asyncio.sleep(0.02)  # the store answers in another thread

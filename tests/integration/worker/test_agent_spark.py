@@ -34,7 +34,7 @@ if len(sys.argv) > 3:
 
 
 @pytest.fixture
-def java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def java(spark_classes: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java home")))
 
 

@@ -49,7 +49,9 @@ class Standalone:
 
 
 @pytest.fixture
-def standalone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standalone]:
+def standalone(
+    spark_classes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Standalone]:
     monkeypatch.setenv("JAVA_HOME", str(spark_java_home(find_java(), tmp_path / "java")))
     with standalone_spark(tmp_path) as spark:
         yield Standalone(spark.url, spark.worker)

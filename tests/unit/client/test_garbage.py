@@ -6,7 +6,7 @@ import time
 import pytest
 
 from shoal.client.local import garbage
-from shoal.client.local.garbage import Collector
+from shoal.client.local.garbage import Collector, no_collections
 
 
 class Python:
@@ -47,3 +47,16 @@ def test_once_in_a_while_everything_is_looked_through(python: Python) -> None:
     assert python.collect(0, 0.02) == []
     assert python.collect(2, 0.5) == ["freeze"]  # whatever it found, and not again at once
     assert python.collect(2, 0.02) == ["freeze"]
+
+
+def test_imports_are_not_interrupted_by_collections_and_later_code_is() -> None:
+    seen: list[bool] = []
+
+    def interrupted_import() -> None:
+        with no_collections():
+            seen.append(gc.isenabled())
+            raise ImportError
+
+    with pytest.raises(ImportError):
+        interrupted_import()
+    assert (seen, gc.isenabled()) == ([False], True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from shoal.client.local.garbage import collect_in_pieces
+from shoal.client.local.garbage import collect_in_pieces, no_collections
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
 from shoal.client.local.state import find_zookeeper_credential, read_state
@@ -54,8 +54,9 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
         configure_logging(cluster.log_level, cluster.log_format)
         if points := failpoints.armed():
             log.warning("failpoints are armed: this process will hurt itself", points=points)
-        serving = _serving(role, cluster, overrides)
-        # What is loaded by now stays: collections of garbage need not look through it each time.
+        with no_collections():
+            serving = _serving(role, cluster, overrides)
+        # Loaded modules stay: collections of garbage need not look through them each time.
         collect_in_pieces()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serving)

@@ -1,20 +1,52 @@
 """What the tests of the worker's own Spark Connect servers share."""
 
+import asyncio
 import itertools
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.worker.agent_kit import Process, children
 from tests.support.fake_master import FakeMaster
-from tests.support.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S, eventually
 
 _PATIENCE_S = 2 * DEADLINE_S  # a JVM with Spark has to start, beside other tests
 _tags = itertools.count(1)
-#: A query that keeps all processors busy and does not end.
-ENDLESS = "select count(*) from range(100000000000000)"
+_BEAT_MS = 100
+# For each row, Spark calls a static method of Java that waits, and one that makes a folder.
+_ENDLESS = """\
+select count(slept), count(made) from (
+  select
+    reflect('java.lang.Thread', 'sleep', {beat_ms}L) as slept,
+    reflect('org.apache.spark.network.util.JavaUtils', 'createDirectory', '{folder}', 'beat')
+      as made
+  from range(0, 1000000000, 1, 1))
+"""
+
+
+class Endless:
+    """A query that does not end. It uses hardly any processor time; a folder shows that it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.sql = _ENDLESS.format(beat_ms=_BEAT_MS, folder=folder)
+
+    async def runs(self) -> None:
+        """Return once the query is at work, from now on."""
+        before = self._beats()
+        await eventually(lambda: self._beats() > before, _PATIENCE_S)
+
+    async def has_stopped(self) -> None:
+        """Return once the query works no longer."""
+        async with asyncio.timeout(DEADLINE_S):
+            before = -1
+            while (now := self._beats()) != before:
+                before = now
+                await asyncio.sleep(15 * _BEAT_MS / 1000)
+
+    def _beats(self) -> int:
+        return len(list(self._folder.iterdir())) if self._folder.exists() else 0
 
 
 def servers(pid: int | None = None) -> list[Process]:
@@ -56,16 +88,3 @@ async def ended(master: FakeMaster, number: int) -> pb.Report:
     task = await master.table.ended(number, timeout_s=_PATIENCE_S)
     assert task.report is not None
     return task.report
-
-
-def processor_s(pid: int) -> float:
-    """Return the processor time of a process; see proc(5)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def is_busy(pid: int) -> bool:
-    """Return whether a process has used more than a tenth of a processor just now. Blocks."""
-    before, began = processor_s(pid), time.monotonic()
-    time.sleep(0.5)
-    return processor_s(pid) - before > 0.1 * (time.monotonic() - began)

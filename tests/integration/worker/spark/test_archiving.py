@@ -9,6 +9,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker.spark import archiving
 from tests.integration.worker.agent_kit import InProcessWorker, log_text
 from tests.integration.worker.spark.kit import ask, ended, servers
+from tests.support import spark_classes
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 
@@ -24,6 +25,12 @@ java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
 maps = open(f"/proc/{java}/maps").read()
 print("from an archive:", "/spark-classes/" in maps)
 """
+
+
+@pytest.fixture(autouse=True)
+def no_other_archive(java: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own archive would go before the worker's, and cannot be a part of it."""
+    monkeypatch.setenv(spark_classes.VARIABLE, spark_classes.QUICK)
 
 
 def archives(cluster: ClusterSettings) -> list[Path]:

@@ -20,7 +20,7 @@ from tests.integration.worker.agent_kit import (
     descendants,
     the_worker,
 )
-from tests.integration.worker.spark.kit import ENDLESS, ask, ended, is_busy, servers
+from tests.integration.worker.spark.kit import Endless, ask, ended, servers
 from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
@@ -28,21 +28,17 @@ from tests.support.waiting import DEADLINE_S, eventually
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
-PROGRAM = f"""\
+PROGRAM = """\
 from pyspark.sql import SparkSession
-SparkSession.builder.getOrCreate().sql("{ENDLESS}").collect()
+SparkSession.builder.getOrCreate().sql({!r}).collect()
 """
 
 
-async def busy(pid: int | None = None) -> Process:
+async def busy(endless: Endless, pid: int | None = None) -> Process:
     """Return the one server, once it is at work."""
-    await eventually(lambda: servers(pid) != [], timeout_s=120.0)
+    await endless.runs()
+    await eventually(clients)
     [server] = servers(pid)
-    async with asyncio.timeout(120.0):
-        while await asyncio.to_thread(is_busy, server.pid) is not True or not clients():
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(4.0)  # what it does for its start is over
-        assert await asyncio.to_thread(is_busy, server.pid)
     return server
 
 
@@ -52,50 +48,44 @@ def clients() -> list[Process]:
     return [p for p in below if "shoal.worker.types.child" in p.args or "script.py" in p.args]
 
 
-async def idle(server: Process) -> None:
-    """Return when the server works on nothing."""
-    async with asyncio.timeout(DEADLINE_S):
-        while await asyncio.to_thread(is_busy, server.pid):
-            await asyncio.sleep(0.1)
-
-
 async def test_killed_tasks_leave_nothing_running_at_the_server(
-    master: FakeMaster, worker: InProcessWorker, channels: Channels
+    master: FakeMaster, worker: InProcessWorker, channels: Channels, endless: Endless
 ) -> None:
     member = await the_worker(master.session)
-    by_driver = await ask(master, ENDLESS)
-    server = await busy()
+    by_driver = await ask(master, endless.sql)
+    server = await busy(endless)
     await kill(channels, member, by_driver)
     report = await ended(master, by_driver)
     assert report.kind == pb.KILLED, report.reason
-    await idle(server)
+    await endless.has_stopped()
 
-    by_program = await master.submit("PYTHON", {"script": PROGRAM, "spark": "connect"}, tag="t-9")
-    await busy()
+    params = {"script": PROGRAM.format(endless.sql), "spark": "connect"}
+    by_program = await master.submit("PYTHON", params, tag="t-9")
+    await busy(endless)
     await kill(channels, member, by_program)
     report = await ended(master, by_program)
     assert report.kind == pb.KILLED, report.reason
-    await idle(server)
+    await endless.has_stopped()
 
     # The client is killed without a chance to say anything.
-    again = await ask(master, ENDLESS)
-    await busy()
+    again = await ask(master, endless.sql)
+    await busy(endless)
     for client in clients():
         client.kill()
     report = await ended(master, again)
     assert report.kind == pb.FAILED
     assert "may still run" not in report.reason
-    await idle(server)
+    await endless.has_stopped()
     assert [one.pid for one in servers()] == [server.pid]
 
 
 async def test_server_that_dies_under_several_tasks_interrupts_them_all(
-    master: FakeMaster, worker: InProcessWorker
+    master: FakeMaster, worker: InProcessWorker, endless: Endless, tmp_path: Path
 ) -> None:
-    numbers = [await ask(master, ENDLESS) for _ in range(2)]
-    for number in numbers:
-        await master.table.wait(number, "RUNNING", timeout_s=120.0)
-    first = await busy()
+    another = Endless(tmp_path / "other beats")
+    numbers = [await ask(master, one.sql) for one in (endless, another)]
+    await another.runs()
+    first = await busy(endless)
     first.kill()
     # Without their claims, and without a result, masters declare them LOST: they run again.
     async with asyncio.timeout(DEADLINE_S):
@@ -110,10 +100,10 @@ async def test_server_that_dies_under_several_tasks_interrupts_them_all(
 
 
 async def test_server_that_dies_under_its_only_task_fails_it(
-    master: FakeMaster, worker: InProcessWorker
+    master: FakeMaster, worker: InProcessWorker, endless: Endless
 ) -> None:
-    number = await ask(master, ENDLESS)
-    server = await busy()
+    number = await ask(master, endless.sql)
+    server = await busy(endless)
     server.kill()
     report = await ended(master, number)
     assert report.kind == pb.FAILED
@@ -136,12 +126,15 @@ async def test_server_without_memory_ends_and_says_so(
 
 
 async def test_server_that_answers_nobody_is_ended(
-    master: FakeMaster, worker: InProcessWorker, monkeypatch: pytest.MonkeyPatch
+    master: FakeMaster,
+    worker: InProcessWorker,
+    endless: Endless,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(servers_module, "CHECK_EVERY_S", 0.2)
     monkeypatch.setattr(server_module, "CHECK_TIMEOUT_S", 1.0)
-    number = await ask(master, ENDLESS)
-    server = await busy()
+    number = await ask(master, endless.sql)
+    server = await busy(endless)
     os.kill(server.pid, signal.SIGSTOP)
     report = await ended(master, number)
     assert report.kind == pb.FAILED
@@ -149,10 +142,10 @@ async def test_server_that_answers_nobody_is_ended(
 
 
 async def test_nothing_is_left_of_a_killed_worker(
-    master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
+    master: FakeMaster, cluster: ClusterSettings, endless: Endless
 ) -> None:
     with WorkerProcess(cluster) as process:
-        await ask(master, ENDLESS)
-        server = await busy(process.pid)
+        await ask(master, endless.sql)
+        server = await busy(endless, process.pid)
         process.signal(signal.SIGKILL)
         await eventually(lambda: not alive(server.pid))

@@ -11,7 +11,7 @@ from shoal.worker.spark import servers as servers_module
 from shoal.worker.spark.jobs import ServerJobs
 from shoal.worker.spark.server import SparkServer
 from tests.integration.worker.agent_kit import InProcessWorker
-from tests.integration.worker.spark.kit import ENDLESS, ask, ended, servers
+from tests.integration.worker.spark.kit import Endless, ask, ended, servers
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 
@@ -19,19 +19,23 @@ pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 # Ends well, as soon as a statement is at work that nobody waits for.
-LEAVES = f"""\
+LEAVES = """\
 import os, threading
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
-{{other}}
+{other}
 is_working = threading.Event()
 spark.registerProgressHandler(
     lambda inflight_tasks, **more: inflight_tasks and is_working.set()
 )
-query = lambda: spark.sql("{ENDLESS}").collect()
+query = lambda: spark.sql({endless!r}).collect()
 threading.Thread(target=query, daemon=True).start()
 assert is_working.wait(100)
 os._exit(0)
+"""
+TWO_SECONDS = """\
+select count(slept) from (
+  select reflect('java.lang.Thread', 'sleep', 100L) as slept from range(0, 20, 1, 1))
 """
 # Works in a session of its own making until a file is there.
 STAYS = """\
@@ -41,7 +45,7 @@ spark = SparkSession.builder.getOrCreate().newSession()
 pathlib.Path({here!r}).touch()
 try:
     while not pathlib.Path({stop!r}).exists():
-        assert spark.range(20_000_000).selectExpr("sum(hash(id) % 2) as n").collect()
+        assert spark.sql({two_seconds!r}).collect()
 finally:
     spark.stop()
 """
@@ -84,9 +88,9 @@ async def program(master: FakeMaster, script: str) -> int:
 
 
 async def test_unused_server_ends_what_sessions_of_a_program_have_left(
-    master: FakeMaster, worker: InProcessWorker, ended_jobs: list[int]
+    master: FakeMaster, worker: InProcessWorker, endless: Endless, ended_jobs: list[int]
 ) -> None:
-    script = LEAVES.format(other="spark = spark.newSession()")
+    script = LEAVES.format(other="spark = spark.newSession()", endless=endless.sql)
     report = await ended(master, await program(master, script))
     assert report.kind == pb.SUCCEEDED, report.reason
     await eventually(lambda: ended_jobs != [])
@@ -98,6 +102,7 @@ async def test_unused_server_ends_what_sessions_of_a_program_have_left(
 async def test_job_of_one_that_has_left_is_ended_beside_others_that_go_on(
     master: FakeMaster,
     worker: InProcessWorker,
+    endless: Endless,
     ended_jobs: list[int],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -107,9 +112,12 @@ async def test_job_of_one_that_has_left_is_ended_beside_others_that_go_on(
 
     monkeypatch.setattr(SparkServer, "release", no_release)
     here, stop = tmp_path / "here", tmp_path / "stop"
-    stays = await program(master, STAYS.format(here=str(here), stop=str(stop)))
+    stays = await program(
+        master, STAYS.format(here=str(here), stop=str(stop), two_seconds=TWO_SECONDS)
+    )
     await eventually(here.exists, timeout_s=120.0)
-    report = await ended(master, await program(master, LEAVES.format(other="")))
+    leaves = LEAVES.format(other="", endless=endless.sql)
+    report = await ended(master, await program(master, leaves))
     assert report.kind == pb.SUCCEEDED, report.reason
     await eventually(lambda: ended_jobs != [])
     stop.touch()

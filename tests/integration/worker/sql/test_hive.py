@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with thrift_served(tmp_path_factory.mktemp("thrift")) as one:
         yield one
 

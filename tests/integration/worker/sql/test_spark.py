@@ -25,7 +25,7 @@ _numbers = count(10, 10)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(tmp_path_factory.mktemp("spark")) as one:
         yield one
 
