@@ -26,7 +26,7 @@ def each(**values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[]
                 tried += 1
             assert tried, "no cases"
 
-        del run.__wrapped__  # type: ignore[attr-defined]  # pytest would ask for its arguments
+        del run.__wrapped__  # pytest would ask for its arguments
         return run
 
     return decorate
