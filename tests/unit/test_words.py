@@ -31,6 +31,8 @@ _RETIRED = {
     for word, pattern in RETIRED.items()
 }
 
+_ANY = re.compile("|".join(pattern.pattern for pattern in _RETIRED.values()), re.IGNORECASE)
+
 # Names that formats keep: a znode, a column, and a field of the REST API.
 ALLOWED_TEXT = re.compile(r"/bell\b|\brow\.doomed\b|\"doomed\"")
 REST_FIELD = re.compile(r"(?<![a-z_])set_aside(?![a-z_])")
@@ -76,6 +78,8 @@ def found_in(path: Path) -> Iterator[str]:
     """Yield each line with a retired word, and what to say instead."""
     of_rest = folder_of(path) in OF_REST
     for number, line in enumerate(lines_of(path), 1):
+        if not _ANY.search(line):
+            continue
         text = ALLOWED_TEXT.sub("", line)
         text = REST_FIELD.sub("", text) if of_rest else text
         for instead, pattern in _RETIRED.items():

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from shoal.core.backfill.request import (
 from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import IllegalTransition
+from tests.support.cases import each
 from tests.unit.core.test_states import diagram
 
 GUIDE = Path(__file__).parents[3] / "docs" / "backfills.md"
@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_refused_in_words(fields: dict[str, Any], words: 
         BackfillRequest.model_validate(fields)
 
 
-@pytest.mark.parametrize(("state", "signal"), list(product(BackfillState, BackfillSignal)))
+@each(state=BackfillState, signal=BackfillSignal)
 def test_every_pair_of_a_backfill_follows_the_table_or_is_refused(
     state: BackfillState, signal: BackfillSignal
 ) -> None:
@@ -140,7 +140,7 @@ def test_every_pair_of_a_backfill_follows_the_table_or_is_refused(
             next_backfill_state(state, signal)
 
 
-@pytest.mark.parametrize(("state", "signal"), list(product(BackfillRunState, BackfillRunSignal)))
+@each(state=BackfillRunState, signal=BackfillRunSignal)
 def test_every_pair_of_a_date_follows_the_table_or_is_refused(
     state: BackfillRunState, signal: BackfillRunSignal
 ) -> None:

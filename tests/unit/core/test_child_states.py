@@ -25,6 +25,7 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import IllegalTransition, TaskState, WorkflowState
+from tests.support.cases import each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 S, E = ChildState, ChildEvent
@@ -39,7 +40,7 @@ def report(state: WorkflowState | None, **fields: object) -> ChildChanged:
     return ChildChanged(1, 0, NOW, 12, state, **fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(ChildState, ChildEvent)))
+@each(state=ChildState, event=ChildEvent)
 def test_every_pair_follows_the_table_or_is_refused(state: ChildState, event: ChildEvent) -> None:
     assert allows(state, event) == ((state, event) in CHILD_TRANSITIONS)
     if allows(state, event):
@@ -66,8 +67,7 @@ def test_reports_are_of_all_states_of_a_workflow() -> None:
         assert after == {S.REFUSED if state is None else ChildState(state)}
 
 
-@pytest.mark.parametrize(("state", "request_"), list(product(ChildState, REQUESTS)))
-@pytest.mark.parametrize("again", [False, True])
+@each(state=ChildState, request_=REQUESTS, again=(False, True))
 def test_request_is_stored_until_it_is_answered(
     state: ChildState, request_: CommandType, again: bool
 ) -> None:
@@ -84,10 +84,13 @@ def test_request_is_stored_until_it_is_answered(
     assert found.of(0) == {"state": after, "instance": 12, "asks": 4, "asked": request_}
 
 
-@pytest.mark.parametrize(("state", "told"), list(product(ChildState, REPORTS)))
-@pytest.mark.parametrize("asked", [None, *REQUESTS])
-@pytest.mark.parametrize("refused", [False, True])
-@pytest.mark.parametrize("again", [False, True])
+@each(
+    state=ChildState,
+    told=REPORTS,
+    asked=[None, *REQUESTS],
+    refused=(False, True),
+    again=(False, True),
+)
 def test_report_is_stored_and_keeps_what_is_to_be_continued(
     state: ChildState,
     told: WorkflowState | None,

@@ -1,6 +1,6 @@
 """``decide`` against an independent reading of docs/semantics.md: thousands of random cases.
 
-The long form is ``make model``.
+``SHOAL_TESTS_LONG=1`` tries five times as many; ``make model`` tries as many as you like.
 """
 
 import random
@@ -26,6 +26,7 @@ from shoal.core.runs.run import (
 )
 from shoal.core.runs.states import WorkflowState
 from shoal.runtime.definitions import check_definition
+from tests.support.length import share
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases
 from tests.unit.core.reference.cases import Case, as_written, random_case
@@ -33,7 +34,7 @@ from tests.unit.core.reference.play import replay
 from tests.unit.core.reference.shrink import difference_of, shrink
 
 SEED = 1
-PORTIONS, PORTION = 10, 500
+PORTIONS, PORTION = share(10, 2), 500
 ENOUGH_TO_NOTICE = 400  # cases in which a fault of ``decide`` must show
 
 

@@ -1,7 +1,6 @@
 """The same failure of two runs has one fingerprint, another failure has another one."""
 
 import string
-import time
 from itertools import combinations
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.runs.why.fingerprints import FINGERPRINT, fingerprint, normalised
+from tests.support.growth import keeps, shortest_s
 
 # A failure in two runs.
 SAME = [
@@ -162,10 +162,6 @@ def test_any_text_has_a_fingerprint(text: str) -> None:
     ],
 )
 def test_a_long_line_takes_a_time_that_grows_with_it(piece: str) -> None:
-    def took_s(size: int) -> float:
-        text, begun = (piece * size)[:size], time.process_time()
-        normalised(text)
-        return time.process_time() - begun
-
-    once = min(took_s(10_000) for _ in range(3))
-    assert min(took_s(80_000) for _ in range(2)) < max(0.05, 24 * once)  # 8 is linear, 64 square
+    short, long = ((piece * size)[:size] for size in (10_000, 80_000))
+    once_s = shortest_s(lambda: normalised(short))
+    assert keeps(max(0.05, 24 * once_s), lambda: normalised(long))  # 8 is linear, 64 square

@@ -1,7 +1,6 @@
 """However many mistakes a text or a definition holds: what they cost and say is bounded."""
 
 import difflib
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from shoal.core.definition.parameters import ParameterSpec, definition_problem, 
 from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
 from shoal.core.macros import placeholders as macros
 from shoal.runtime.definitions import check_definition
+from tests.support.growth import keeps, shortest_s
 
 
 @pytest.fixture
@@ -92,16 +92,6 @@ def test_unknown_parameters_are_told_up_to_a_hundred_and_do_not_list_thousands()
     assert max(map(len, found.values())) < 500
 
 
-def _cost(work: Callable[[], object]) -> float:
-    """Return the shortest time of several, in seconds of the processor."""
-    taken = []
-    for _ in range(3):
-        began = time.process_time()
-        work()
-        taken.append(time.process_time() - began)
-    return min(taken)
-
-
 @pytest.mark.parametrize(
     "text",
     ["$[x]", "$[yyyyMMdd] ", "${a", "$${", "${a}", "$[ $[x] ] ", "x\n$[no", "${$[x]", "]}'", "$['"],
@@ -110,8 +100,8 @@ def test_text_costs_as_much_as_it_is_long(text: str) -> None:
     """Sixteen times the text: quadratic work would cost 256 times as much."""
     small, large = (text * n for n in (4_000, 64_000))
     definition_problem("a", small)
-    cost = _cost(lambda: definition_problem("a", small))
-    assert _cost(lambda: definition_problem("a", large)) < 90 * max(cost, 0.002)
+    cost_s = shortest_s(lambda: definition_problem("a", small))
+    assert keeps(90 * max(cost_s, 0.002), lambda: definition_problem("a", large))
 
 
 def test_definition_costs_as_much_as_it_is_long() -> None:
@@ -119,4 +109,4 @@ def test_definition_costs_as_much_as_it_is_long() -> None:
         tasks = [{"name": f"t{n}", "depends_on": [f"u{n}"] * 9} for n in range(count)]
         return lambda: problems_of(tasks)
 
-    assert _cost(work(3_200)) < 90 * max(_cost(work(200)), 0.002)
+    assert keeps(90 * max(shortest_s(work(200)), 0.002), work(3_200))

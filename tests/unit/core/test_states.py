@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from enum import StrEnum
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from shoal.core.runs.states import (
 )
 from shoal.worker.execution.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
 from shoal.worker.execution.lifecycle import AttemptState
+from tests.support.cases import each
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 
@@ -99,7 +99,7 @@ def page() -> str:
     )
 
 
-@pytest.mark.parametrize(("state", "signal"), list(product(TaskState, TaskSignal)))
+@each(state=TaskState, signal=TaskSignal)
 def test_every_task_pair_follows_the_table_or_is_refused(
     state: TaskState, signal: TaskSignal
 ) -> None:
@@ -110,7 +110,7 @@ def test_every_task_pair_follows_the_table_or_is_refused(
             next_task_state(state, signal)
 
 
-@pytest.mark.parametrize(("state", "signal"), list(product(WorkflowState, WorkflowSignal)))
+@each(state=WorkflowState, signal=WorkflowSignal)
 def test_every_workflow_pair_follows_the_table_or_is_refused(
     state: WorkflowState, signal: WorkflowSignal
 ) -> None:

@@ -1,7 +1,6 @@
 """Critical paths: equal to the model played again with a task of no duration."""
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.insight.jobs.kernels.paths import Ints, Links, Plan, critical_paths
 from tests.support.critical_path import path_of
+from tests.support.growth import keeps, shortest_s
 
 S = 1_000_000
 
@@ -97,20 +97,20 @@ def test_paths_and_gains_are_those_of_a_second_computation(
 @pytest.mark.parametrize("shape", ["chain", "layers"])
 def test_time_grows_with_the_tasks_alone(shape: str) -> None:
     """Ten times as many tasks take about ten times as long, not a hundred times."""
-    _timed(shape, 200)  # NumPy's first calls
-    small = min(_timed(shape, 1_000) for _ in range(3))
-    large = min(_timed(shape, 10_000) for _ in range(3))
-    assert large < 30 * small
+    once_s = shortest_s(_search(shape, 1_000))
+    assert keeps(30 * once_s, _search(shape, 10_000))
 
 
-def _timed(shape: str, count: int) -> float:
+def _search(shape: str, count: int) -> Callable[[], None]:
+    """Return what finds the path of a run of ``count`` tasks."""
     plan, started, finished = _run(shape, count)
-    began = time.process_time()
-    links = critical_paths(plan, started, finished, np.ones_like(started, dtype=bool))
-    spent = time.process_time() - began
-    assert isinstance(links, Links)
-    assert len(links.run) == (count if shape == "chain" else count // 10)
-    return spent
+
+    def search() -> None:
+        links = critical_paths(plan, started, finished, np.ones_like(started, dtype=bool))
+        assert isinstance(links, Links)
+        assert len(links.run) == (count if shape == "chain" else count // 10)
+
+    return search
 
 
 def _run(shape: str, count: int) -> tuple[Plan, Ints, Ints]:

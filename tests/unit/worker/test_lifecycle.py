@@ -1,7 +1,5 @@
 """The life of an attempt on its worker: every pair of state and event."""
 
-from itertools import product
-
 import pytest
 
 from shoal.coordination import Claim, Entry
@@ -14,6 +12,7 @@ from shoal.worker.execution.lifecycle import (
     AttemptState,
     next_state,
 )
+from tests.support.cases import each
 
 S, E = AttemptState, AttemptEvent
 #: For each state, events that lead there.
@@ -41,7 +40,7 @@ def attempt_in(state: AttemptState) -> Attempt:
     return attempt
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(S, E)))
+@each(state=S, event=E)
 def test_every_pair_follows_the_table_or_is_refused(
     state: AttemptState, event: AttemptEvent
 ) -> None:

@@ -1,6 +1,5 @@
 """A text of SQL is taken apart where its statements end, and every byte of it is kept."""
 
-import time
 from itertools import chain, zip_longest
 
 import pytest
@@ -11,6 +10,7 @@ from shoal.core.data_sources import SourceKind
 from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.splitting import Script, split
+from tests.support.growth import keeps, shortest_s
 
 K = SourceKind
 
@@ -267,10 +267,6 @@ def test_refusal_names_the_place() -> None:
 def test_ten_times_the_statements_take_about_ten_times_as_long() -> None:
     script = "insert into t values (1, 'a;b', \"x\") /* c; */;\n" * 2_000
 
-    def cpu_s(text: str, count: int) -> float:
-        began = time.process_time()
-        assert len(texts(K.POSTGRESQL, text)) == count
-        return time.process_time() - began
-
-    single = min(cpu_s(script, 2_000) for _ in range(3))
-    assert cpu_s(script * 10, 20_000) < 30 * single
+    once_s = shortest_s(lambda: texts(K.POSTGRESQL, script))
+    assert keeps(30 * once_s, lambda: texts(K.POSTGRESQL, script * 10))
+    assert len(texts(K.POSTGRESQL, script)) == 2_000
