@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from tests.support import length
+
 TESTS = Path(__file__).parents[1]
 #: Tests with a make target of their own: each needs a program that takes minutes to fetch.
 SEPARATE = ("hadoop", "flink", "containers", "openid")
@@ -58,10 +60,11 @@ THOROUGH = (
     "acceptance/test_requests.py",
     "integration/api/test_conformance.py",
 )
-#: Files whose tests take many more random cases with ``SHOAL_TESTS_LONG=1``.
+#: Files that use ``tests.support.length``: ``make test-all`` repeats them with all their cases.
 LONG_FORMS = (
+    "unit/client/test_sdk_types.py",
+    "unit/coordination/test_group_simulation.py",
     "unit/core/test_decide_model.py",
-    "unit/coordination",
 )
 #: What ``make quick`` runs, beside the checks that need no build.
 QUICK = (
@@ -100,7 +103,7 @@ def parts(share: Share) -> list[Part]:
         grouped.setdefault(_part_of(file.relative_to(TESTS)), []).append(file)
     found = [Part(name, tuple(files)) for name, files in sorted(grouped.items())]
     if share is Share.REST:
-        found.append(Part("long forms", tuple(_files(LONG_FORMS)), {"SHOAL_TESTS_LONG": "1"}))
+        found.append(Part("long forms", tuple(_files(LONG_FORMS)), {length.VARIABLE: "1"}))
     return found
 
 

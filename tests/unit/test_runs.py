@@ -40,6 +40,11 @@ def test_every_glob_names_something(glob: str) -> None:
     assert list(TESTS.glob(glob))
 
 
+def test_every_file_with_a_long_form_runs_in_its_long_form() -> None:
+    users = {file for file in every_file() if "tests.support.length" in file.read_text("utf-8")}
+    assert {TESTS / name for name in LONG_FORMS} == users - {Path(__file__)}
+
+
 def test_a_part_that_ends_badly_counts_as_failed_even_without_a_report(tmp_path: Path) -> None:
     result = Result.read("sql", tmp_path / "absent.xml", 3, 1.0, 1.0)
     assert (result.passed, result.failed, result.is_clean) == (0, 1, False)
