@@ -34,6 +34,7 @@ from tests.integration.master.test_purging import Keeping, ask, count, database,
 from tests.integration.master.test_purging import stored as purge_of
 from tests.support.clock import utc_now
 from tests.support.databases import migrated_url
+from tests.support.length import share
 
 __all__ = ["database"]  # a fixture
 
@@ -366,12 +367,12 @@ async def test_takeovers_stay_until_they_were_exported(
     assert len(exported(store, "takeovers")) == before
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(share(10, 2)))
 async def test_every_finished_instance_is_in_the_database_or_in_the_history(
     request: pytest.FixtureRequest, place: Path, tmp_path: Path, seed: int
 ) -> None:
     """Whatever comes in which order: runs, exports, kills of them, damage, purges."""
-    kind = ["sqlite", "postgresql", "sqlite"][seed]
+    kind = ["sqlite", "postgresql"][seed % 2]
     url, chance = migrated_url(request, kind), random.Random(seed)
     points = [f"{name}=kill@1" for name in failpoints.EXPORT if "removal" not in name]
     async with Database(url) as database:
@@ -382,7 +383,7 @@ async def test_every_finished_instance_is_in_the_database_or_in_the_history(
         store, ended = HistoryStore(str(place), uid), set()
         workflow_id = await publish(database)
         async with keeping(database) as master:
-            for step in range(12):
+            for step in range(share(12, 6)):
                 for number in range(chance.randint(0, 3)):
                     ended.add((await master.run(workflow_id, f"{step}-{number}")).id)
                 if chance.random() < 0.3 and (left := sorted(await ids(database))):

@@ -1,11 +1,13 @@
 """Settings of a worker, and the environment that it builds for its tasks."""
 
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from shoal.runtime.settings import InvalidSettings, load_settings
+from shoal.worker.execution.environment.setup import Setup
 from shoal.worker.execution.environment.variables import (
     LONGEST_VALUE,
     MOST_BYTES,
@@ -129,6 +131,16 @@ def test_only_the_allow_list_is_inherited(tmp_path: Path) -> None:
 )
 def test_no_parameter_steers_the_programs_that_see_it(name: str) -> None:
     assert parameter_variables({name: "x"}) == {f"SHOAL_PARAM_{name.upper()}": "x"}
+
+
+def test_no_parameter_has_the_name_of_a_variable_of_the_setup(tmp_path: Path) -> None:
+    """The shell that sources a setup has the parameters in its environment."""
+    text = " ".join(Setup("env@1", tmp_path, "bash").argv([]))
+    used = set(re.findall(r"\b([A-Za-z_]\w*)=|\$\{?([A-Za-z_]\w*)", text))
+    names = {name for pair in used for name in pair if name}
+    assert "shoal_program" in names
+    for name in names:
+        assert set(parameter_variables({name: "x"})) == {f"SHOAL_PARAM_{name.upper()}"}
 
 
 def test_values_at_the_limits() -> None:

@@ -230,7 +230,7 @@ def test_attempt_ends_with_its_script_though_its_output_is_held_open(
     late = tmp_path / "late"
     text = (
         f"nohup sh -c 'sleep 30; : > {late}' &\n"
-        "yes &\n"
+        "timeout 5 yes &\n"
         "echo '{}' > \"$SHOAL_OUTPUT\"\n"
         "echo done\n"
         "exit 3"

@@ -97,6 +97,17 @@ def test_output_exit_code_and_outputs(server: Served, tmp_path: Path) -> None:
     assert not left()
 
 
+def test_folder_that_a_parameter_names_stays(server: Served, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "kept").touch()
+    named = dict.fromkeys(("d", "code", "t", "s", "n", "p"), str(data))
+    ended = done(server.source, tmp_path / "a", 'ls "$d"; exit 7', parameters=named, env=named)
+    assert (ended.code, ended.log.splitlines()[-1]) == (7, "kept"), ended.log
+    assert (data / "kept").exists()
+    assert not left()
+
+
 def test_exit_code_of_the_script(server: Served, tmp_path: Path) -> None:
     ended = done(server.source, tmp_path / "a", "exit 7")
     assert (ended.code, ended.reason) == (7, "")
