@@ -1,6 +1,6 @@
 """The catalogue is true: each mutation fits the code as it is, and names tests that exist."""
 
-import ast
+import re
 from functools import cache
 
 import pytest
@@ -12,9 +12,7 @@ from tests.mutations.tree import ROOT
 
 @cache
 def functions_of(file: str) -> frozenset[str]:
-    module = ast.parse((ROOT / file).read_text())
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in module.body if isinstance(node, functions))
+    return frozenset(re.findall(r"^(?:async )?def (\w+)", (ROOT / file).read_text(), re.MULTILINE))
 
 
 def test_names_are_unique() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.mutations import running, tree
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Edit, Place
-from tests.mutations.running import BaselineFailed, Result
+from tests.mutations.running import Result
 from tests.mutations.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(600)  # each starts several pytests
@@ -47,9 +47,6 @@ def test_that_leaves_a_process_behind():
         while not note.exists() or not note.read_text().endswith("."):
             time.sleep(0.01)
         pytest.fail("wrong")
-
-def test_that_is_skipped():
-    pytest.skip("not here")
 """
 PROJECT = """\
 [tool.hatch.build]
@@ -105,9 +102,3 @@ async def test_each_mutation_gets_its_verdict_and_leaves_nothing_behind(base: Pa
     pid = int((base.parent / "left.pid").read_text().rstrip("."))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-async def test_skipped_test_proves_nothing(base: Path) -> None:
-    skipped = mutation("a", PURSE.never("amount > balance"), "test_that_is_skipped")
-    with pytest.raises(BaselineFailed, match="test_that_is_skipped"):
-        await running.baseline(base, [skipped], 1)
