@@ -59,7 +59,7 @@ def postgresql_served() -> Iterator[Served]:
             "max_connections=50",
             "max_prepared_transactions=5",
         )
-        with postgresql.temporary_server(settings, port) as server:
+        with postgresql.temporary_server(settings, port, in_memory=True) as server:
             with psycopg.connect(server.url, autocommit=True) as connection:
                 password = PASSWORD.replace("'", "''")
                 for user in ("etl", "trusted_by_tls", "stranger"):

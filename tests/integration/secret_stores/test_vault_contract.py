@@ -236,7 +236,8 @@ async def test_whole_look_has_one_limit(vault: VaultServer, token_file: Path, ho
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="has not answered within"):
         await stores(vault, token_file=token_file).read("p", REFERENCE)
-    assert time.monotonic() - began < 3.0
+    # A silent server breaks its silence after 30 s; one that drips never ends.
+    assert time.monotonic() - began < 25.0
 
 
 @pytest.mark.parametrize(
