@@ -22,8 +22,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Promise.FENCED_OWNERSHIP,
         _PARTITIONS,
         (
-            "if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:",
-            "if fenced := [n for n in epochs if n not in present]:",
+            "fenced = {n: epoch for n, epoch in epochs.items() if present.get(n) != epoch}",
+            "fenced = {n: epoch for n, epoch in epochs.items() if n not in present}",
         ),
         (
             f"{_TESTS}/test_fencing.py::test_fence_names_every_partition_that_was_lost[sqlite]",
