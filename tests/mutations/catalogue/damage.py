@@ -91,7 +91,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "nobody makes a lost tree anew",
         Promise.PROGRESS,
         f"{_COORDINATION}/cluster/tree.py",
-        ("await layout.make(session, self._partitions)", "pass"),
+        ("await layout.make(session, self.partitions, self.binding)", "pass"),
         (f"{_TESTS}/test_tree_lost.py::test_everybody_goes_on_after_the_tree_was_deleted",),
     ),
     mutation(
@@ -177,9 +177,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "the cluster is fine without owners",
         Promise.PROGRESS,
         "api/shoal/api/routes/health.py",
-        ("fine and partitions.ok and not", "fine and not"),
+        ("fine and partitions.ok and commands.ok and not", "fine and commands.ok and not"),
         (
-            "tests/integration/api/test_cluster.py::"
+            "tests/integration/api/test_standstill.py::"
             "test_partitions_without_an_owner_for_long_degrade_the_cluster",
         ),
     ),
