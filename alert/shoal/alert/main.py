@@ -18,7 +18,14 @@ from shoal.alert.jobs.sending import Sender
 from shoal.alert.settings import AlertSettings
 from shoal.alert.watching.cluster import Cluster
 from shoal.alert.watching.watcher import WATCHING, Watcher
-from shoal.coordination import BalancedJobs, ClusterClock, GroupSettings, Members, ZkSession
+from shoal.coordination import (
+    BalancedJobs,
+    ClusterClock,
+    GroupSettings,
+    Members,
+    ZkSession,
+    bind_tree,
+)
 from shoal.coordination.cluster import layout
 from shoal.coordination.starting import connect_when_there
 from shoal.core.alerts.shares import ALERT_GROUP, SHARES, job_of
@@ -30,6 +37,7 @@ from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
 from shoal.sql.starting import migrate_when_there
+from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
 
@@ -80,13 +88,13 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
             )
         )
         stack.push_async_exit(session)
+        store = TreeBinding(database)
+        tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+        uid = tree.binding.cluster
         clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
         resolver = Resolver(stores)
         stack.push_async_callback(resolver.aclose)
         secrets = Secrets(database, Vault.of(cluster), resolver)
-        async with database.unit_of_work() as uow:
-            uid = await uow.cluster.uid()
-            await uow.commit()
         senders = {job_of(share): share for share in range(SHARES)}
         keep = timedelta(days=settings.keep_alerts_days) if settings.keep_alerts_days else None
 

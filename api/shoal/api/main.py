@@ -23,7 +23,7 @@ from shoal.api.app import create_app
 from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.federation.opening import open_federation
 from shoal.api.operations.feed import Feed
-from shoal.api.operations.health.unowned import Unowned
+from shoal.api.operations.health.ownership import OwnershipWatch
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
@@ -40,6 +40,7 @@ from shoal.api.web.errors import (
 )
 from shoal.api.web.protocol import BoundedProtocol
 from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
@@ -58,6 +59,7 @@ from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
+from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
 
@@ -133,20 +135,22 @@ async def open_services(
         )
     )
     stack.push_async_exit(session)
-    partitions = await layout.prepare(session, cluster.partitions)
-    await stack.enter_async_context(TreeKeeper(session, partitions))
+    store = TreeBinding(database)
+    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+    partitions, uid = tree.partitions, tree.binding.cluster
+    keeper = await stack.enter_async_context(TreeKeeper(session, partitions, tree.binding))
     async with database.unit_of_work() as uow:
         await uow.partitions.ensure(partitions)
         if not await uow.projects.list(limit=1):  # for what names no project
             await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
-        uid = await uow.cluster.uid()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))
     owners = Owners(session)
-    unowned = Unowned(owners, partitions, cluster.session_timeout_s)
-    await stack.enter_async_context(unowned)
+    ownership = await stack.enter_async_context(
+        OwnershipWatch(owners, database, keeper, partitions, cluster.session_timeout_s)
+    )
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
     identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
@@ -170,7 +174,7 @@ async def open_services(
         masters=masters,
         workers=workers,
         owners=owners,
-        unowned=unowned,
+        ownership=ownership,
         queue=TaskQueue(session),
         partitions=partitions,
         intake=intake,

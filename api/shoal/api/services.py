@@ -16,7 +16,7 @@ from shoal.api.access.passwords import Passwords
 from shoal.api.browser.one_time import OneTimeCodes
 from shoal.api.federation.opening import Federation
 from shoal.api.operations.feed import Feed
-from shoal.api.operations.health.unowned import Unowned
+from shoal.api.operations.health.ownership import OwnershipWatch
 from shoal.api.operations.insight.reading import DayCache
 from shoal.api.operations.insight.usual import BaselineCache
 from shoal.api.operations.intake import Intake
@@ -53,7 +53,7 @@ class Services:
     masters: Members
     workers: Members
     owners: Owners
-    unowned: Unowned
+    ownership: OwnershipWatch
     queue: TaskQueue
     partitions: int
     intake: Intake

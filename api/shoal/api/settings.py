@@ -53,6 +53,8 @@ class ApiSettings(BaseSettings):
     # A browser's session ends when it was not used for so long, and in any case after so long.
     session_idle_minutes: float = Field(default=30.0, gt=0)
     session_hours: float = Field(default=12.0, gt=0)
+    # Commands that stay pending for longer, without a good reason, make the cluster degraded.
+    pending_limit_s: float = Field(default=30.0, gt=0)
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
 
     @property

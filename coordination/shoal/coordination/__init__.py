@@ -15,10 +15,10 @@ asyncio on the outside, kazoo's connection thread inside. The library:
 
 Shoal's own, which the library does not import:
 
-- ``cluster``: ``layout`` has every path and ``prepare`` to create the tree, ``tree`` keeps it
-  there; ``membership`` announces a member and follows the others; ``owners`` reads who owns a
-  partition, ``notifications`` wakes that owner; ``cluster_clock`` tells what time it is, even if
-  this node's clock is wrong.
+- ``cluster``: ``layout`` has every path and ``prepare`` to create the tree, ``binding`` ties it
+  to the cluster's database, ``tree`` keeps it there; ``membership`` announces a member and
+  follows the others; ``owners`` reads who owns a partition, ``notifications`` wakes that owner;
+  ``cluster_clock`` tells what time it is, even if this node's clock is wrong.
 - ``queue.TaskQueue``: tasks that wait for a worker.
 
 Rules of the house: decide only by a successful create, multi or versioned set; a watch is a hint
@@ -28,6 +28,7 @@ after the session is lost, its Party never rejoins, its queues lose items.
 """
 
 from shoal.coordination.assignors import Partition
+from shoal.coordination.cluster.binding import BoundTree, bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.layout import prepare
 from shoal.coordination.cluster.membership import MemberInfo, Members, Membership
@@ -80,6 +81,7 @@ from shoal.coordination.session.session import ZkSession
 
 __all__ = [
     "BalancedJobs",
+    "BoundTree",
     "CannotConnect",
     "Check",
     "Claim",
@@ -124,6 +126,7 @@ __all__ = [
     "TreeKeeper",
     "WatchEvent",
     "ZkSession",
+    "bind_tree",
     "delete_group",
     "leader_of",
     "notify",

@@ -14,6 +14,7 @@
     ├── NotLeader            another candidate leads, or none
     ├── StaleEpoch           a newer owner or leader has shut us out
     ├── Mismatch             the tree was made for other settings than ours
+    │   └── BindingRefused       tree and database (or worker) are of different clusters
     ├── DuplicateMember      an assignor was given two members with one id
     ├── GroupError           a member's request was refused; the names are Kafka's
     │   ├── UnknownMemberId, MemberIdRequired, FencedInstanceId
@@ -161,6 +162,10 @@ class StaleEpoch(CoordinationError):
 
 class Mismatch(CoordinationError):
     """The tree in ZooKeeper was prepared with something that this program cannot work with."""
+
+
+class BindingRefused(Mismatch):
+    """The tree does not belong to the database, or the worker, that it was to serve."""
 
 
 class DuplicateMember(CoordinationError):

@@ -7,7 +7,7 @@ goes through ``Listeners``, with which services are registered.
 import asyncio
 import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import getpid
 from typing import Any
@@ -15,11 +15,13 @@ from typing import Any
 import structlog
 
 from shoal.coordination import (
+    BoundTree,
     ClusterClock,
     Members,
     Membership,
     Notifications,
     TaskQueue,
+    TreeKeeper,
     ZkSession,
 )
 from shoal.coordination.cluster import layout
@@ -34,6 +36,7 @@ from shoal.master.engine.perform import Performer
 from shoal.master.membership.database_health import DatabaseHealth
 from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
+from shoal.master.membership.tree_lease import TreeLease
 from shoal.master.notifier import Notifier
 from shoal.master.services.admission import Admission
 from shoal.master.services.backfills import REQUESTS, Backfills
@@ -60,6 +63,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
+from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
 
@@ -76,10 +80,26 @@ class Opened:
     database: Database
     session: ZkSession
     clock: ClusterClock
-    partitions: int  # of the cluster
-    cluster_uid: str  # a name that no other cluster has
+    tree: BoundTree
+    tree_keeper: TreeKeeper
     vault: Vault
     resolver: Resolver
+
+    @property
+    def partitions(self) -> int:
+        """How many the cluster has."""
+        return self.tree.partitions
+
+    @property
+    def cluster_uid(self) -> str:
+        """A name that no other cluster has."""
+        return self.tree.binding.cluster
+
+    def tree_id(self) -> str:
+        """Return the id of the tree that this master works in."""
+        binding = self.tree_keeper.binding
+        assert binding is not None
+        return binding.tree
 
 
 @dataclass(frozen=True)
@@ -121,6 +141,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     address = await _serve_workers(stack, opened, engine, revoker)
     notifications = await stack.enter_async_context(Notifications(opened.session, listeners.notify))
     keeper = _keeper(opened, engine, notifications, address)
+    opened.database.on_fenced(keeper.fenced)
     await _run(opened, engine, services, keeper, address, stop)
 
 
@@ -144,6 +165,7 @@ def _engine(
         listeners,
         Publications(opened.cluster_uid, Limits.of(opened.cluster)),
         retry_s=2 * opened.settings.scan_interval_s,
+        tree=opened.tree_id,
     )
 
 
@@ -248,11 +270,21 @@ async def _run(
 ) -> None:
     """Run the loops, as a member of the cluster, until ``stop``."""
     health = DatabaseHealth(opened.database, opened.cluster.session_timeout_s, opened.clock)
-    membership, participation = _membership(opened, health, keeper, address)
+    lease = TreeLease(
+        TreeBinding(opened.database),
+        opened.tree_id,
+        keeper.compare,
+        opened.cluster.session_timeout_s,
+    )
+    keeper.on_stranded = lease.look
+    membership, participation = _membership(opened, health, keeper, services, address)
     try:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(engine.run(), name="engine")
             loops.create_task(keeper.run(), name="partitions")
+            loops.create_task(keeper.give_up_fenced(), name="fenced partitions")
+            loops.create_task(lease.run(), name="lease of the tree")
+            loops.create_task(opened.tree_keeper.until_foreign(), name="tree of this cluster")
             loops.create_task(health.run(), name="database health")
             for service in services:
                 loops.create_task(service.run(), name=service.name)
@@ -268,16 +300,27 @@ async def _run(
 
 
 def _membership(
-    opened: Opened, health: DatabaseHealth, keeper: PartitionKeeper, address: str
+    opened: Opened,
+    health: DatabaseHealth,
+    keeper: PartitionKeeper,
+    services: Sequence[Service],
+    address: str,
 ) -> tuple[Membership, Participation]:
     """Return the master's node in the cluster, and what decides when it shares partitions."""
+
+    def news() -> Mapping[str, Any]:
+        # A full master leaves starts pending, and is right to.
+        is_full = any(isinstance(one, Scanner) and one.was_full for one in services)
+        given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
+        return {"keys": list(opened.vault.ids()), "full": is_full, **given_up}
+
     about: dict[str, Any] = {
         "address": address,
         "host": socket.gethostname(),
         "pid": getpid(),
         "started_at": opened.clock().isoformat(),
     }
-    data = {**about, "database": health.state.as_data(), "keys": opened.vault.ids()}
+    data = {**about, "database": health.state.as_data(), **news()}
     membership = Membership(opened.session, layout.MASTERS, opened.master_id, data)
     participation = Participation(
         keeper.share,
@@ -287,7 +330,7 @@ def _membership(
         opened.database,
         health,
         opened.cluster.session_timeout_s,
-        opened.vault.ids,
+        news,
     )
     return membership, participation
 

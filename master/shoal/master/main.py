@@ -9,8 +9,7 @@ import uuid
 
 import structlog
 
-from shoal.coordination import ClusterClock, TreeKeeper, ZkSession
-from shoal.coordination.cluster import layout
+from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
 from shoal.coordination.starting import connect_when_there
 from shoal.master.composition import Opened, work
 from shoal.master.membership.secrets_keys import require_keys
@@ -21,6 +20,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.starting import migrate_when_there
+from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
 
@@ -51,7 +51,10 @@ async def serve(
         working.cancel()
         await asyncio.wait({working})
     if not (working.cancelled() and stop.is_set()):
-        working.result()
+        try:
+            working.result()
+        except ExceptionGroup as failure:
+            raise _first_cause(failure) from failure
     log.info("master stopped", master=master_id)
 
 
@@ -88,11 +91,12 @@ async def _open(
         )
     )
     stack.push_async_exit(session)
-    partitions = await layout.prepare(session, cluster.partitions)
-    await stack.enter_async_context(TreeKeeper(session, partitions))
+    # Before anything is taken: tree and database are those of one cluster.
+    store = TreeBinding(database)
+    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+    keeper = await stack.enter_async_context(TreeKeeper(session, tree.partitions, tree.binding))
     async with database.unit_of_work() as uow:
-        await uow.partitions.ensure(partitions)
-        uid = await uow.cluster.uid()
+        await uow.partitions.ensure(tree.partitions)
         await uow.commit()
     vault = Vault.of(cluster)
     await require_keys(database, vault)
@@ -100,5 +104,10 @@ async def _open(
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)
     return Opened(
-        master_id, settings, cluster, database, session, clock, partitions, uid, vault, resolver
+        master_id, settings, cluster, database, session, clock, tree, keeper, vault, resolver
     )
+
+
+def _first_cause(failure: Exception) -> Exception:
+    """Return the first error in a group that is not a group itself."""
+    return _first_cause(failure.exceptions[0]) if isinstance(failure, ExceptionGroup) else failure

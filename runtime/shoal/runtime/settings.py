@@ -39,6 +39,8 @@ class ClusterSettings(BaseSettings):
     database_silence_s: float = Field(default=10.0, ge=1)
     partitions: int = Field(default=128, ge=1, le=1000)  # fixed at the cluster's first start
     session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions
+    # Bind database and ZooKeeper's tree to each other anew, although they name others.
+    rebind: bool = False
     tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
     tls_cert: Path | None = None
     tls_key: Path | None = None

@@ -21,6 +21,7 @@ from shoal.sql.driver.sqlite.file import prepare_file
 from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.repositories.definitions.plans import PlanCache
+from shoal.sql.repositories.upkeep.partitions import OnFenced
 from shoal.sql.schema.migrate import upgrade
 from shoal.sql.unit_of_work import Recorder, UnitOfWork
 
@@ -77,6 +78,7 @@ class Database:
         self._reader: Source | None = None
         self._pool: PostgresqlConnections | None = None
         self._recorder: Recorder | None = None
+        self._on_fenced: OnFenced | None = None
         self.plans = PlanCache()
 
     @property
@@ -139,7 +141,16 @@ class Database:
         source = self._reader if read_only else self._writer
         if source is None:
             raise RuntimeError("the Database is used outside of its `async with` block")
-        return UnitOfWork(source, self.plans, None if read_only else self._recorder)
+        recorder = None if read_only else self._recorder
+        return UnitOfWork(source, self.plans, recorder, self._on_fenced)
+
+    def on_fenced(self, listener: OnFenced) -> None:
+        """Have ``listener`` called with each epoch that a transaction's fence refuses.
+
+        Fenced is transient to those that catch it: another owner, or the next poll, continues.
+        The listener can count how long that goes on.
+        """
+        self._on_fenced = listener
 
     def recording(self, recorder: Recorder) -> "Database":
         """Return this database for one request: each of its changes is committed with an entry.

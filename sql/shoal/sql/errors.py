@@ -9,6 +9,7 @@
         ├── DatabaseDamaged       the SQLite file is damaged or no database at all
         ├── TransactionConflict   deadlock, lock not granted in time (retriable)
         ├── Fenced                another process owns these partitions now
+        ├── BoundElsewhere        the database is served from another ZooKeeper tree
         ├── StaleRow              rows are no longer in the state the caller saw
         ├── NotFound              there is no such row
         ├── UnreadableRow         a row holds what this version cannot read
@@ -83,8 +84,23 @@ class TransactionConflict(SqlError):
     retriable: ClassVar[bool] = True
 
 
+class BoundElsewhere(SqlError):
+    """The database is bound to another ZooKeeper tree than the one of this process."""
+
+    def __init__(self, database: str, ours: str, bound: str | None, address: str) -> None:
+        super().__init__(
+            f"the database {database} is bound to ZooKeeper tree {bound or '(none)'} at "
+            f"{address or 'an unknown address'}, but this process works in tree {ours}; nothing "
+            "was written. Check the settings `zookeeper` and `database_url` of this process"
+        )
+
+
 class Fenced(SqlError):
-    """A write of a former owner: ``partitions`` have other epochs than the caller's."""
+    """A write of a former owner: ``partitions`` have other epochs than the caller's.
+
+    The process that wrote is not necessarily a former owner in ZooKeeper: if its owner znode
+    stands, another poll does not help. ``Database.on_fenced`` hears of every one.
+    """
 
     def __init__(self, partitions: Collection[int]) -> None:
         self.partitions = frozenset(partitions)

@@ -60,7 +60,7 @@ from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import Tasks
 from shoal.sql.repositories.upkeep.cluster import Cluster
 from shoal.sql.repositories.upkeep.expired import ExpiredRows
-from shoal.sql.repositories.upkeep.partitions import Partitions
+from shoal.sql.repositories.upkeep.partitions import OnFenced, Partitions
 from shoal.sql.repositories.upkeep.purges import Purges
 from shoal.sql.repositories.upkeep.quarantine import QuarantinedItems
 from shoal.sql.repositories.upkeep.sizes import DatabaseSizes
@@ -76,11 +76,16 @@ class UnitOfWork:
     connection: Connection
 
     def __init__(
-        self, source: Source, plans: PlanCache, recorder: "Recorder | None" = None
+        self,
+        source: Source,
+        plans: PlanCache,
+        recorder: "Recorder | None" = None,
+        on_fenced: OnFenced | None = None,
     ) -> None:
         self._source = source
         self._plans = plans
         self._recorder = recorder
+        self._on_fenced = on_fenced
 
     async def __aenter__(self) -> Self:
         self.connection = await self._source.open()
@@ -247,7 +252,7 @@ class UnitOfWork:
 
     @cached_property
     def partitions(self) -> Partitions:
-        return Partitions(self.connection)
+        return Partitions(self.connection, self._on_fenced)
 
     @cached_property
     def calendars(self) -> Calendars:

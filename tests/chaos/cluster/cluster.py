@@ -200,6 +200,12 @@ class Cluster:
         log = self.data / "logs" / f"{name}.log"
         return Role(name, host, arguments, environment, log, zookeeper, database)
 
+    def stranger(self, path: str) -> Role:
+        """Return a master, not started, with this database and another path in ZooKeeper."""
+        master = self.of("master")[0]
+        zookeeper = master.setting("SHOAL_ZOOKEEPER") + path
+        return master.copy("stranger", SHOAL_ZOOKEEPER=zookeeper)
+
     async def _watch(self) -> None:
         """Start again what ends by itself, as a supervisor of real services does."""
         while True:

@@ -51,6 +51,18 @@ class Role:
         self._process: subprocess.Popen[bytes] | None = None
         self._again_at: float | None = None
 
+    def copy(self, name: str, **settings: str) -> "Role":
+        """Return another one with the same settings but for these; it is not started."""
+        environment = self._environment | settings
+        log = self.log.with_name(f"{name}.log")
+        return Role(
+            name, self.host, self._arguments, environment, log, self.zookeeper, self.database
+        )
+
+    def setting(self, name: str) -> str:
+        """Return an environment variable that it is started with."""
+        return self._environment[name]
+
     @property
     def pid(self) -> int:
         """The newest process, alive or not; 0 before the first start."""

@@ -16,6 +16,7 @@ from tests.chaos.faults import (
     purges,
     rows,
     servers,
+    strangers,
 )
 from tests.chaos.faults.fault import Fault
 
@@ -93,6 +94,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     intruders.DeleteMembers,
     intruders.WriteJunk,
     intruders.WipeZooKeeper,
+    strangers.StrangerMaster,
+    strangers.RaiseEpochs,
     rows.JunkDefinition,
     rows.JunkParameters,
     rows.JunkOutputs,

@@ -272,6 +272,14 @@ FIGURES: Sequence[Figure] = (
         quantile=1.0,
     ),
     Figure(
+        "G10",
+        ("stranger-",),
+        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s",
+        recoveries,
+        _within(10, sessions=1),
+        quantile=1.0,
+    ),
+    Figure(
         "G7",
         ("one-way", "cut-worker", "cut-master", "cut-host", "refuse-"),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after packets pass again",

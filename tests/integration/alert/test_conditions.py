@@ -312,6 +312,30 @@ async def test_partitions_without_owner_and_a_certificate_that_ends(
     assert "ends at" in reasons
 
 
+async def test_partitions_with_two_owners(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epochs = {}
+    for number in range(8):
+        node = await watched.session.create(
+            layout.owner(number), b'{"owner_id": "m1"}', ephemeral=True
+        )
+        epochs[number] = node.czxid
+    async with watched.site.database.unit_of_work() as uow:
+        await uow.partitions.raise_epochs(epochs, "m1")
+        await uow.partitions.raise_epochs({5: epochs[5] + 1}, "stranger")
+        await uow.commit()
+    await rule(watched, "cluster.degraded")
+    monkeypatch.setattr(watched.session, "timeout_s", 0.0)  # an answer to a write sets it again
+    assert sorted(await watched.look()) == ["cluster.degraded/partition owners/watch"]
+    [(_, _, reason)] = await watched.told()
+    assert str(reason).startswith("1 of 8 partitions have two owners: 5; owners in ZooKeeper: m1 ")
+    async with watched.site.database.unit_of_work() as uow:
+        await uow.partitions.raise_epochs({5: epochs[5] + 2}, "m1")
+        await uow.commit()
+    assert not await watched.look()
+
+
 async def test_condition_is_told_and_that_it_is_over(site: Site) -> None:
     await site.channel()
     await site.receiver()

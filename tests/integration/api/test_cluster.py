@@ -3,12 +3,10 @@
 import asyncio
 import sqlite3
 from contextlib import AsyncExitStack, closing
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from shoal.api.operations.health.unowned import Unowned
 from shoal.api.services import Services
 from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
@@ -21,7 +19,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.api.access.people import account, bearer, token
-from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, in_process, problem_of
+from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import seen
 from tests.support.waiting import DEADLINE_S
 
@@ -35,6 +33,7 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
         "database": {"ok": True, "detail": "sqlite answers"},
         "zookeeper": {"ok": True, "detail": "connected"},
         "partitions": {"ok": True, "detail": f"{PARTITIONS} partitions are owned, or soon will be"},
+        "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},
         "masters": 0,
         "workers": 0,
         "paused_workers": 0,
@@ -243,46 +242,6 @@ async def test_cluster_is_shown_without_the_database(
     nothing = {"open_instances": None, "pending_commands": None}
     assert found["partitions"][0] == {"index": 0, "owner": None, "epoch": 0, **nothing}
     assert found["zookeeper"]["state"] == "CONNECTED"
-
-
-async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api) -> None:
-    session = api.services.session
-    about = {"address": "127.0.0.1:1"}
-    owner = b'{"owner_id": "m1", "address": "127.0.0.1:1"}'
-    for number in range(PARTITIONS):
-        await session.create(layout.owner(number), owner, ephemeral=True)
-    async with (
-        Membership(session, layout.MASTERS, "m1", about),
-        Membership(session, layout.WORKERS, "w1", {**about, "group": "g"}),
-        # The sessions of these tests live longer than a test may wait for a partition.
-        Unowned(api.services.owners, PARTITIONS, session_timeout_s=2.0) as unowned,
-        in_process(replace(api.services, unowned=unowned)) as watched,
-    ):
-        await seen(watched.services, "w1", present=True)
-        async for view in watched.services.masters.changes():
-            if "m1" in view:
-                break
-        await partitions_are(watched, ok=True)
-        assert (await watched.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
-        await session.delete(layout.owner(1))
-        await session.set(layout.owner(2), b"\xff\x00")  # an owner that cannot be found is none
-        check = await partitions_are(watched, ok=False)
-        assert check["detail"].startswith(f"2 of {PARTITIONS} partitions have had no owner")
-        assert check["detail"].endswith(": 1, 2")
-        found = (await watched.client.get(f"{PREFIX}/health")).json()
-        assert (found["status"], found["masters"], found["workers"]) == ("degraded", 1, 1)
-        await session.set(layout.owner(2), owner)
-        await session.create(layout.owner(1), owner, ephemeral=True)
-        await partitions_are(watched, ok=True)
-
-
-async def partitions_are(api: Api, *, ok: bool) -> dict[str, str]:
-    async with asyncio.timeout(DEADLINE_S):
-        while True:
-            found = (await api.client.get(f"{PREFIX}/health")).json()["checks"]["partitions"]
-            if found["ok"] is ok:
-                return dict(found)
-            await asyncio.sleep(0.05)
 
 
 async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:

@@ -374,3 +374,11 @@ async def test_who_starts_before_zookeeper_waits_for_it_and_says_so_once(
 async def test_what_is_no_address_is_refused_at_once(hosts: str) -> None:
     with pytest.raises(BadAddress, match="host:notaport"):
         await connect_when_there(lambda: ZkSession(hosts))
+
+
+@pytest.mark.parametrize("hosts", ["a:2181/shoal,b:2181/shoal", "a:2181/shoal,b:2181", "a:1/b:2"])
+async def test_path_behind_each_server_is_refused(hosts: str) -> None:
+    """It would be part of one path, which nobody has meant."""
+    with pytest.raises(BadAddress, match="the path stands once, behind the last server"):
+        async with ZkSession(hosts):
+            pass

@@ -95,7 +95,8 @@ async def _problem(session: ZkSession) -> str:
             return f"{owners} owners"
         if set(await names(session, layout.CLAIMS)) != layout.claim_names():
             return "claims"
-        if layout.read_config((await session.get(layout.CONFIG)).data) != PARTITIONS:
+        config = layout.read_config((await session.get(layout.CONFIG)).data)
+        if config is None or config.partitions != PARTITIONS:
             return "config"
     except (Mismatch, NoNode, ValueError, TypeError, RecursionError) as error:
         return repr(error)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from shoal.coordination import GroupMetadata, Members, Owners, read_group, znodes
 from shoal.coordination.cluster import layout
@@ -15,7 +15,9 @@ from tests.support.waiting import DEADLINE_S
 GROUP = layout.MASTERS_GROUP
 
 
-async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> dict[int, OwnerInfo]:
+async def owned(
+    bench: Bench, good: Callable[[Mapping[int, OwnerInfo]], bool]
+) -> Mapping[int, OwnerInfo]:
     """Return who owns what, once that is as it should be."""
     owners = Owners(bench.session)
     async with asyncio.timeout(DEADLINE_S):
@@ -24,7 +26,7 @@ async def owned(bench: Bench, good: Callable[[dict[int, OwnerInfo]], bool]) -> d
     return found
 
 
-def sizes(owners: dict[int, OwnerInfo]) -> list[int]:
+def sizes(owners: Mapping[int, OwnerInfo]) -> list[int]:
     return sorted(Counter(owner.owner_id for owner in owners.values()).values())
 
 

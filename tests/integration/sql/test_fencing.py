@@ -179,3 +179,18 @@ async def test_old_owner_writes_nothing_after_the_takeover(
     async with database.unit_of_work(read_only=True) as uow:
         states = [run.state for run in await uow.instances.open_runs(0)]
     assert states.count(WorkflowState.RUNNING) == seen == written
+
+
+async def test_fences_that_refuse_are_heard(database: Database) -> None:
+    heard: list[dict[int, int]] = []
+    database.on_fenced(lambda epochs: heard.append(dict(epochs)))
+    async with database.unit_of_work() as uow:
+        await uow.partitions.raise_epochs({1: 10, 2: 20}, "m")
+        await uow.commit()
+    async with database.unit_of_work() as uow:
+        await uow.fence({1: 10, 2: 20})
+        await uow.commit()
+    assert heard == []
+    with pytest.raises(Fenced, match="epoch of partition 2 "):
+        await _fence(database, {1: 10, 2: 19})
+    assert heard == [{2: 19}]

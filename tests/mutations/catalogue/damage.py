@@ -103,7 +103,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "somebody else's tree is repaired",
-        _LAYOUT["_find_config"].replace("counted = ...", "counted = ...\ncounted = counted or 1"),
+        _LAYOUT["find_config"].replace("counted = ...", "counted = ...\ncounted = counted or 1"),
         f"{_TEST_TREE_LOST}::test_a_tree_that_is_not_ours_is_left_alone",
     ),
     Promise.SECRETS_STAY.broken_if(
@@ -131,7 +131,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "the cluster is fine without owners",
         _HEALTH["_look"].drop("partitions.ok"),
-        "tests/integration/api/test_cluster.py::"
+        "tests/integration/api/test_standstill.py::"
         "test_partitions_without_an_owner_for_long_degrade_the_cluster",
     ),
     Promise.PROGRESS.broken_if(

@@ -38,8 +38,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.TEXT_STAYS_TEXT.broken_if(
         "values are code at the host",
-        _REMOTE["__init__"].replace(
-            "f'export {name}={shlex.quote(value)}\\n'", "f\"export {name}='{value}'\\n\""
+        _REMOTE["_assignments"].replace(
+            "f'export {name}={shlex.quote(value)} 2>/dev/null'",
+            "f\"export {name}='{value}' 2>/dev/null\"",
         ),
         f"{_TESTS}::test_output_exit_code_and_outputs",
     ),

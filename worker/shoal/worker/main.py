@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 
 import structlog
 
-from shoal.coordination import TreeKeeper, ZkSession, prepare
+from shoal.coordination import ZkSession
 from shoal.coordination.starting import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
@@ -17,6 +17,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker.assembly import Foundation, Parts, Worker
 from shoal.worker.execution.attempt import ExitRecord
 from shoal.worker.execution.launching import Launcher
+from shoal.worker.home.cluster_file import follow_tree, join_tree
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.logs.files import LogStore
@@ -123,8 +124,10 @@ async def _run(
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
     session = await _connect(cluster, worker_id)
     stack.push_async_exit(session)
-    partitions = await prepare(session, cluster.partitions)
-    await stack.enter_async_context(TreeKeeper(session, partitions))
+    keeper = await join_tree(
+        session, home.cluster, spool, cluster.partitions, rebind=cluster.rebind
+    )
+    await stack.enter_async_context(keeper)
     tls = TlsFiles.of(cluster)
     channels = await stack.enter_async_context(Channels(tls))
     # Entered last, closed first: the processes are dead before the session with the claims ends.
@@ -134,7 +137,7 @@ async def _run(
         home,
         worker_id,
         session,
-        partitions,
+        keeper.partitions,
         channels,
         launcher,
         spool,
@@ -142,7 +145,12 @@ async def _run(
         cluster.logs_url,
     )
     parts = Parts(base)
+    belongs = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(
+            follow_tree(session, home.cluster, keeper, belongs), name="tree of this cluster"
+        )
+        await belongs.wait()
         worker = Worker(base, parts, tasks, stop)
         server, address = await start_server(tls, worker.register, settings.host, settings.port)
         try:
@@ -153,6 +161,7 @@ async def _run(
                 member, claimer, worker.reporter, worker.runner, stop, at_once, ready
             )
         finally:
+            following.cancel()
             await worker.close()
             await server.stop(_STOP_GRACE_S)
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from cryptography import x509
 from shoal.coordination import Members, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
-from shoal.coordination.cluster.owners import Owners
+from shoal.coordination.cluster.owners import Owners, disagreements, in_words
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.alerts.occurrences import Trigger
@@ -44,6 +44,7 @@ class Cluster:
         self._owners = Owners(session)
         self._certificate = certificate
         self._unowned: dict[int, float] = {}
+        self._differing: dict[int, float] = {}
         self._slow = {"database": 0, "zookeeper": 0}
 
     async def look(self, uow: UnitOfWork) -> Problems | None:
@@ -82,18 +83,27 @@ class Cluster:
         return reasons, changes
 
     async def _partitions(self, uow: UnitOfWork) -> list[tuple[str, str]]:
-        total = await uow.partitions.count()
-        owned = (await self._owners.all_owners(total)).keys() if total else set()
+        rows = await uow.partitions.all()
+        total = len(rows)
+        owners = await self._owners.all_owners(total)
+        differing = disagreements(owners, rows)
         now_s = time.monotonic()
-        self._unowned = {
-            one: self._unowned.get(one, now_s) for one in range(total) if one not in owned
-        }
-        long = self._session.timeout_s
-        lost = [one for one, since in sorted(self._unowned.items()) if now_s - since >= long]
-        if not lost:
-            return []
-        named = ", ".join(map(str, lost[:_NAMED])) + (", …" if len(lost) > _NAMED else "")
-        return [("partitions", f"{len(lost)} of {total} partitions have no owner: {named}")]
+        ownerless = [one for one in range(total) if one not in owners]
+        self._unowned = {one: self._unowned.get(one, now_s) for one in ownerless}
+        self._differing = {one: self._differing.get(one, now_s) for one in differing}
+        found = []
+        if lost := self._for_long(self._unowned, now_s):
+            text = f"{len(lost)} of {total} partitions have no owner: {_listed(lost)}"
+            found.append(("partitions", text))
+        if lost := self._for_long(self._differing, now_s):
+            named = in_words([differing[one] for one in lost], _NAMED)
+            text = f"{len(lost)} of {total} partitions have two owners: {named}"
+            found.append(("partition owners", text))
+        return found
+
+    def _for_long(self, since: Mapping[int, float], now_s: float) -> list[int]:
+        long_s = self._session.timeout_s
+        return sorted(one for one, at_s in since.items() if now_s - at_s >= long_s)
 
     async def _slowness(self) -> AsyncIterator[tuple[str, str]]:
         for name, question in (
@@ -119,6 +129,10 @@ class Cluster:
         if ends - datetime.now(UTC) > _ENDING:
             return None
         return f"the certificate {self._certificate} ends at {ends:%Y-%m-%d %H:%M} UTC"
+
+
+def _listed(found: Sequence[object]) -> str:
+    return ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
 
 
 def _names(kind: str, members: Mapping[str, MemberInfo]) -> set[str]:

@@ -12,8 +12,8 @@ import structlog
 
 from shoal.api.access.guard import needs
 from shoal.api.operations.health.clocks import member_ahead_s
-from shoal.api.operations.health.master_database import database_trouble
-from shoal.api.routes.health import ANSWER_S
+from shoal.api.operations.health.master_database import database_trouble, given_up
+from shoal.api.operations.health.overdue import ANSWER_S
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (
     BacklogOut,
@@ -202,6 +202,7 @@ def masters_of(
             partitions=owned[member],
             leads=member == leader,
             database=database_trouble(members, member),
+            given_up=given_up(members[member]),
         )
         for member in sorted(members)
     ]

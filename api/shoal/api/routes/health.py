@@ -1,6 +1,7 @@
 """Is the process there, and can the cluster do its work?"""
 
 import asyncio
+from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
@@ -8,17 +9,18 @@ from shoal.api.access.callers import Caller, Calling
 from shoal.api.access.guard import needs
 from shoal.api.operations.health.clocks import differences
 from shoal.api.operations.health.master_database import troubles
+from shoal.api.operations.health.overdue import ANSWER_S, overdue
 from shoal.api.schemas.platform.health import Check, Checks, ClockDifference, Health, Live
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import BoundedRoute, strict_router
 from shoal.coordination import quarantine
+from shoal.coordination.cluster.owners import in_words
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 
-ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known without it
 NAMED = 10  # partitions
 NOT_TOLD = "does not work; an administrator sees why"
 
@@ -43,13 +45,24 @@ async def get_health(shoal: Shoal, caller: Calling) -> Health:
 @router.get(
     "/health/ready",
     summary="Can requests be served?",
-    responses={503: {"model": Health, "description": "Database or ZooKeeper cannot be reached."}},
+    responses={
+        503: {
+            "model": Health,
+            "description": "Database or ZooKeeper cannot be reached, they belong to different "
+            "clusters, or no partition has the owner that the database knows.",
+        }
+    },
 )
 @needs(Permission.SIGNED_IN)
 async def get_readiness(shoal: Shoal, caller: Calling, response: Response) -> Health:
-    """As /health, with the HTTP status 503 while the database or ZooKeeper is away."""
+    """As /health, with the HTTP status 503 while commands would be accepted in vain.
+
+    That is while the database or ZooKeeper is away, while they are bound to different clusters, or
+    while the database refuses the writes of the owners of all partitions.
+    """
     found = await _look(shoal)
-    if not (found.checks.database.ok and found.checks.zookeeper.ok):
+    is_stranded = len(shoal.ownership.with_two_owners()) == shoal.partitions
+    if not (found.checks.database.ok and found.checks.zookeeper.ok) or is_stranded:
         response.status_code = 503
     return _as_seen(found, caller)
 
@@ -64,6 +77,7 @@ def _as_seen(found: Health, caller: Caller) -> Health:
             ("database", found.checks.database),
             ("zookeeper", found.checks.zookeeper),
             ("partitions", found.checks.partitions),
+            ("commands", found.checks.commands),
         )
     }
     return found.model_copy(
@@ -76,21 +90,26 @@ def _as_seen(found: Health, caller: Caller) -> Health:
 
 
 async def _look(shoal: Services) -> Health:
-    database, zookeeper, set_aside, damaged = await asyncio.gather(
-        _database(shoal), _zookeeper(shoal), _quarantined(shoal), _damaged_znodes(shoal)
+    database, zookeeper, commands, set_aside, damaged = await asyncio.gather(
+        _database(shoal),
+        _zookeeper(shoal),
+        overdue(shoal),
+        _quarantined(shoal),
+        _damaged_znodes(shoal),
     )
     partitions = _partitions(shoal)
     masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
     paused = sum(1 for worker in shoal.workers.current().values() if worker.data.get("paused"))
     without_database = troubles(shoal.masters.current())
     fine = database.ok and zookeeper.ok and masters > 0 and workers > paused
-    fine = fine and partitions.ok and not (without_database or set_aside)
+    fine = fine and partitions.ok and commands.ok and not (without_database or set_aside)
     return Health(
         status="ok" if fine else "degraded",
         checks=Checks(
             database=database,
             zookeeper=zookeeper,
             partitions=partitions,
+            commands=commands,
             masters=masters,
             workers=workers,
             paused_workers=paused,
@@ -132,20 +151,40 @@ async def _quarantined(shoal: Services) -> int:
 
 async def _zookeeper(shoal: Services) -> Check:
     state = shoal.session.state
+    if (foreign := shoal.ownership.foreign) is not None:
+        tree, stored = foreign
+        return Check(
+            ok=False,
+            detail=f"ZooKeeper at {shoal.session.address} is bound to cluster {tree.cluster} (tree "
+            f"{tree.tree}), the database {stored.database} to cluster {stored.cluster} (tree "
+            f"{stored.tree or 'none'} at {stored.address or 'an unknown address'}); check the "
+            "settings `zookeeper` and `database_url` and restart this API",
+        )
     return Check(ok=state is SessionState.CONNECTED, detail=state.value.lower())
 
 
 def _partitions(shoal: Services) -> Check:
-    """The work of a partition without an owner stands still."""
-    unowned, total = shoal.unowned.for_long(), shoal.partitions
-    if not unowned:
+    """The work of a partition without an owner, or with two, stands still."""
+    watch, total = shoal.ownership, shoal.partitions
+    unowned, differing = watch.without_owner(), watch.with_two_owners()
+    troubles = []
+    if unowned:
+        troubles.append(
+            f"{len(unowned)} of {total} partitions have had no owner for {watch.long_s:g} s or "
+            f"more: {_named(unowned)}"
+        )
+    if differing:
+        troubles.append(
+            f"{len(differing)} of {total} partitions have had different owners in ZooKeeper and in "
+            f"the database for {watch.long_s:g} s or more: {in_words(differing, NAMED)}"
+        )
+    if not troubles:
         return Check(ok=True, detail=f"{total} partitions are owned, or soon will be")
-    named = ", ".join(map(str, unowned[:NAMED])) + (", …" if len(unowned) > NAMED else "")
-    return Check(
-        ok=False,
-        detail=f"{len(unowned)} of {total} partitions have had no owner for "
-        f"{shoal.unowned.long_s:g} s or more: {named}",
-    )
+    return Check(ok=False, detail="; ".join(troubles))
+
+
+def _named(found: Sequence[object]) -> str:
+    return ", ".join(map(str, found[:NAMED])) + (", …" if len(found) > NAMED else "")
 
 
 async def _damaged_znodes(shoal: Services) -> int | None:

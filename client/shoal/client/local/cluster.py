@@ -140,11 +140,13 @@ class LocalCluster:
         slots: int | None = None,
         progress: Progress = lambda _text: None,
         give_up: Callable[[], bool] = lambda: False,
+        rebind: bool = False,
     ) -> None:
         self.data = data.expanduser().absolute()
         self.masters, self.workers, self.slots = masters, workers, slots
         self.api_port = api_port
         self._progress = progress
+        self._rebind = rebind
         self._give_up = give_up  # called while waiting for the start: was a stop requested?
         self.token = ""
         self.url = ""
@@ -217,10 +219,25 @@ class LocalCluster:
             "SHOAL_ZOOKEEPER_CREDENTIAL": settings.zookeeper_credential or self._credential,
             "JAVA_HOME": str(spark_java_home(java, self.data / "java")),
         }
+        if self._rebind:
+            environment["SHOAL_REBIND"] = "true"
         self._children = self._plan(port, environment)
+        self._start_children()
+        if self._rebind:
+            del environment["SHOAL_REBIND"]  # for this start, not for what is started again
+
+    def _start_children(self) -> None:
+        """Start all; return when they are ready."""
+        if self._rebind:
+            # A worker compares its folder with the tree, so that has to be bound before.
+            for child in self._children:
+                if not child.name.startswith("worker-"):
+                    child.start()
+            self._wait_ready(0)
         for child in self._children:
-            child.start()
-        self._wait_ready()
+            if child.process is None:
+                child.start()
+        self._wait_ready(self.workers)
 
     def _require_space(self) -> None:
         free = shutil.disk_usage(self.data).free
@@ -288,8 +305,8 @@ class LocalCluster:
             ),
         ]
 
-    def _wait_ready(self) -> None:
-        """Return when the API answers and lists every master and worker."""
+    def _wait_ready(self, expected: int) -> None:
+        """Return when the API answers and lists every master and as many workers."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         started = time.monotonic()
         told: str | None = None
@@ -306,10 +323,10 @@ class LocalCluster:
                     time.sleep(0.05)  # there is no event to wait for across processes
                     continue
                 masters, workers = health.get("masters", 0), health.get("workers", 0)
-                text = f"{masters} of {self.masters} masters, {workers} of {self.workers} workers"
-                if masters >= self.masters and workers >= self.workers:
+                text = f"{masters} of {self.masters} masters, {workers} of {expected} workers"
+                if masters >= self.masters and workers >= expected:
                     self.progress(
-                        f"API on {self.url}, {self.masters} masters, {self.workers} "
+                        f"API on {self.url}, {self.masters} masters, {expected} "
                         f"workers ({time.monotonic() - started:.1f} s)"
                     )
                     return

@@ -2,7 +2,8 @@
 
 ::
 
-    /config                          {"version": 1, "partitions": 128}; written last of all
+    /config                          {"version": 1, "partitions": 128, "tree": <id of this tree>,
+                                     "cluster": <uid of the cluster>}; written last of all
     /masters/<id>, /workers/<id>     members (ephemeral, JSON)
     /partitions/<NNN>/owner          the master that owns the partition (ephemeral, JSON)
     /partitions/<NNN>/bell           its data is set to notify the owner
@@ -19,6 +20,7 @@ import asyncio
 import json
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 
 from shoal.coordination import quarantine, znodes
@@ -43,6 +45,29 @@ LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
 CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
+
+
+_LONGEST_ID = 100  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The random id of a tree, and the uid of the cluster whose database it serves."""
+
+    tree: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What /config says; ``version`` is the znode's, for a conditional write.
+
+    ``binding`` is None while no process with a database has been in the tree.
+    """
+
+    partitions: int
+    binding: Binding | None
+    version: int = -1
 
 
 def partition(number: int) -> str:
@@ -73,30 +98,33 @@ def claimers(group: str) -> str:
     return f"{CLAIMERS}/{znodes.encode_name(group)}"
 
 
-async def prepare(session: ZkSession, partitions: int = DEFAULT_PARTITIONS) -> int:
+async def prepare(
+    session: ZkSession, partitions: int = DEFAULT_PARTITIONS, binding: Binding | None = None
+) -> int:
     """Create what is missing of the tree; return the cluster's number of partitions.
 
-    That number is fixed when the first member starts; later ``partitions`` are ignored. Safe to
-    call from any number of members at once, and again after a lost connection. Raises Mismatch
-    if the tree belongs to another version of the layout.
+    That number is fixed when the first member starts; later ``partitions`` are ignored. So is
+    ``binding`` unless /config is missing. Safe to call from any number of members at once, and
+    again after a lost connection. Raises Mismatch if the tree belongs to another version of the
+    layout.
     """
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise ValueError(f"partitions must be 1 to {MOST_PARTITIONS}, not {partitions}")
-    return await session.retry(lambda: _prepare(session, partitions))
+    return await session.retry(lambda: _prepare(session, partitions, binding))
 
 
-async def _prepare(session: ZkSession, partitions: int) -> int:
-    found = await _find_config(session)
+async def _prepare(session: ZkSession, partitions: int, binding: Binding | None) -> int:
+    found = await find_config(session)
     if found is not None and await session.exists(claim_bucket(CLAIM_BUCKETS - 1)):
-        return found
+        return found.partitions
     # Else the tree is new, or of an earlier version, which had fewer kinds of nodes.
-    await make(session, found or partitions)
-    found = await _find_config(session)
+    await make(session, found.partitions if found else partitions, binding)
+    found = await find_config(session)
     assert found is not None
-    return found
+    return found.partitions
 
 
-async def make(session: ZkSession, partitions: int) -> None:
+async def make(session: ZkSession, partitions: int, binding: Binding | None = None) -> None:
     """Create what is missing of the tree. Safe to call from any number of members at once."""
     tops: list[Operation] = [Create(path) for path in (MASTERS, WORKERS, PARTITIONS, QUEUE, CLAIMS)]
     below: list[Operation] = [
@@ -110,37 +138,47 @@ async def make(session: ZkSession, partitions: int) -> None:
     # Last: a member that finds it finds the tree complete. It may be there: another member was
     # quicker, or the answer to our own create was lost.
     with suppress(NodeExists):
-        await session.create(CONFIG, config(partitions))
+        await session.create(CONFIG, config(partitions, binding))
 
 
-def config(partitions: int) -> bytes:
+def config(partitions: int, binding: Binding | None = None) -> bytes:
     """Return the data of /config."""
-    return json.dumps({"version": LAYOUT_VERSION, "partitions": partitions}).encode()
+    fields: dict[str, int | str] = {"version": LAYOUT_VERSION, "partitions": partitions}
+    if binding is not None:
+        fields |= {"tree": binding.tree, "cluster": binding.cluster}
+    return json.dumps(fields).encode()
 
 
-def read_config(data: bytes) -> int | None:
-    """Return the number of partitions, None if ``data`` is not Shoal's. Raises Mismatch."""
+def read_config(data: bytes, version: int = -1) -> Config | None:
+    """Return what ``data`` says, None if it is not Shoal's. Raises Mismatch.
+
+    ``version`` is that of the znode. Ids that cannot be read count as missing.
+    """
     fields = read_object(data) or {}
-    version, partitions = fields.get("version"), fields.get("partitions")
-    if type(version) is not int or type(partitions) is not int:
+    layout_version, partitions = fields.get("version"), fields.get("partitions")
+    if type(layout_version) is not int or type(partitions) is not int:
         return None
-    if version != LAYOUT_VERSION:
+    if layout_version != LAYOUT_VERSION:
         raise Mismatch(
-            f"the tree in ZooKeeper has layout version {version}, this program needs "
+            f"the tree in ZooKeeper has layout version {layout_version}, this program needs "
             f"{LAYOUT_VERSION}; run the same version of Shoal on all machines. If the znode "
             f"{CONFIG} was damaged, set it to {config(DEFAULT_PARTITIONS).decode()}, with the "
             "number of partitions that the cluster has"
         )
-    return partitions if 1 <= partitions <= MOST_PARTITIONS else None
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        return None
+    tree, cluster = fields.get("tree"), fields.get("cluster")
+    are_ids = all(isinstance(one, str) and 0 < len(one) <= _LONGEST_ID for one in (tree, cluster))
+    return Config(partitions, Binding(str(tree), str(cluster)) if are_ids else None, version)
 
 
-async def _find_config(session: ZkSession) -> int | None:
-    """Return the number of partitions, None if there is no tree yet. Raises Mismatch."""
+async def find_config(session: ZkSession) -> Config | None:
+    """Return what the tree's /config says, None if there is no tree yet. Raises Mismatch."""
     try:
         node = await session.get(CONFIG)
     except NoNode:
         return None
-    if found := read_config(node.data):
+    if found := read_config(node.data, node.stat.version):
         return found
     # Perhaps the tree is not Shoal's at all: then nothing of it may be touched.
     counted = await _count_partitions(session)
@@ -151,7 +189,7 @@ async def _find_config(session: ZkSession) -> int | None:
         )
     problem = f"not readable; there are {counted} partitions in the tree"
     await quarantine.isolate(session, CONFIG, node, problem, put=config(counted))
-    return counted
+    return Config(counted, None, node.stat.version + 1)
 
 
 async def _count_partitions(session: ZkSession) -> int | None:

@@ -2,11 +2,14 @@
 
 ``layout.prepare`` makes it when a process starts. It can go while processes run: an ensemble loses
 its data, an operator deletes too much. So every process that works in the tree checks that it is
-whole, and makes what is missing; all may do so at once.
+whole, and makes what is missing; all may do so at once. They restore the binding to the cluster's
+database as well (``binding``), so a wiped tree is the same tree afterwards. A tree that was bound
+to another cluster meanwhile is left alone.
 """
 
 import asyncio
 import re
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,7 +17,13 @@ import structlog
 
 from shoal.coordination import background, quarantine
 from shoal.coordination.cluster import layout
-from shoal.coordination.errors import CoordinationError, Mismatch, NoNode
+from shoal.coordination.errors import (
+    BadVersion,
+    BindingRefused,
+    CoordinationError,
+    Mismatch,
+    NoNode,
+)
 from shoal.coordination.session.habits import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession
@@ -28,13 +37,26 @@ _PARTITION = re.compile(r"[0-9]{3}", re.ASCII)
 class TreeKeeper:
     """Check and repair the tree for the life of the ``async with`` block.
 
-    ``partitions`` is what ``prepare`` returned. It checks at the beginning of every session, when
-    /config changes, and every ``reread_s`` in any case: seven requests. What stands where only
-    partitions or buckets of claims belong is quarantined.
+    ``partitions`` is what ``prepare`` returned. ``binding`` is what the tree is bound to; None: the
+    keeper learns it from /config. It checks at the beginning of every session, when /config
+    changes, and every ``reread_s`` in any case: seven requests. What stands where only partitions
+    or buckets of claims belong is quarantined.
     """
 
-    def __init__(self, session: ZkSession, partitions: int, *, reread_s: float = REREAD_S) -> None:
-        self._session, self._partitions, self._reread_s = session, partitions, reread_s
+    def __init__(
+        self,
+        session: ZkSession,
+        partitions: int,
+        binding: layout.Binding | None = None,
+        *,
+        reread_s: float = REREAD_S,
+    ) -> None:
+        self._session, self.partitions, self._reread_s = session, partitions, reread_s
+        self.binding = binding  # as last read or written
+        self._bound, self._foreign = asyncio.Event(), asyncio.Event()
+        self._other: layout.Binding | None = None  # of another cluster
+        if binding is not None:
+            self._bound.set()
         self._recheck = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -51,6 +73,28 @@ class TreeKeeper:
     ) -> None:
         self._unsubscribe()
         await background.stop(self._task)
+
+    async def bound(self) -> layout.Binding:
+        """Return the binding of the tree, as soon as it has one."""
+        await self._bound.wait()
+        assert self.binding is not None
+        return self.binding
+
+    @property
+    def other(self) -> layout.Binding | None:
+        """What the tree is bound to if that is another cluster than ours; None: it is not."""
+        return self._other
+
+    async def until_foreign(self) -> None:
+        """Raise BindingRefused when the tree is bound to another cluster while we run."""
+        await self._foreign.wait()
+        assert self.binding is not None
+        assert self._other is not None
+        raise BindingRefused(
+            f"ZooKeeper at {self._session.address} was bound to cluster {self._other.cluster} "
+            f"while this process of cluster {self.binding.cluster} ran; it stops. If that was not "
+            "meant, start one master of this cluster with --rebind"
+        )
 
     def _state_changed(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
@@ -87,25 +131,49 @@ class TreeKeeper:
             session.children(layout.CLAIMS),
             *(session.exists(path) for path in tops),
         )
+        said = _read(config.data) if isinstance(config, Node) else None
+        if said is not None and not self._agrees(said.binding):
+            return False
         if not (
             isinstance(config, Node)
             and isinstance(partitions, Children)
             and isinstance(claims, Children)
             and all(others)
-            and layout.partition_names(self._partitions) <= set(partitions.names)
+            and layout.partition_names(self.partitions) <= set(partitions.names)
             and layout.claim_names() <= set(claims.names)
         ):
             log.warning("tree is not whole; making what is missing")
             await session.ensure("/")
-            await layout.make(session, self._partitions)
+            await layout.make(session, self.partitions, self.binding)
             return True
-        wanted = layout.config(self._partitions)
-        if not _says(config.data, self._partitions):
-            problem = f"the cluster has {self._partitions} partitions, and this does not say so"
+        wanted = layout.config(self.partitions, self.binding)
+        if said is None or said.partitions != self.partitions:
+            problem = f"the cluster has {self.partitions} partitions, and this does not say so"
             await quarantine.isolate(session, layout.CONFIG, config, problem, put=wanted)
+        elif said.binding != self.binding:  # as an earlier version makes it
+            with suppress(BadVersion, NoNode):
+                await session.set(layout.CONFIG, wanted, version=config.stat.version)
         await self._remove_foreign(layout.PARTITIONS, partitions.names, _is_partition)
         await self._remove_foreign(layout.CLAIMS, claims.names, layout.claim_names().__contains__)
         return False
+
+    def _agrees(self, binding: layout.Binding | None) -> bool:
+        """Take a new binding over; return False if it is that of another cluster."""
+        if binding is None or binding == self.binding:
+            pass
+        elif self.binding is not None and binding.cluster != self.binding.cluster:
+            if self._other is None:
+                log.error("the tree is bound to another cluster now", cluster=binding.cluster)
+            self._other = binding
+            self._foreign.set()
+            return False
+        else:
+            # The tree was bound anew. Whether the database agrees, who has one finds out.
+            self.binding = binding
+            self._bound.set()
+        self._other = None
+        self._foreign.clear()
+        return True
 
     async def _remove_foreign(self, parent: str, names: list[str], belongs: Any) -> None:
         for name in names:
@@ -115,11 +183,11 @@ class TreeKeeper:
                 )
 
 
-def _says(config: bytes, partitions: int) -> bool:
+def _read(config: bytes) -> layout.Config | None:
     try:
-        return layout.read_config(config) == partitions
+        return layout.read_config(config)
     except Mismatch:  # other members run, so the tree is of their version
-        return False
+        return None
 
 
 def _is_partition(name: str) -> bool:

@@ -127,6 +127,17 @@ class FairShare(GroupListener):
         """
         return self._named(await self._ownership.confirmed(self._numbers(partitions)))
 
+    async def give_up(
+        self, epochs: Mapping[Partition, int], pause_s: float
+    ) -> frozenset[Partition]:
+        """Give up partitions whose nodes stand, to acquire them again.
+
+        See ``Ownership.give_up``.
+        """
+        numbered = {self._number_of[partition]: epoch for partition, epoch in epochs.items()}
+        given = await self._ownership.give_up(numbered, pause_s)
+        return frozenset(self._every[number] for number in given)
+
     # ------------------------------------------------------------------ what the group says
 
     async def on_assigned(self, partitions: frozenset[Partition]) -> None:

@@ -54,6 +54,9 @@ class Ownership:
     its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
     there).
 
+    ``give_up`` is for an owner whose node stands although the store that its epochs fence knows a
+    newer owner: the node goes, and a pause later a new one is made.
+
     An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
     after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
     higher epoch. What stands at an owner's path without a session is no owner's: it is quarantined.
@@ -82,6 +85,7 @@ class Ownership:
         self._epochs: dict[int, int] = {}  # what we own
         self._last_epochs: dict[int, int] = {}
         self._leftover: set[int] = set()  # not owned, but perhaps a node of ours stands
+        self._resting: dict[int, float] = {}  # given up until then (monotonic)
         self._ready = False  # the session is proven
         self._idle = asyncio.Event()  # nothing is held
         self._idle.set()
@@ -156,6 +160,19 @@ class Ownership:
             for partition, stat in zip(named, stats, strict=True)
             if stat is not None and stat.czxid == epochs.get(partition)
         }
+
+    async def give_up(self, epochs: Mapping[int, int], pause_s: float) -> frozenset[int]:
+        """Lose partitions whose epochs are these, and acquire them again after ``pause_s``.
+
+        ``on_lost`` runs, then their nodes are deleted if they are our session's. Partitions with
+        other epochs by now are left alone. Returns those that were given up.
+        """
+        given = frozenset(p for p, epoch in epochs.items() if self._epochs.get(p) == epoch)
+        until_s = time.monotonic() + pause_s
+        self._resting.update(dict.fromkeys(given, until_s))
+        await self._lose(given)
+        self._begin_holds()
+        return given
 
     async def _run(self) -> None:
         while True:
@@ -256,6 +273,9 @@ class Ownership:
         """
         await asyncio.sleep(0)  # until set_wanted has noted us
         hold = self._held[partition]
+        if (until_s := self._resting.pop(partition, None)) is not None:
+            await self._delete(partition)
+            await _wait_any(max(0.0, until_s - time.monotonic()), hold.unwanted)
         epoch = await self._acquire(partition, hold)
         if epoch is None and partition in self._leftover:
             await self._delete(partition)

@@ -108,6 +108,8 @@ class ZkSession(Requests):
     async def __aenter__(self) -> Self:
         """Connect, create the chroot, prove the session. Raises CannotConnect, BadAddress."""
         self._loop = asyncio.get_running_loop()
+        if {",", ":"} & set(self._chroot):  # one after each server would be part of the path
+            raise BadAddress(self.address, "the path stands once, behind the last server")
         try:
             self._client = Client(self._servers, self.timeout_s, self._credential)
         except ValueError as error:
@@ -173,6 +175,16 @@ class ZkSession(Requests):
             self._post(done.set)
 
     # ------------------------------------------------------------------ state
+
+    @property
+    def path(self) -> str:
+        """The chroot, "/" if there is none."""
+        return self._chroot or "/"
+
+    @property
+    def address(self) -> str:
+        """Servers and chroot, host:port,host:port/path."""
+        return self._servers + self.path
 
     @property
     def proven_until(self) -> float:

@@ -30,6 +30,32 @@ class Project:
 
 
 @dataclass(frozen=True)
+class StoredBinding:
+    """What a database knows of itself and of the ZooKeeper tree that it is served from.
+
+    ``cluster`` is the cluster's uid. ``tree`` is the id of the tree, None while the database is not
+    bound; ``address`` says where that tree was when it was bound, as host:port,host:port/path.
+    ``beats`` grows while masters in that tree are alive. ``database`` is the database's URL without
+    its password.
+    """
+
+    cluster: str
+    tree: str | None
+    address: str
+    beats: int
+    database: str
+
+
+@dataclass(frozen=True)
+class PendingCommand:
+    """A command that no master has carried out yet."""
+
+    id: int
+    partition: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
 class SecretInfo:
     """A secret of a project without its value, which only tasks are ever given.
 

@@ -11,7 +11,7 @@ or one run, what is decided for many tasks is decided in a thread, and applied p
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -77,12 +77,14 @@ class Engine(HeldRuns):
         publications: Publications = NO_NAME,
         *,
         retry_s: float = 10.0,
+        tree: Callable[[], str] | None = None,
     ) -> None:
         """``messenger`` None: that of a cluster of one partition.
 
-        ``retry_s``: until what is quarantined is tried again, for the first time.
+        ``retry_s``: until what is quarantined is tried again, for the first time. ``tree``: see
+        ``HeldRuns``.
         """
-        super().__init__(database, clock, listeners or Listeners(), retry_s)
+        super().__init__(database, clock, listeners or Listeners(), retry_s, tree)
         self._messenger = messenger or Messenger(1)
         self.publications = publications
         self._batch_size = batch

@@ -36,10 +36,19 @@ class HeldRuns(ABC):
     """
 
     def __init__(
-        self, database: Database, clock: Clock, listeners: Listeners, retry_s: float
+        self,
+        database: Database,
+        clock: Clock,
+        listeners: Listeners,
+        retry_s: float,
+        tree: Callable[[], str] | None = None,
     ) -> None:
-        """``retry_s``: until what is quarantined is tried again, for the first time."""
-        self._database, self._clock = database, clock
+        """``retry_s``: until what is quarantined is tried again, for the first time.
+
+        ``tree`` returns the id of the ZooKeeper tree that partitions are won in: they are taken
+        only while the database is bound to it. None: it is bound to none.
+        """
+        self._database, self._clock, self._tree = database, clock, tree
         self._listeners = listeners
         self._lock = asyncio.Lock()
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and services
@@ -77,10 +86,12 @@ class HeldRuns(ABC):
         """Take over partitions: raise their epochs, load their open runs, carry on with them.
 
         Those that are held already are worked on meanwhile. Raises Fenced if an owner
-        with a newer epoch was quicker.
+        with a newer epoch was quicker, BoundElsewhere if the database is served from another tree.
         """
         async with self._lock:
             async with self._database.unit_of_work() as uow:
+                if self._tree is not None:
+                    await uow.cluster.require_tree(self._tree(), self._database.address)
                 await uow.partitions.raise_epochs(epochs, owner)
                 await uow.quarantine.clear(epochs)
                 failpoints.hit("takeover.before_commit")

@@ -15,7 +15,7 @@ it is as good as any other.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,17 +47,17 @@ class Participation:
         database: Database,
         health: DatabaseHealth,
         session_timeout_s: float,
-        keys: Callable[[], Sequence[str]],
+        news: Callable[[], Mapping[str, Any]],
     ) -> None:
         """``share`` is entered before this is, and left after it.
 
-        ``about`` is what the master says of itself besides; ``members`` are the masters; ``keys``
-        returns the ids of the keys of secrets that it has.
+        ``about`` is what the master says of itself besides; ``members`` are the masters; ``news``
+        returns what it says that may change.
         """
         self._share = share
         self._membership, self._members, self._about = membership, members, about
         self._database, self._health = database, health
-        self._timeout_s, self._keys = session_timeout_s, keys
+        self._timeout_s, self._news = session_timeout_s, news
         self._changing = asyncio.Lock()  # joining or leaving
         self._over = False
         self._reported: dict[str, Any] | None = None
@@ -90,9 +90,9 @@ class Participation:
                 log.debug("other masters not seen", error=str(error))
 
     async def _report(self) -> None:
-        """Report the state of the database, and which keys are here, if that has changed."""
+        """Report the state of the database and the news, if any of that has changed."""
         database = {**self._health.state.as_data(), "shares": self._share.has_joined}
-        data = {"database": database, "keys": list(self._keys())}
+        data = {"database": database, **self._news()}
         if data != self._reported:
             self._reported = data
             await self._membership.update({**self._about, **data})

@@ -9,6 +9,7 @@ than it may hold; the rest stays pending until instances end.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import (
     Awaitable,
@@ -67,6 +68,8 @@ _REQUESTS = frozenset(
 # Senders of commands that are no requests of people: they must not be refused while their
 # instance is quarantined, or the senders would wait for ever.
 _INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
+# A full master takes a start at every end, and is full again: it counts as full for so long.
+_FULL_FOR_S = 60.0
 _MOST_TASKS = 2_000  # of the instances that one transaction creates, unless it is a single one
 
 
@@ -90,8 +93,14 @@ class Scanner(PeriodicService):
         self._batch_size, self._max_open = settings.scan_batch, settings.max_open_instances
         self._others = others or {}
         self._is_full = False  # starts may be pending until instances end
+        self._full_s: float | None = None  # when it was last full; monotonic
         self._notified: set[int] = set()
         self._waiting: set[int] = set()  # commands for quarantined instances
+
+    @property
+    def was_full(self) -> bool:
+        """Whether starts have had to wait for ends of instances, now or a moment ago."""
+        return self._full_s is not None and time.monotonic() - self._full_s < _FULL_FOR_S
 
     def notify(self, partition: int) -> None:
         """Read the commands of a partition soon."""
@@ -118,6 +127,8 @@ class Scanner(PeriodicService):
         while partitions:
             most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
             self._is_full = most_starts <= 0
+            if self._is_full:
+                self._full_s = time.monotonic()
             # Quarantined commands stay pending and must not stand in the way of the others.
             quarantined = self._engine.quarantine.held(Kind.COMMAND) + len(self._waiting)
             most = (

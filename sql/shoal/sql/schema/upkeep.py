@@ -5,12 +5,18 @@ from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, 
 from shoal.sql.schema.metadata import metadata, row_id
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 
-# One row, whose number is 1. ``uid`` is random and no other cluster's.
+# One row, whose number is 1. ``uid`` is random and no other cluster's. ``tree`` is the id of the
+# ZooKeeper tree from which the database is served (NULL: not bound yet), ``tree_address`` where
+# that tree was when it was bound, ``tree_beats`` grows while masters serve it. Written by roles
+# that bind, and by masters. See ``coordination/cluster/binding.py``.
 cluster = Table(
     "cluster",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("uid", Line(36), nullable=False),
+    Column("tree", Line(36)),
+    Column("tree_address", Prose),
+    Column("tree_beats", BigInteger, nullable=False, server_default="0"),
 )
 
 # One row, whose number is 1: ids of keys. ``primary_key`` encrypts secrets and passwords, NULL: the

@@ -9,6 +9,7 @@
         logs/            see logs.py
         spool/           see spool.py
         resources/       see resources.py
+        cluster          see cluster_file.py
 """
 
 import errno
@@ -27,6 +28,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.worker.home.cgroups import Hierarchy, group_name
+from shoal.worker.home.cluster_file import ClusterFile
 from shoal.worker.home.leftovers import kill_leftovers
 from shoal.worker.home.spreading import spread_subfolders
 from shoal.worker.settings import WorkerSettings
@@ -87,6 +89,7 @@ class WorkerHome:
         self.processes_fd = -1
         self._agent_fd = self._work_fd = -1
         self.folders: Folders
+        self.cluster: ClusterFile
         self.cgroup: Path | None = None
 
     def __enter__(self) -> Self:
@@ -101,6 +104,7 @@ class WorkerHome:
         try:
             self._wait_for_predecessor(folder)
             self.folders = self._prepare(folder)
+            self.cluster = ClusterFile(folder / "cluster")
         except BaseException:
             self._unlock()
             raise

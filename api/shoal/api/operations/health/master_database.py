@@ -1,4 +1,4 @@
-"""What the masters say of their databases, as text."""
+"""What the masters say of themselves and their databases, as text."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,6 +30,17 @@ def troubles(masters: Mapping[str, MemberInfo]) -> list[str]:
     """Return a line for each master whose database does not answer."""
     found = ((master_id, database_trouble(masters, master_id)) for master_id in sorted(masters))
     return [f"master {master_id}: {trouble}" for master_id, trouble in found if trouble]
+
+
+def given_up(master: MemberInfo) -> str | None:
+    """Return how often a master has given up partitions that the database refused it."""
+    said = master.data.get("given_up")
+    if not isinstance(said, Mapping) or not isinstance(times := said.get("times"), int):
+        return None
+    return (
+        f"has given partitions up because the database had another owner for them (times: {times}, "
+        f"last at {_time(said.get('at'))})"
+    )
 
 
 def _said(master: MemberInfo) -> Mapping[str, Any]:

@@ -53,6 +53,11 @@ class MasterOut(BaseModel):
         default=None,
         description="What is wrong between it and the database; null while it is answered.",
     )
+    given_up: str | None = Field(
+        default=None,
+        description="How often it has given partitions up since it started because the database "
+        "had another owner; null if it never has.",
+    )
     clock_ahead_s: float | None = Field(
         default=None,
         description="How far its wall clock is ahead of the cluster's time (negative: behind); "

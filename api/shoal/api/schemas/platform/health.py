@@ -27,7 +27,14 @@ class Checks(BaseModel):
 
     database: Check
     zookeeper: Check
-    partitions: Check = Field(description="Not ok if one has had no owner for 10 s.")
+    partitions: Check = Field(
+        description="Not ok if, for a session timeout (10 s), a partition has had no owner, or an "
+        "owner in ZooKeeper that is not the one in the database."
+    )
+    commands: Check = Field(
+        description="Not ok if commands have been pending for longer than `pending_limit_s` (30 s) "
+        "without a good reason."
+    )
     masters: int
     workers: int
     paused_workers: int = Field(description="Workers that take no further tasks, see /cluster.")
@@ -55,6 +62,7 @@ class Health(BaseModel):
                 "database": {"ok": True, "detail": "sqlite answers"},
                 "zookeeper": {"ok": True, "detail": "connected"},
                 "partitions": {"ok": True, "detail": "128 partitions are owned, or soon will be"},
+                "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},
                 "masters": 2,
                 "workers": 2,
                 "paused_workers": 0,

@@ -23,6 +23,13 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on s
 Masters = Annotated[int, typer.Option(min=1, max=32, help="How many masters.")]
 Workers = Annotated[int, typer.Option(min=0, max=64, help="How many workers.")]
 Slots = Annotated[int | None, typer.Option(min=1, max=1024, help="Tasks at once per worker.")]
+Rebind = Annotated[
+    bool,
+    typer.Option(
+        "--rebind",
+        help="Bind database and ZooKeeper to each other anew, after a move: stop the rest first.",
+    ),
+]
 Port = Annotated[
     int | None,
     typer.Option(min=1, max=65535, help="Port of the API; default: 8765 or the next free one."),
@@ -53,6 +60,7 @@ def up(
     port: Port = None,
     data: Data = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background.")] = False,
+    rebind: Rebind = False,
     as_json: Json = False,
 ) -> None:
     """Start a whole cluster on this machine and keep it running until Ctrl-C."""
@@ -65,6 +73,7 @@ def up(
         arguments = ["--masters", str(masters), "--workers", str(workers)]
         arguments += ["--slots", str(slots)] if slots else []
         arguments += ["--port", str(port)] if port else []
+        arguments += ["--rebind"] if rebind else []
         state = start_detached(folder, arguments)
         _print_up(state.api, folder, as_json)
         _tell_other_place(folder, data)
@@ -85,6 +94,7 @@ def up(
             api_port=port,
             progress=say,
             give_up=lambda: stop.is_set,
+            rebind=rebind,
         ) as cluster,
     ):
         say(f"ready in {time.monotonic() - started:.1f} s; data in {folder}; Ctrl-C stops it")
@@ -211,9 +221,12 @@ def init(data: Data = None) -> None:
 
 def master(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="gRPC port; 0: free.")] = None,
+    rebind: Rebind = False,
     data: Data = None,
 ) -> None:
     """Run one master in the foreground."""
+    if rebind:
+        os.environ["SHOAL_REBIND"] = "true"
     _run("master", data, port=port)
 
 

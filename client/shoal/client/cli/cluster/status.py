@@ -62,7 +62,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
     for name, check in (
         ("database", health["checks"]["database"]),
         ("ZooKeeper", health["checks"]["zookeeper"]),
-        *_partitions_check(health),
+        *_failed_checks(health),
     ):
         console.print(_check(check["ok"], f"{name}: {check['detail']}"), soft_wrap=True)
     owned = sum(1 for partition in cluster["partitions"] if partition["owner"])
@@ -76,6 +76,9 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
     for trouble in health.get("master_troubles", []):
         console.print(_check(False, trouble), soft_wrap=True)
+    for master in cluster["masters"]:
+        if said := master.get("given_up"):  # history: it does not make the status degraded
+            console.print(Text(harmless(f"master {master['id']} {said}"), "yellow"), soft_wrap=True)
     for clock in health.get("clock_differences", []):
         console.print(Text(_off(clock), "yellow"), soft_wrap=True)
     for worker in cluster["workers"]:
@@ -118,10 +121,14 @@ def _off(clock: "ClockDifferenceJson") -> str:
     return harmless(f"{text}: synchronise it (NTP); what is due goes by the cluster's time")
 
 
-def _partitions_check(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
-    """What is wrong with them; an API of an earlier version says nothing of it."""
-    check = health["checks"].get("partitions")
-    return [("partitions", check)] if check and not check["ok"] else []
+def _failed_checks(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
+    """Return what is wrong with partitions and commands; an earlier API says nothing of it."""
+    checks = health["checks"]
+    found: list[tuple[str, CheckJson | None]] = [
+        ("partitions", checks.get("partitions")),
+        ("commands", checks.get("commands")),
+    ]
+    return [(name, check) for name, check in found if check and not check["ok"]]
 
 
 def _show_quarantined(cluster: "ClusterJson") -> None:

@@ -15,6 +15,8 @@ from sqlalchemy import (
     Row,
     Select,
     bindparam,
+    cast,
+    exists,
     func,
     literal_column,
     select,
@@ -23,9 +25,11 @@ from sqlalchemy import (
 )
 
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
-from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command
+from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, quarantine
 from shoal.sql.statements.among import Among, numbers
 from shoal.sql.statements.reading import OnUnreadable, readable, refuse
 from shoal.sql.statements.shapes import (
@@ -181,6 +185,31 @@ class Commands:
         if partitions is not None:
             query = query.where(command.c.partition.in_(sorted(partitions)))
         return {row.partition: row.pending for row in await self._connection.rows(query)}
+
+    async def overdue(
+        self, before: datetime, full: Collection[int], limit: int
+    ) -> list[PendingCommand]:
+        """Return the oldest commands that were accepted before then and should not be pending.
+
+        Left out is what is pending with good reason: starts in the partitions ``full``, whose
+        masters hold as many instances as they may, and commands that are quarantined, or whose
+        instance is.
+        """
+        c, q = command.c, quarantine.c
+        reasons = [(Kind.COMMAND, c.id), (Kind.INSTANCE, c.instance_id)]
+        common = [IS_PENDING, c.created_at < before] + [
+            ~exists().where(q.kind == kind, q.item == cast(item, q.item.type))
+            for kind, item in reasons
+        ]
+        columns = select(c.id, c.partition, c.created_at).order_by(c.id).limit(limit)
+        others = columns.where(*common, IS_NO_START)
+        starts = columns.where(*common, IS_START, c.partition.not_in(sorted(full)))
+        found = [
+            PendingCommand(row.id, row.partition, row.created_at)
+            for query in (others, starts)
+            for row in await self._connection.rows(query)
+        ]
+        return sorted(found, key=attrgetter("id"))[:limit]
 
     async def done(self, command_id: int, instance_id: int | None, at: datetime) -> None:
         """Mark a command as carried out; without an instance if it is about a backfill.

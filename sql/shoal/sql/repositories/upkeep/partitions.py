@@ -1,6 +1,6 @@
 """Partitions and their owners. The ``epoch`` of a partition fences its former owners."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,9 @@ from shoal.sql.statements.among import Among, numbers
 
 MOST_KEPT = 10_000  # takeovers
 
+# Called on the loop with partition -> epoch of the writer, which the database refuses.
+OnFenced = Callable[[Mapping[int, int]], None]
+
 _PRESENT = (
     select(partition.c.number, partition.c.epoch)
     .where(Among(partition.c.number, numbers("numbers")))
@@ -25,8 +28,9 @@ _PRESENT = (
 class Partitions:
     """The ``partition`` table. Rows are locked in order of their number: no deadlocks."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, on_fenced: OnFenced | None = None) -> None:
+        """``on_fenced`` hears of the epochs that ``require`` refuses."""
+        self._connection, self._on_fenced = connection, on_fenced
 
     async def ensure(self, count: int) -> None:
         """Create partitions 0 to ``count`` - 1 on the first start of a cluster.
@@ -132,7 +136,10 @@ class Partitions:
 
         def judge(rows: list[Any]) -> None:
             present = {row.number: row.epoch for row in rows}
-            if fenced := [n for n, epoch in epochs.items() if present.get(n) != epoch]:
+            fenced = {n: epoch for n, epoch in epochs.items() if present.get(n) != epoch}
+            if fenced:
+                if self._on_fenced is not None:
+                    self._on_fenced(fenced)
                 raise Fenced(fenced)
 
         if epochs:

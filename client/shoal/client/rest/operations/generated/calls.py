@@ -1282,7 +1282,10 @@ def get_purge(purge_id: int) -> Call[types.PurgeOut]:
 def get_readiness() -> Call[types.Health]:
     """Can requests be served?.
 
-    As /health, with the HTTP status 503 while the database or ZooKeeper is away.
+    As /health, with the HTTP status 503 while commands would be accepted in vain.
+
+    That is while the database or ZooKeeper is away, while they are bound to different clusters, or
+    while the database refuses the writes of the owners of all partitions.
     """
     return Call("GET", "/health/ready")
 

@@ -247,6 +247,7 @@ class Checks(TypedDict):
     database: Check
     zookeeper: Check
     partitions: Check
+    commands: Check
     masters: int
     workers: int
     paused_workers: int
@@ -1055,6 +1056,7 @@ class MasterOut(TypedDict):
     partitions: list[int]
     leads: bool
     database: NotRequired[str | None]
+    given_up: NotRequired[str | None]
     clock_ahead_s: NotRequired[float | None]
 
 
