@@ -12,6 +12,7 @@ from shoal.api.browser.pages import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.client import ShoalClient
 from tests.acceptance.rest import Rest
+from tests.support.waiting import DEADLINE_S
 
 UI = Path(__file__).parents[2] / "ui"
 CHROMIUM = os.environ.get("SHOAL_CHROMIUM") or shutil.which("chromium")
@@ -67,7 +68,7 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
         [program, UI / "e2e" / "pages.mjs", cluster.url, link, json.dumps(there)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=4 * DEADLINE_S,
         env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
     )
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
 from tests.support.http_sink import http_sink
 from tests.support.people import add_user
+from tests.support.waiting import DEADLINE_S
 
 
 def test_what_people_do_about_alerts(cluster: LocalCluster, rest: Rest, tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_what_people_do_about_alerts(cluster: LocalCluster, rest: Rest, tmp_path
             [program, UI / "e2e" / "alerting.mjs", cluster.url, json.dumps(there)],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=4 * DEADLINE_S,
             env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
         )
         assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from shoal.client.rest.client import ShoalClient
 from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+from tests.support.waiting import DEADLINE_S
 
 _READER = {"name": "rita", "password": "reads everything, touches nothing"}
 
@@ -28,7 +29,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
         [program, UI / "e2e" / "authoring.mjs", cluster.url, link, json.dumps(there)],
         capture_output=True,
         text=True,
-        timeout=420,
+        timeout=4 * DEADLINE_S,
         env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
     )
     assert done.returncode == 0, done.stderr

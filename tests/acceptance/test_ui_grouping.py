@@ -14,6 +14,7 @@ from shoal.client.rest.client import ShoalClient
 from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+from tests.support.waiting import DEADLINE_S
 
 _MANY = 300
 _READER = {"name": "greta", "password": "reads all groups, changes none of them"}
@@ -54,7 +55,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
         ],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=4 * DEADLINE_S,
         env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
     )
     assert done.returncode == 0, done.stderr

@@ -53,7 +53,7 @@ class Site:
             [node(), UI / "e2e" / "insight.mjs", self.cluster.url, text],
             capture_output=True,
             text=True,
-            timeout=420,
+            timeout=4 * DEADLINE_S,
             env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
         )
         assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from shoal.client.local.cluster import LocalCluster
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
 from tests.support.people import add_user
+from tests.support.waiting import DEADLINE_S
 
 
 def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
         [program, UI / "e2e" / "managing.mjs", cluster.url, json.dumps(there)],
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=4 * DEADLINE_S,
         env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
     )
     assert done.returncode == 0, done.stderr

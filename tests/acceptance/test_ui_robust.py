@@ -17,6 +17,7 @@ from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
 from tests.support.people import add_user
+from tests.support.waiting import DEADLINE_S
 
 _NEED = "You need the role {} in default. An owner of the project can give it."
 
@@ -70,7 +71,7 @@ def test_what_is_watched_survives_what_goes_away(tmp_path: Path) -> None:
                 [program, UI / "e2e" / "robust.mjs", cluster.url, json.dumps(there)],
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=4 * DEADLINE_S,
                 env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
             )
         rest.close()

@@ -5,7 +5,7 @@
  * cluster and the server that takes messages, and judges what is written to standard output.
  */
 import { join } from 'node:path'
-import { chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
+import { PATIENCE, chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
 
 const [, , url, text] = process.argv
 const { project, workflow, sink, admin, password, reader, readerPassword, folder } = JSON.parse(text)
@@ -18,7 +18,7 @@ try {
   // Without motion: on a busy machine a list that is still moving takes a click for another entry, or closes.
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', reducedMotion: 'reduce' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
   await signedIn(page, url, admin, password)
   const form = page.locator('.ant-drawer form').last()
   const save = async () => {
@@ -93,11 +93,11 @@ try {
   await page.getByText('No alert yet').waitFor()
   const command = { type: 'START', project, workflow, idempotency_key: crypto.randomUUID() }
   await page.evaluate((body) => fetch('/api/v1/commands', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }), command)
-  await page.getByRole('cell', { name: 'A run has failed' }).waitFor({ timeout: 60_000 })
+  await page.getByRole('cell', { name: 'A run has failed' }).waitFor({ timeout: PATIENCE })
   await page.getByRole('cell', { name: 'A task has failed for good' }).waitFor()
   await page.getByRole('table').press('j')
   await page.getByRole('cell', { name: 'A run has failed' }).click({ position: { x: 5, y: 5 } })
-  await page.waitForSelector('[data-delivery=SENT]', { timeout: 30_000 })
+  await page.waitForSelector('[data-delivery=SENT]', { timeout: PATIENCE })
   facts.answer = await page.locator('[data-delivery=SENT] code').first().textContent()
   await page.getByRole('button', { name: 'Acknowledge' }).click()
   await page.locator('.ant-drawer .facts', { hasText: admin }).waitFor()
@@ -189,7 +189,7 @@ try {
   // Who may only read sees all of it, and why nothing can be changed.
   const other = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
   const looker = await other.newPage()
-  looker.setDefaultTimeout(20_000)
+  looker.setDefaultTimeout(PATIENCE)
   await signedIn(looker, url, reader, readerPassword)
   await looker.goto(url + at('&tab=rules&open=night'))
   const button = looker.locator('.ant-drawer form').getByRole('button', { name: /^Save/ })

@@ -4,7 +4,7 @@
  * Arguments: the address, a one-time link, what is there as JSON: {reader: {name, password}, token}.
  * tests/acceptance/test_ui_authoring.py has the cluster and judges.
  */
-import { findings, launched, watched } from './browser.mjs'
+import { PATIENCE, findings, launched, watched } from './browser.mjs'
 
 const [, , url, link, given] = process.argv
 const { reader, token } = JSON.parse(given)
@@ -17,7 +17,7 @@ async function signedIn(options) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB', ...options })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
   return { context, page, faults }
 }
 
@@ -136,7 +136,7 @@ try {
   await page.getByRole('button', { name: 'Start…' }).click()
   await page.locator('form').getByRole('button', { name: 'Start' }).click()
   await page.waitForURL('**/runs/*')
-  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: 60_000 })
+  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: PATIENCE })
   facts.ran = await page.locator('.task-node[data-state=SUCCEEDED]').count()
 
   // By keyboard alone: add, name, connect by name.
@@ -279,7 +279,7 @@ try {
 
   // Somebody publishes: the draft stays, and takes that in when it is asked to.
   await publishAnother('by_mouse', 'by_another')
-  await page.getByText('Version 2 appeared').waitFor({ timeout: 40_000 })
+  await page.getByText('Version 2 appeared').waitFor({ timeout: PATIENCE })
   axe.appeared = await findings(page)
   await page.getByRole('button', { name: 'Take the changes in' }).click()
   await page.getByText('Version 2 appeared').waitFor({ state: 'hidden' })

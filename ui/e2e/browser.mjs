@@ -5,6 +5,9 @@ import { chromium } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/** How long to wait for what a page shows, in ms: a busy machine takes some ten seconds for a page. */
+export const PATIENCE = 100_000
+
 export async function launched() {
   return chromium.launch({ executablePath: process.env.SHOAL_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
 }

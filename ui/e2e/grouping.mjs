@@ -4,7 +4,7 @@
  * Arguments: the address, a one-time link, what is there as JSON: {run, manyRun, reader: {name, password}}.
  * tests/acceptance/test_ui_grouping.py has the cluster and judges.
  */
-import { findings, launched, signedIn, watched } from './browser.mjs'
+import { PATIENCE, findings, launched, signedIn, watched } from './browser.mjs'
 
 const [, , url, link, given] = process.argv
 const { run, manyRun, reader } = JSON.parse(given)
@@ -38,7 +38,7 @@ const draft = (page, name) => page.evaluate((of) => JSON.parse(Object.entries(lo
 try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
   await page.goto(link)
   await page.waitForURL('**/today')
 

@@ -6,7 +6,7 @@
  * tests/acceptance/test_ui_insight.py has the cluster and judges what is written to standard output.
  */
 import { join } from 'node:path'
-import { chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
+import { PATIENCE, chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
 
 const [, , url, text] = process.argv
 const there = JSON.parse(text)
@@ -18,7 +18,7 @@ const browser = await launched()
 try {
   const context = await browser.newContext({ viewport: WIDE, locale: 'en-GB', timezoneId: 'Europe/Berlin' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
   await signedIn(page, url, there.admin, there.password)
   await { none, made, weeks }[there.part](page)
   found.faults = faults
@@ -199,7 +199,7 @@ async function weeks(page) {
   // Whoever sees one project alone sees its numbers, and why the cluster's are not shown.
   const other = await browser.newContext({ viewport: WIDE, locale: 'en-GB' })
   const looker = await other.newPage()
-  looker.setDefaultTimeout(20_000)
+  looker.setDefaultTimeout(PATIENCE)
   await signedIn(looker, url, there.reader, there.readerPassword)
   await looker.goto(`${url}/insight?tab=slower`)
   await looker.locator('[role=cell] .insight-name').first().waitFor()

@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
+import { PATIENCE, chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
 
 const [, , url, text] = process.argv
 const { project, admin, password, failed, good, workflow, folder } = JSON.parse(text)
@@ -43,7 +43,7 @@ const browser = await launched()
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
   await signedIn(page, url, admin, password)
 
   // Many runs at once: the preview says what each would do, the results what each did.
@@ -67,7 +67,7 @@ try {
   facts.planned = Number(await page.locator('[data-plan]').getAttribute('data-plan'))
   await page.getByRole('button', { name: 'Start 5 runs' }).click()
   await page.waitForURL('**/backfills/*')
-  await page.locator('.page-head [data-state=SUCCEEDED], .page-head [data-state=FAILED]').waitFor({ timeout: 60_000 })
+  await page.locator('.page-head [data-state=SUCCEEDED], .page-head [data-state=FAILED]').waitFor({ timeout: PATIENCE })
   await page.waitForFunction(() => document.querySelectorAll('[role=cell] [data-state=SUCCEEDED]').length === 5)
   facts.backfilled = await page.locator('[role=cell] [data-state=SUCCEEDED]').count()
 
@@ -145,7 +145,7 @@ try {
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Test… scratch' }).click()
   await page.getByRole('button', { name: 'Test the connection' }).click()
-  facts.probe = await page.locator('[data-probe]').getAttribute('data-probe', { timeout: 40_000 })
+  facts.probe = await page.locator('[data-probe]').getAttribute('data-probe', { timeout: PATIENCE })
 
   // Files: uploaded, edited, compared.
   const file = join(folder, 'job.sh')
@@ -223,7 +223,7 @@ try {
   await page.goto(`${url}/workflows?project=nothing`)
   await page.getByRole('button', { name: 'Publish and run the example' }).click()
   await page.waitForURL('**/runs/*')
-  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: 40_000 })
+  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: PATIENCE })
   facts.example = await page.locator('.task-node').count()
   found.faults = faults
 } catch (error) {

@@ -4,7 +4,7 @@
  * Arguments: the address, a one-time link, what is there as JSON: {run, failed, project, workflow}.
  * tests/acceptance/test_ui.py has the cluster and judges.
  */
-import { findings, launched, overhang, watched } from './browser.mjs'
+import { PATIENCE, findings, launched, overhang, watched } from './browser.mjs'
 
 const [, , url, link, text] = process.argv
 const { run, live, project, workflow } = JSON.parse(text)
@@ -32,7 +32,7 @@ const browser = await launched()
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(PATIENCE)
 
   // Nobody is signed in: any page leads to the sign-in, and back from there.
   await page.goto(`${url}/runs/${run}`)

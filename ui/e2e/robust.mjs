@@ -5,7 +5,7 @@
  * (and starts again what is killed), and judges.
  */
 import { rmSync, writeFileSync } from 'node:fs'
-import { chosen, launched, signedIn, watched } from './browser.mjs'
+import { PATIENCE, chosen, launched, signedIn, watched } from './browser.mjs'
 
 const [, , url, text] = process.argv
 const { pids, gates, runs, reader, password, admin } = JSON.parse(text)
@@ -17,7 +17,7 @@ const browser = await launched()
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
   const { page, faults } = await watched(context)
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(PATIENCE)
   // The network of a shared worker is not the page's: the stream runs in the page, as it does where
   // there are no shared workers.
   await page.addInitScript(() => delete globalThis.SharedWorker)
@@ -43,7 +43,7 @@ try {
   process.kill(pids.api, 'SIGKILL')
   open(gates[1])
   await page.waitForSelector('[data-live=stale]')
-  await page.waitForSelector('[data-live=live]', { timeout: 60_000 })
+  await page.waitForSelector('[data-live=live]', { timeout: PATIENCE })
   await page.waitForSelector('.page-head [data-state=SUCCEEDED]')
   facts.afterApi = true
 
@@ -52,14 +52,14 @@ try {
   await page.waitForSelector('.task-node[data-state=RUNNING]')
   process.kill(await masterOf(page), 'SIGKILL')
   open(gates[2])
-  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: 90_000 })
+  await page.waitForSelector('.page-head [data-state=SUCCEEDED]', { timeout: PATIENCE })
   facts.afterMaster = await page.locator('.task-node[data-state=SUCCEEDED]').count()
   found.faults.push(...faults)
 
   // A reader sees, and is told who can do more; nothing is sent.
   const other = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
   const seen = await watched(other)
-  seen.page.setDefaultTimeout(30_000)
+  seen.page.setDefaultTimeout(PATIENCE)
   await signedIn(seen.page, url, reader, password)
   const sent = []
   seen.page.on('request', (request) => !['GET', 'HEAD'].includes(request.method()) && sent.push(`${request.method()} ${new URL(request.url()).pathname}`))
