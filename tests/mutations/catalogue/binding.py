@@ -42,15 +42,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "an empty tree is bound without waiting for its members",
-<<<<<<< ours
         _BINDING["_allowed"].never("now_s < self._until_s"),
-        f"{_BOUND}::test_wiped_tree_that_its_members_restore_stays_what_it_was[sqlite]",
-=======
-        Promise.FENCED_OWNERSHIP,
-        _BINDING,
-        ("if now_s < self._until_s:", "if False:"),
-        (f"{_BOUND}::test_wiped_tree_is_bound_anew_when_its_masters_are_gone[sqlite]",),
->>>>>>> theirs
+        f"{_BOUND}::test_wiped_tree_is_bound_anew_when_its_masters_are_gone[sqlite]",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "a tree is taken over while masters of another cluster are in it",
