@@ -19,5 +19,7 @@ def contents() -> Iterator[tuple[Path, str]]:
     yield DESCRIPTION, text_of(description)
     yield PROMISES, "\n".join(promises_of(description)) + "\n"
     yield CLIENT / "types.py", client.types(description)
-    yield CLIENT / "calls.py", client.calls(description)
+    yield CLIENT / "calls/__init__.py", client.calls_room()
+    for name, text in client.calls(description):
+        yield CLIENT / f"calls/{name}.py", text
     yield CLIENT / "operations.py", client.operations(description)

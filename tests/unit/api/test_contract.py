@@ -93,7 +93,7 @@ def test_what_is_added_breaks_nobody(description: dict[str, Any]) -> None:
 def test_ids_are_readable_and_every_list_comes_in_pages(description: dict[str, Any]) -> None:
     """``getProgress`` asks workers about running tasks of one instance, and has a limit.
 
-    ``getLinks`` goes on behind a position, which is the chain's own.
+    ``getAuditLinks`` goes on behind a position, which is the chain's own.
     """
     for path, operations in description["paths"].items():
         for operation in operations.values():
@@ -112,6 +112,6 @@ def test_ids_are_readable_and_every_list_comes_in_pages(description: dict[str, A
                     schema = content.get("application/json", {}).get("schema", {})
                     is_list = schema.get("type") == "array" and name not in (
                         "getProgress",
-                        "getLinks",
+                        "getAuditLinks",
                     )
                     assert not is_list, f"{name} answers a list without pages"

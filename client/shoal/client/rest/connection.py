@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.client.errors import ApiProblem
 from shoal.client.rest.lean_httpx import httpx
-from shoal.client.rest.operations.call import Call, StreamCall, T
+from shoal.client.rest.operations.call import UPLOAD_TIMEOUT_S, Call, StreamCall, T
 from shoal.client.rest.operations.exchange import (
     CONNECT_TIMEOUT_S,
     Exchange,
@@ -23,7 +23,6 @@ from shoal.client.rest.operations.exchange import (
 from shoal.client.rest.operations.exchange import LOOPBACK as LOOPBACK
 from shoal.client.rest.paths import part
 
-UPLOAD_TIMEOUT_S = 300.0
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 PAGE = 200
 
