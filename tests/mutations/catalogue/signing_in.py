@@ -46,7 +46,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a token goes on after its owner has signed out",
         Promise.SECRETS_STAY,
         "client/shoal/client/cli/access/signing.py",
-        ("client.revoke_token(api.login.token_id)", "client.tokens()"),
+        ("client.revoke_token(api.login.token_id)", "client.list_tokens()"),
         (
             f"{_CLUSTER}::test_first_sign_in_changes_the_password_and_keeps_a_token_that_ends_"
             "with_the_logout",
@@ -56,7 +56,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an account or a token is asked for twice",
         Promise.SENT_ONCE,
         _CONNECTION,
-        ("RETRY_PAUSES_S if repeat else ()", "RETRY_PAUSES_S"),
+        ("RETRY_PAUSES_S if call.may_repeat else ()", "RETRY_PAUSES_S"),
         (f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",),
+    ),
+    mutation(
+        "a change that names an ETag is sent twice",
+        Promise.SENT_ONCE,
+        "client/shoal/client/rest/operations/call.py",
+        (" and not given & _PRECONDITIONS", ""),
+        ("tests/integration/client/test_rest.py::test_a_change_names_the_etag_of_what_was_read",),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.described import described
-from tests.contract.files import PROMISES, contents
+from tests.contract.files import PROMISES, contents, stale
 from tests.contract.promises import broken, promises_of
 
 
@@ -22,6 +22,13 @@ def test_committed_files_are_those_of_the_code() -> None:
         if not path.exists() or path.read_text() != content
     ]
     assert behind == [], "run `make contract`, and commit what it has written"
+
+
+def test_module_of_a_tag_that_is_gone_is_stale() -> None:
+    found = [path for path, _ in contents()]
+    assert stale(found) == [], "run `make contract`, and commit what it has removed"
+    *others, gone = found[:-1]
+    assert stale([*others, found[-1]]) == [gone]
 
 
 def test_nothing_that_callers_rely_on_has_gone(description: dict[str, Any]) -> None:

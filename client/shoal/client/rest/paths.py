@@ -13,8 +13,3 @@ def part(name: str) -> str:
 def parts(path: str) -> str:
     """Return the path of a file as parts of an address."""
     return "/".join(part(one) for one in path.split("/"))
-
-
-def workflow_path(project: str, name: str) -> str:
-    """Return the address of a workflow."""
-    return f"/projects/{part(project)}/workflows/{part(name)}"
