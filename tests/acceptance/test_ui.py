@@ -62,7 +62,7 @@ def test_every_page_in_a_browser(cluster: LocalCluster, rest: Rest) -> None:
     assert answer.status_code in (200, 201), answer.text
     what = rest.instance(run)
     with ShoalClient(cluster.url, cluster.token) as client:
-        link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+        link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
     there = {"run": run, "live": live, "project": what["project"], "workflow": "seen"}
     done = subprocess.run(
         [program, UI / "e2e" / "pages.mjs", cluster.url, link, json.dumps(there)],

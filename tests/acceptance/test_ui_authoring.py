@@ -23,7 +23,7 @@ def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest
     program = node()
     add_reader(cluster, rest, _READER)
     with ShoalClient(cluster.url, cluster.token) as client:
-        link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+        link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
     there = {"reader": _READER, "token": cluster.token}
     done = subprocess.run(
         [program, UI / "e2e" / "authoring.mjs", cluster.url, link, json.dumps(there)],

@@ -44,7 +44,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     many_run = rest.start("many")
     rest.wait_for(many_run)
     with ShoalClient(cluster.url, cluster.token) as client:
-        link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+        link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
     done = subprocess.run(
         [
             program,

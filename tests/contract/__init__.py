@@ -5,7 +5,7 @@
 - ``docs/openapi.json``, the description (``described``);
 - ``docs/openapi-promises.txt``, what callers rely on, line by line (``promises``): a line that is
   gone breaks them, and is refused without ``--break``;
-- ``client/shoal/client/rest/generated``, types and calls of the client (``client``).
+- ``client/shoal/client/rest/operations/generated``, types and calls of the client (``client``).
 
 ``tests/integration/api/test_contract.py`` fails as long as one of them is behind.
 """

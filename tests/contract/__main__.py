@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from tests.contract.files import PROMISES, contents
+from tests.contract.files import PROMISES, contents, stale
 from tests.contract.promises import broken
 
 
 def main() -> int:
-    """Write what differs; return 1 if that would break callers."""
+    """Write what differs, remove what is stale; return 1 if that would break callers."""
     parser = argparse.ArgumentParser(prog="python -m tests.contract", description=__doc__)
     parser.add_argument(
         "--break", dest="may_break", action="store_true", help="write although callers break"
@@ -28,6 +28,9 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
             sys.stdout.write(f"written: {path}\n")
+    for path in stale(found):
+        path.unlink()
+        sys.stdout.write(f"removed: {path}\n")
     return 0
 
 

@@ -18,6 +18,21 @@ ROOT = Path(__file__).parents[2]
 BINARY = "application/octet-stream"
 JSON = "application/json"
 _MADE = '"""{}\n\nMade from ``docs/openapi.json`` by ``make contract``; not for editing.\n"""\n\n'
+_ROOM = "shoal.client.rest.operations.generated"
+# Method and headers say whether a request may be sent twice, but for these.
+_REPEATED = {
+    "changePassword": False,  # the first try has changed what the second one has to name
+    **dict.fromkeys(
+        (
+            *("previewAlert", "previewExpression", "previewStart"),
+            *("planWorkflow", "validateWorkflow", "testDataSource", "testSecret"),
+            *("archiveWorkflow", "unarchiveWorkflow", "restoreVersion", "acknowledgeAlert"),
+            *("pauseSchedule", "resumeSchedule", "createBulkSchedules"),
+            *("changeGroup", "changeLabels", "changeUser", "pruneAudit", "rotateSecretsKeys"),
+        ),
+        True,
+    ),
+}
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
@@ -59,37 +74,55 @@ def _open(value: Any) -> Any:
     return value
 
 
-def calls(description: dict[str, Any]) -> str:
-    """Return the module that says what is sent for each operation."""
-    functions = [_function(description, *one) for one in _operations(description)]
+def calls(description: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield for each tag the name and the text of a module that says what its operations send."""
     imports = (
-        "from collections.abc import Sequence\nfrom typing import Any, Literal\n"
-        "from uuid import uuid4\n\n"
+        "from __future__ import annotations\n\n"
+        "from collections.abc import Iterable, Sequence\nfrom datetime import date, datetime\n"
+        "from typing import TYPE_CHECKING, Any, Literal\nfrom uuid import uuid4\n\n"
         "from shoal.client.rest.operations.call import Call, StreamCall\n"
-        "from shoal.client.rest.operations.generated import types\n"
-        "from shoal.client.rest.paths import part\n\n"
+        "from shoal.client.rest.paths import part, parts\n\n"
+        f"if TYPE_CHECKING:\n    from {_ROOM} import types\n\n\n"
     )
-    heading = _MADE.format("What is sent for each operation.")
-    return _formatted("calls.py", heading + imports + "\n\n".join(functions))
+    for tag, found in _by_tag(description).items():
+        heading = _MADE.format(f"What is sent for each operation about {tag}.")
+        functions = [_function(description, *one) for one in found]
+        path = f"calls/{_module(tag)}.py"
+        yield _module(tag), _formatted(path, heading + imports + "\n\n".join(functions))
+
+
+def calls_room() -> str:
+    """Return what the package of the calls says of itself."""
+    return _MADE.format("What is sent for each operation, a module for each tag of the API.")[:-1]
 
 
 def operations(description: dict[str, Any]) -> str:
     """Return the module with a method for each operation, in two classes."""
+    modules = [_module(tag) for tag in _by_tag(description)]
+    homes = {
+        operation["operationId"]: _module(tag)
+        for tag, found in _by_tag(description).items()
+        for _, _, operation in found
+    }
     imports = (
+        "from typing import TYPE_CHECKING\n\n"
         "from shoal.client.rest.operations.call import (\n    AsyncSender,\n    Sender,\n"
-        "    later,\n    now,\n    stream_later,\n    stream_now,\n)\n"
-        "from shoal.client.rest.operations.generated import calls\n\n\n"
+        "    calls_of,\n    later,\n    now,\n    stream_later,\n    stream_now,\n)\n\n"
+        f"if TYPE_CHECKING:\n    from {_ROOM}.calls import (\n        {', '.join(modules)}\n    )\n"
+        "else:\n"
+        + "".join(f'    {name} = calls_of("{_ROOM}.calls.{name}")\n' for name in modules)
+        + "\n\n"
     )
     names = [
-        (snake(operation["operationId"]), _is_stream(operation))
+        (homes[operation["operationId"]], snake(operation["operationId"]), _is_stream(operation))
         for _, _, operation in _operations(description)
     ]
     classes = "".join(
         f'class {class_name}:\n    """A method for each operation{how}."""\n\n'
         f"    def __init__(self, sender: {sender}) -> None:\n        self.sender = sender\n\n"
         + "".join(
-            f"    {name} = {stream if is_stream else plain}(calls.{name})\n"
-            for name, is_stream in names
+            f"    {name} = {stream if is_stream else plain}({home}.{name})\n"
+            for home, name, is_stream in names
         )
         + "\n\n"
         for class_name, how, sender, plain, stream in (
@@ -115,6 +148,17 @@ def _operations(description: dict[str, Any]) -> Iterator[tuple[str, str, dict[st
     yield from sorted(found, key=lambda one: str(one[2]["operationId"]))
 
 
+def _by_tag(description: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
+    found: dict[str, list[tuple[str, str, dict[str, Any]]]] = {}
+    for one in _operations(description):
+        found.setdefault(one[2]["tags"][0], []).append(one)
+    return dict(sorted(found.items()))
+
+
+def _module(tag: str) -> str:
+    return re.sub(r"\W", "_", tag).lower()
+
+
 def _function(
     description: dict[str, Any], path: str, method: str, operation: dict[str, Any]
 ) -> str:
@@ -130,9 +174,9 @@ def _function(
     if body is not None:
         required.append(f"body: {_type(description, body)}")
     if content:
-        required.append("content: bytes")
+        required.append("content: bytes | Iterable[bytes]")
     optional = [
-        f"{_argument(one)}: {_optional(_type(description, one['schema']))} = None"
+        f"{_argument(one)}: {_optional(_given_type(description, one['schema']))} = None"
         for one in (*by_place["query"], *by_place["header"])
     ]
     signature = ", ".join([*required, *(["*", *optional] if optional else [])])
@@ -148,6 +192,8 @@ def _function(
         arguments.append("body=body")
     if content:
         arguments.append("content=content")
+    if operation["operationId"] in _REPEATED:
+        arguments.append(f"repeat={_REPEATED[operation['operationId']]}")
     answer = _answer(description, operation)
     returned = "StreamCall" if _is_stream(operation) else f"Call[{answer}]"
     if _is_stream(operation):
@@ -182,9 +228,11 @@ def _value(parameter: dict[str, Any]) -> str:
 
 def _path(path: str) -> str:
     below = path.removeprefix("/api/v1")
-    return (
-        'f"' + re.sub(r"{(\w+)}", r"{part(str(\1))}", below) + '"' if "{" in below else f'"{below}"'
+    # A path of a file has several parts.
+    made = re.sub(r"{(\w+)}", r"{part(str(\1))}", below).replace(
+        "{part(str(path))}", "{parts(path)}"
     )
+    return f'f"{made}"' if "{" in below else f'"{below}"'
 
 
 def _body(operation: dict[str, Any]) -> tuple[dict[str, Any] | None, bool]:
@@ -207,6 +255,17 @@ def _answer(description: dict[str, Any], operation: dict[str, Any]) -> str:
 
 def _optional(kind: str) -> str:
     return kind if "None" in kind.split(" | ") else f"{kind} | None"
+
+
+def _given_type(description: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Return the annotation of a parameter of a query, which may be a moment or a day."""
+    alternatives = schema.get("anyOf", [schema])
+    formats = {one.get("format") for one in alternatives}
+    kind = _type(description, schema)
+    moments = [
+        name for name, form in (("datetime", "date-time"), ("date", "date")) if form in formats
+    ]
+    return " | ".join([kind, *moments])
 
 
 def _type(description: dict[str, Any], schema: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ _EXPECTED = {
 # Rules that no schema can say: the check of what has to be accepted knows none of them. Cursors are
 # not for callers to make, either.
 RULES = {
-    "publish": "definitions have a check of their own, which says all that is wrong",
+    "publishWorkflow": "definitions have a check of their own, which says all that is wrong",
     "previewExpression": "cron expressions, names of time zones",
     "putDataSource": "what each kind requires",
     "putEnvironment": "names of variables, and which of them are not for everybody",
@@ -48,7 +48,7 @@ RULES = {
         ("publishDraft", "validateWorkflow", "planWorkflow", "importProject"),
         "as publish; a text or a definition",
     ),
-    "createBulk": "ids, or filters with their digest",
+    "createBulkCommands": "ids, or filters with their digest",
     "createBulkSchedules": "ids, or a project",
     "putLayout": "a task is in one group at most, and groups that are folded are there",
     "getDependencyGraph": "days of which a month before and after exists",

@@ -1,6 +1,6 @@
 """The committed files that follow from the API, and what they ought to hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.contract import client
@@ -19,5 +19,16 @@ def contents() -> Iterator[tuple[Path, str]]:
     yield DESCRIPTION, text_of(description)
     yield PROMISES, "\n".join(promises_of(description)) + "\n"
     yield CLIENT / "types.py", client.types(description)
-    yield CLIENT / "calls.py", client.calls(description)
+    yield CLIENT / "calls/__init__.py", client.calls_room()
+    for name, text in client.calls(description):
+        yield CLIENT / f"calls/{name}.py", text
     yield CLIENT / "operations.py", client.operations(description)
+
+
+def stale(found: Iterable[Path]) -> list[Path]:
+    """Return the committed modules of the client that nothing follows from any longer.
+
+    ``found``: the files that ``contents`` yields.
+    """
+    kept = {*found, CLIENT / "__init__.py"}
+    return sorted(path for path in CLIENT.rglob("*.py") if path not in kept)

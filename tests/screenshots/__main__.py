@@ -43,7 +43,7 @@ def main() -> int:
         rest.close()
         found["report"] = str(_report(cluster, Path(folder)))
         with ShoalClient(cluster.url, cluster.token) as client:
-            link = f"{cluster.url}/sign-in#{client.new_sign_in_code()}"
+            link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
         if options.hold:
             sys.stderr.write(f"{json.dumps(found)}\n{link}\ndata: {folder}/data\n")
             sys.stdin.readline()

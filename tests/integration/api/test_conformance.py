@@ -42,7 +42,7 @@ SPARE = "spare"
 NAMED = {
     **dict.fromkeys(("deleteCalendar", "deleteConcurrencyGroup", "deleteWorkflow"), SPARE),
     **dict.fromkeys(("deleteAlertRule", "deleteAlertReceiver", "deleteAlertChannel"), SPARE),
-    "publish": SPARE,
+    "publishWorkflow": SPARE,
     "renameWorkflow": "moving",
     "copyWorkflow": "copied",
     **dict.fromkeys(("getDraft", "putDraft"), "kept"),

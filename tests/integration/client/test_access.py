@@ -58,7 +58,7 @@ def answers(url: str, token: str) -> int:
     """Return the status of the API's answer to a token."""
     with ShoalClient(url, token) as client:
         try:
-            client.me()
+            client.get_me()
         except ApiProblem as problem:
             return problem.status
     return 200
@@ -396,7 +396,7 @@ def test_sessions_of_browsers_are_listed_and_ended(shoal: Shoal, login: Login, u
         assert re.search(r"127\.0\.0\.1 +shoal-client", shoal("session", "list").out)
         assert shoal("session", "end", str(found["id"])).status == 0
         with pytest.raises(ApiProblem, match="the session is over: sign in again"):
-            session.me()
+            session.get_me()
     assert shoal("session", "end", str(found["id"])).status == 3
 
 

@@ -43,7 +43,7 @@ def call(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[...
 
     def wait(name: str, *arguments: Any, **named: Any) -> Any:
         with ShoalClient(server.url, "the token") as shoal:
-            return getattr(shoal.operations, name)(*arguments, **named)
+            return getattr(shoal, name)(*arguments, **named)
 
     def run(name: str, *arguments: Any, **named: Any) -> Any:
         async def ask() -> Any:
@@ -61,6 +61,27 @@ def test_every_operation_has_a_method_in_both_clients() -> None:
             name = snake(operation["operationId"])
             for client in (Operations, AsyncOperations):
                 assert callable(getattr(client, name, None)), f"{name}: run `make contract`"
+
+
+def test_every_operation_asks_its_own_route(server: ScriptedServer) -> None:
+    """Each with its path alone: what the paths of operations are filled with differs."""
+    with ShoalClient(server.url, "t") as shoal:
+        for path, operations in described()["paths"].items():
+            for method, operation in operations.items():
+                server.answers(Answer(200, {}))
+                names = [part for part in path.split("/") if part.startswith("{")]
+                taken = operation.get("requestBody", {}).get("content", {})
+                more = [{} if "application/json" in taken else b"{}"] if taken else []
+                found = getattr(shoal, snake(operation["operationId"]))
+                answer = found(*(f"v{number}" for number in range(len(names))), *more)
+                if hasattr(answer, "__enter__"):
+                    with answer:
+                        pass
+                expected = path
+                for number, name in enumerate(names):
+                    expected = expected.replace(name, f"v{number}")
+                request = server.requests[-1]
+                assert (request.method, request.path) == (method.upper(), expected)
 
 
 def test_arguments_go_where_they_belong(call: Callable[..., Any], server: ScriptedServer) -> None:
@@ -111,7 +132,7 @@ def test_streams_are_opened(server: ScriptedServer) -> None:
     server.answers(stream("id: 1\ndata: x\n\n"), stream("id: 2\ndata: y\n\n"))
     with (
         ShoalClient(server.url, "t") as shoal,
-        shoal.operations.follow_events(last_event_id="0") as answer,
+        shoal.follow_events(last_event_id="0") as answer,
     ):
         assert answer.read().startswith(b"id: 1")
 
@@ -132,11 +153,13 @@ def test_project_that_is_missing_is_made_first_if_the_caller_may(server: Scripte
     missing = problem(404, "not-found", "there is no project p")
     server.answers(missing, Answer(201, {"name": "p"}), Answer(201, {"name": "s"}))
     with ShoalClient(server.url, "t") as shoal:
-        assert shoal.put_secret("p", "s", "long enough") == {"name": "s"}
+        assert shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"}) == {
+            "name": "s"
+        }
         asked = [(one.method, one.path.removeprefix("/api/v1")) for one in server.requests]
         put = ("PUT", "/projects/p/secrets/s")
         assert asked == [put, ("PUT", "/projects/p"), put]
         assert server.requests[1].headers["if-none-match"] == "*"
         server.answers(missing, problem(403, "forbidden", "may not"))
         with pytest.raises(ApiProblem, match="there is no project p"):
-            shoal.put_secret("p", "s", "long enough")
+            shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.rest.project.resources import ResourceCalls
+from shoal.client import ShoalClient
 from tests.integration.client.conftest import Shoal, workflow
 
 JOB = 'set -eu\necho "greeting=$(cat resources/conf/greeting.txt)" > "$SHOAL_OUTPUT"\n'
@@ -97,14 +97,14 @@ def test_edit_of_what_somebody_else_has_changed_is_refused_and_kept(
     editor.write_text('#!/bin/sh\necho mine > "$1"\n')
     editor.chmod(0o700)
     monkeypatch.setenv("EDITOR", str(editor.absolute()))
-    store = ResourceCalls.put_resource
+    store = ShoalClient.upload
 
-    def late(self: ResourceCalls, *args: object, **rest: object) -> object:
+    def late(self: ShoalClient, *args: object, **rest: object) -> object:
         if rest.get("expected_version"):
             store(self, "races", "a.txt", b"theirs\n")
         return store(self, *args, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ResourceCalls, "put_resource", late)
+    monkeypatch.setattr(ShoalClient, "upload", late)
     refused = here("resource", "edit", "a.txt", "--project", "races")
     assert refused.status == 1
     assert "your text is in a.txt.mine" in refused.err

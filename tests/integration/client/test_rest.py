@@ -1,7 +1,7 @@
 """The REST client against a real server: routes, repetition, errors, broken streams."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,208 +45,54 @@ def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield client
 
 
-PAGE: dict[str, Any] = {"items": [], "next": None}
-LIMIT = {"limit": ["200"]}
 SPRING = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("call", "body", "method", "path", "query", "sent"),
-    [
-        (lambda c: c.health(), {}, "GET", "/health", {}, None),
-        (lambda c: c.cluster(), {}, "GET", "/cluster", {}, None),
-        (lambda c: c.task_types(), PAGE, "GET", "/task-types", {"limit": ["200"]}, None),
-        (lambda c: list(c.projects()), PAGE, "GET", "/projects", {"limit": ["200"]}, None),
-        (lambda c: c.project("a b"), {}, "GET", "/projects/a%20b", {}, None),
-        (lambda c: c.project("../x"), {}, "GET", "/projects/..%2Fx", {}, None),
-        (lambda c: c.project(".."), {}, "GET", "/projects/%2E%2E", {}, None),
-        (lambda c: c.put_project("p", "d"), {}, "PUT", "/projects/p", {}, {"description": "d"}),
-        (
-            lambda c: list(c.workflows("p", "x y")),
-            PAGE,
-            "GET",
-            "/workflows",
-            {"project": ["p"], "search": ["x y"], "limit": ["200"]},
-            None,
-        ),
-        (lambda c: c.workflow("p", "w"), {}, "GET", "/projects/p/workflows/w", {}, None),
-        (lambda c: c.delete_workflow("p", "w"), {}, "DELETE", "/projects/p/workflows/w", {}, None),
-        (
-            lambda c: c.publish({"project": "p", "name": "w", "tasks": []}, dry_run=True),
-            {},
-            "PUT",
-            "/projects/p/workflows/w",
-            {"dry_run": ["true"]},
-            {"project": "p", "name": "w", "tasks": []},
-        ),
-        (
-            lambda c: list(c.versions("p", "w")),
-            PAGE,
-            "GET",
-            "/projects/p/workflows/w/versions",
-            {"limit": ["200"]},
-            None,
-        ),
-        (lambda c: c.version("p", "w", 3), {}, "GET", "/projects/p/workflows/w/versions/3", {},
-         None),
-        (lambda c: c.schedules("p", "w"), PAGE, "GET", "/projects/p/workflows/w/schedules", LIMIT,
-         None),
-        (
-            lambda c: list(c.all_schedules("p")),
-            PAGE,
-            "GET",
-            "/schedules",
-            {"project": ["p"], "limit": ["200"]},
-            None,
-        ),
-        (lambda c: c.preview_schedule(7, 3), {}, "GET", "/schedules/7/preview", {"n": ["3"]}, None),
-        (
-            lambda c: c.preview("0 6 * * *", timezone="UTC", n=3),
-            {},
-            "POST",
-            "/schedules/preview",
-            {},
-            {"cron": "0 6 * * *", "timezone": "UTC", "n": 3},
-        ),
-        (
-            lambda c: list(c.calendars("p")),
-            PAGE,
-            "GET",
-            "/projects/p/calendars",
-            {"limit": ["200"]},
-            None,
-        ),
-        (lambda c: c.calendar("p", "a b"), {}, "GET", "/projects/p/calendars/a%20b", {}, None),
-        (
-            lambda c: c.put_calendar("p", "c", ["2026-01-01"], "d"),
-            {},
-            "PUT",
-            "/projects/p/calendars/c",
-            {},
-            {"days": ["2026-01-01"], "description": "d"},
-        ),
-        (lambda c: c.delete_calendar("p", "c"), {}, "DELETE", "/projects/p/calendars/c", {}, None),
-        (lambda c: c.command(3, 2.5), {}, "GET", "/commands/3", {"wait": ["2.5"]}, None),
-        (
-            lambda c: list(c.instances(states=["FAILED", "STOPPED"], since=SPRING, page=5)),
-            PAGE,
-            "GET",
-            "/instances",
-            {"state": ["FAILED", "STOPPED"], "since": ["2026-03-01T00:00:00+00:00"],
-             "limit": ["5"]},
-            None,
-        ),
-        (lambda c: c.instance(7, "all"), {}, "GET", "/instances/7", {"attempts": ["all"]}, None),
-        (
-            lambda c: list(c.task_instances(worker="w", states=["RUNNING"])),
-            PAGE,
-            "GET",
-            "/task-instances",
-            {"worker": ["w"], "state": ["RUNNING"], "limit": ["200"]},
-            None,
-        ),
-        (lambda c: c.task_instance(9), {}, "GET", "/task-instances/9", {}, None),
-        (
-            lambda c: c.log(9, -100, 50),
-            {},
-            "GET",
-            "/task-instances/9/log",
-            {"offset": ["-100"], "limit": ["50"]},
-            None,
-        ),
-        (
-            lambda c: c.timeline(7, every=True),
-            {},
-            "GET",
-            "/instances/7/timeline",
-            {"every": ["true"]},
-            None,
-        ),
-        (
-            lambda c: c.today("p", since=SPRING, limit=5),
-            {},
-            "GET",
-            "/today",
-            {"project": ["p"], "since": ["2026-03-01T00:00:00+00:00"], "limit": ["5"]},
-            None,
-        ),
-        (
-            lambda c: c.grid("p", "w", sort="-created_at", limit=5, cursor="c"),
-            {},
-            "GET",
-            "/projects/p/workflows/w/grid",
-            {"sort": ["-created_at"], "limit": ["5"], "cursor": ["c"]},
-            None,
-        ),
-        (
-            lambda c: list(c.workflow_days("p", "w", first="2026-03-01", days=7)),
-            PAGE,
-            "GET",
-            "/projects/p/workflows/w/days",
-            {"first": ["2026-03-01"], "limit": ["7"]},
-            None,
-        ),
-        (
-            lambda c: list(c.history(kinds=["command"], workflow="w", until=SPRING, page=5)),
-            PAGE,
-            "GET",
-            "/history",
-            {
-                "kind": ["command"],
-                "workflow": ["w"],
-                "until": ["2026-03-01T00:00:00+00:00"],
-                "limit": ["5"],
-            },
-            None,
-        ),
-        (
-            lambda c: c.preview_start("p", "w", tasks=["a"], mode="only"),
-            {},
-            "POST",
-            "/start-previews",
-            {},
-            {
-                "project": "p",
-                "workflow": "w",
-                "version": None,
-                "parameters": {},
-                "logical_time": None,
-                "priority": None,
-                "tasks": ["a"],
-                "mode": "only",
-                "labels": {},
-                "render": None,
-            },
-        ),
-    ],
-)  # fmt: skip
-def test_every_call_is_one_route(
-    client: ShoalClient,
-    server: ScriptedServer,
-    call: Callable[[ShoalClient], Any],
-    body: Any,
-    method: str,
-    path: str,
-    query: dict[str, list[str]],
-    sent: Any,
+    ("name", "path"),
+    [("a b", "a%20b"), ("../x", "..%2Fx"), ("..", "%2E%2E"), ("a/b?c#d", "a%2Fb%3Fc%23d")],
+)
+def test_a_name_is_one_part_of_a_path(
+    client: ShoalClient, server: ScriptedServer, name: str, path: str
 ) -> None:
-    server.answers(Answer(200, body))
-    call(client)
-    (request,) = server.requests
-    assert (request.method, request.path) == (method, f"/api/v1{path}")
-    assert (request.query, request.body) == (query, sent)
-    assert request.headers["authorization"] == "Bearer the token"
+    client.get_project(name)
+    assert server.requests[0].path == f"/api/v1/projects/{path}"
+
+
+def test_the_path_of_a_file_has_the_parts_that_it_has(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    client.upload("p", "lib/a b/..", b'"x"', expected_version=0)
+    [request] = server.requests
+    assert request.path == "/api/v1/projects/p/resource-contents/lib/a%20b/%2E%2E"
+    assert request.query == {"expected_version": ["0"]}
+    assert request.headers["content-type"] == "application/octet-stream"
+
+
+def test_filters_are_spelt_as_the_api_reads_them(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    server.answers(Answer(200, {"items": []}))
+    found = client.pages(
+        client.list_instances, state=["FAILED", "STOPPED"], since=SPRING, late=True, label=[]
+    )
+    assert list(found) == []
+    assert server.requests[0].query == {
+        "state": ["FAILED", "STOPPED"],
+        "since": ["2026-03-01T00:00:00+00:00"],
+        "late": ["true"],
+        "limit": ["200"],
+    }
+    server.answers(Answer(200, {"items": []}))
+    list(client.pages(client.list_past_instances, from_=SPRING.date(), limit=5))
+    assert server.requests[1].query == {"from": ["2026-03-01"], "limit": ["5"]}
 
 
 def test_start_sends_what_was_given_and_a_key(client: ShoalClient, server: ScriptedServer) -> None:
     client.start("p", "w", parameters={"a": "1"}, logical_time=SPRING, priority="HIGH")
-    client.send("STOP", instance_id=3, idempotency_key="mine")
-    client.start("p", "w", tasks=["a"], mode="downstream")
-    client.rerun_tasks(3, ["a", "b"])
-    client.kill_task(91)
-    client.force_success(91, "by hand")
-    start, stop, *chosen = server.requests
-    assert start.body == {
+    client.start("p", "w", tasks=["a"], mode="downstream", idempotency_key="mine")
+    whole, some = server.requests
+    assert {name: value for name, value in whole.body.items() if value} == {
         "type": "START",
         "project": "p",
         "workflow": "w",
@@ -254,18 +100,22 @@ def test_start_sends_what_was_given_and_a_key(client: ShoalClient, server: Scrip
         "logical_time": "2026-03-01T00:00:00+00:00",
         "priority": "HIGH",
     }
-    assert len(start.headers["idempotency-key"]) == 36
-    assert (stop.body, stop.headers["idempotency-key"]) == (
-        {"type": "STOP", "instance_id": 3},
-        "mine",
-    )
-    some = {"project": "p", "workflow": "w", "parameters": {}, "tasks": ["a"]}
-    assert [request.body for request in chosen] == [
-        {"type": "START", **some, "mode": "downstream"},
-        {"type": "RERUN_TASKS", "instance_id": 3, "tasks": ["a", "b"]},
-        {"type": "KILL_TASK", "task_instance_id": 91},
-        {"type": "FORCE_SUCCESS", "task_instance_id": 91, "reason": "by hand"},
-    ]
+    assert len(whole.headers["idempotency-key"]) == 36
+    assert (some.body["tasks"], some.body["mode"]) == (["a"], "downstream")
+    assert some.headers["idempotency-key"] == "mine"
+
+
+def test_a_change_names_the_etag_of_what_was_read(
+    client: ShoalClient, server: ScriptedServer
+) -> None:
+    server.answers(Answer(200, {"text": "a"}, headers={"ETag": '"7"'}))
+    found, etag = client.with_etag(client.get_draft, "p", "w")
+    assert (found["text"], etag) == ("a", '"7"')
+    # Not repeated: a second try would be refused because of what the first one has saved.
+    server.answers(problem(503, "database-unavailable", "busy"))
+    with pytest.raises(ApiProblem, match="busy"):
+        client.put_draft("p", "w", {"text": "b"}, if_match=etag)
+    assert [one.headers.get("if-match") for one in server.requests] == [None, '"7"']
 
 
 def test_a_workflow_of_the_sdk_is_published_as_its_definition(
@@ -286,7 +136,7 @@ def test_lists_are_fetched_page_by_page_when_wanted(
         Answer(200, {"items": [{"id": 3}, {"id": 2}], "next": "c1"}),
         Answer(200, {"items": [{"id": 1}], "next": None}),
     )
-    listed = client.instances()
+    listed = client.pages(client.list_instances)
     assert next(listed)["id"] == 3
     assert len(server.requests) == 1
     assert [item["id"] for item in listed] == [2, 1]
@@ -308,11 +158,11 @@ def test_a_command_is_repeated_with_its_own_key(
 def test_patience_ends(client: ShoalClient, server: ScriptedServer) -> None:
     server.answers(problem(503, "database-unavailable", "busy"))
     with pytest.raises(ApiProblem, match="busy"):
-        client.cluster()
+        client.get_cluster()
     assert len(server.requests) == 4
     server.answers(HANG_UP)
     with pytest.raises(ApiUnreachable, match="do something"):
-        client.cluster()
+        client.get_cluster()
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 422, 500])
@@ -321,7 +171,7 @@ def test_what_repetition_cannot_help_is_not_repeated(
 ) -> None:
     server.answers(problem(status, "some-kind", "the detail", **{"tasks[0]": "is wrong"}))
     with pytest.raises(ApiProblem) as caught:
-        client.cluster()
+        client.get_cluster()
     error = caught.value
     assert len(server.requests) == 1
     assert (error.status, error.kind, error.detail) == (status, "some-kind", "the detail")
@@ -332,10 +182,10 @@ def test_a_cluster_that_is_not_well_still_reports(
     client: ShoalClient, server: ScriptedServer
 ) -> None:
     server.answers(Answer(503, {"status": "degraded", "checks": {}}))
-    assert client.health()["status"] == "degraded"
+    assert client.get_health()["status"] == "degraded"
     server.answers(problem(503, "database-unavailable", "x"))
     with pytest.raises(ApiProblem):
-        client.health()
+        client.get_health()
 
 
 @pytest.mark.parametrize(
@@ -352,7 +202,7 @@ def test_answers_of_strangers_are_told_as_such(
 ) -> None:
     server.answers(answer)
     with pytest.raises(ApiProblem, match=says):
-        client.cluster()
+        client.get_cluster()
 
 
 def test_nobody_there_is_said_at_once_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +214,7 @@ def test_nobody_there_is_said_at_once_with_what_to_do(monkeypatch: pytest.Monkey
             ShoalClient(f"http://127.0.0.1:{port}", "t") as client,
             pytest.raises(ApiUnreachable, match="start it with `shoal up`"),
         ):
-            client.cluster()
+            client.get_cluster()
 
 
 def test_outcome_polls_until_the_command_is_handled(
@@ -435,7 +285,7 @@ def test_a_followed_log_is_mended_where_it_broke_off(
         stream(_log(9, "three") + 'event: problem\ndata: {"detail": "worker away"}\n\n'),
         stream("event: end\ndata: {}\n\n"),
     )
-    chunks = list(client.follow_log(9))
+    chunks = list(client.follow(9))
     assert "".join(chunk.data for chunk in chunks) == "one zwö three"
     assert [chunk.end for chunk in chunks] == [False, False, False, True]
     resumed = [request.headers.get("last-event-id") for request in server.requests]
@@ -445,13 +295,13 @@ def test_a_followed_log_is_mended_where_it_broke_off(
 def test_a_log_that_stays_broken_is_given_up(client: ShoalClient, server: ScriptedServer) -> None:
     server.answers(stream('event: problem\ndata: {"detail": "the worker is gone"}\n\n'))
     with pytest.raises(LogBroken, match="log of task instance 9 broke off: the worker is gone"):
-        list(client.follow_log(9, patience_s=0.1))
+        list(client.follow(9, patience_s=0.1))
     server.answers(HANG_UP)
     with pytest.raises(ApiUnreachable):
-        list(client.follow_log(9, patience_s=0.1))
+        list(client.follow(9, patience_s=0.1))
     server.answers(problem(404, "not-found", "no such task instance"))
     with pytest.raises(ApiProblem, match="no such task instance"):
-        list(client.follow_log(9))
+        list(client.follow(9))
 
 
 def test_events_go_on_behind_the_last_one_seen(client: ShoalClient, server: ScriptedServer) -> None:
@@ -468,8 +318,11 @@ def test_events_go_on_behind_the_last_one_seen(client: ShoalClient, server: Scri
 def test_a_log_is_downloaded_byte_by_byte(client: ShoalClient, server: ScriptedServer) -> None:
     content = bytes(range(256)) * 1000
     server.answers(Answer(200, content, "text/plain"))
-    with client.download_log(9) as (size, chunks):
-        assert (size, b"".join(chunks)) == (len(content), content)
+    with client.download_log(9) as answer:
+        assert (int(answer.headers["Content-Length"]), b"".join(answer.iter_bytes())) == (
+            len(content),
+            content,
+        )
     server.answers(Answer(200, content, "text/plain", hang_up=True))
-    with pytest.raises(ApiUnreachable), client.download_log(9) as (_, chunks):
-        b"".join(chunks)
+    with pytest.raises(ApiUnreachable), client.download_log(9) as answer:
+        answer.read()

@@ -219,10 +219,13 @@ def test_a_question_to_the_api_loads_little(cluster: LocalCluster) -> None:
         "shoal.runtime.settings",
         "shoal.client.sdk.workflow",
         "shoal.runtime.documents.source",
+        "shoal.client.rest.operations.generated.types",
     }
     parts = {f"shoal.{part}" for part in PARTS - {"client", "core", "runtime"}}
     assert not (servers | others | ours | parts).intersection(loaded)
-    assert len(loaded) < 600  # each group of commands brings a few of its own
+    calls = "shoal.client.rest.operations.generated.calls."
+    assert [name for name in loaded if name.startswith(calls)] == [f"{calls}instances"]
+    assert len(loaded) < 500
 
 
 def test_help_is_complete_and_loads_nothing_heavy() -> None:

@@ -86,7 +86,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "a definition needs no grant of the projects that it names",
-        _PUBLISHED["publish"].drop("await require_grants(uow, spec)"),
+        _PUBLISHED["publish_workflow"].drop("await require_grants(uow, spec)"),
         _SWAPS,
     ),
     Promise.AUTHORISED.broken_if(
@@ -207,7 +207,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "bulk does more than its preview has shown",
-        _ROUTES_RUNS_BULK["post_bulk"].never("body.digest not in (None, digest)"),
+        _ROUTES_RUNS_BULK["post_bulk_commands"].never("body.digest not in (None, digest)"),
         f"{_BULK}test_filters_do_exactly_what_their_preview_has_shown",
     ),
     Promise.AUTHORISED.broken_if(

@@ -132,7 +132,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUDITED.broken_if(
         "what is refused among many is not noted",
-        _BULK["post_bulk"].never("isinstance(...)"),
+        _BULK["post_bulk_commands"].never("isinstance(...)"),
         f"{_API}test_each_of_many_has_its_entry_and_refusals_too",
     ),
     Promise.SECRETS_STAY.broken_if(

@@ -49,7 +49,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "definitions make projects",
-        _PUBLISHED["publish"].drop("await uow.projects.require(project)"),
+        _PUBLISHED["publish_workflow"].drop("await uow.projects.require(project)"),
         "tests/integration/api/test_workflows.py::"
         "test_a_dry_run_says_what_would_happen_and_stores_nothing",
     ),

@@ -130,7 +130,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "a sign-in begins with any return address",
-        _ROUTES["begin"].never("not flows.is_own_path(return_to)"),
+        _ROUTES["begin_sign_in"].never("not flows.is_own_path(return_to)"),
         _ELSEWHERE,
     ),
     Promise.AUTHORISED.broken_if(

@@ -11,6 +11,7 @@ _CONNECTION = Place("shoal.client.rest.connection")
 _CALLS = "tests/integration/client/test_access_calls.py"
 _FILE = "tests/unit/client/test_logins.py"
 _CLUSTER = "tests/integration/client/test_access.py"
+_CALL = Place("shoal.client.rest.operations.call")
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.SECRETS_STAY.broken_if(
@@ -40,13 +41,22 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SECRETS_STAY.broken_if(
         "a token goes on after its owner has signed out",
-        _SIGNING["_revoke"].replace("client.revoke_token(api.login.token_id)", "client.tokens()"),
+        _SIGNING["_revoke"].replace(
+            "client.revoke_token(api.login.token_id)", "client.list_tokens()"
+        ),
         f"{_CLUSTER}::"
         "test_first_sign_in_changes_the_password_and_keeps_a_token_that_ends_with_the_logout",
     ),
     Promise.SENT_ONCE.broken_if(
         "an account or a token is asked for twice",
-        _CONNECTION["request"].replace("RETRY_PAUSES_S if repeat else ()", "RETRY_PAUSES_S"),
+        _CONNECTION["answer"].replace(
+            "RETRY_PAUSES_S if call.may_repeat else ()", "RETRY_PAUSES_S"
+        ),
         f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",
+    ),
+    Promise.SENT_ONCE.broken_if(
+        "a change that names an ETag is sent twice",
+        _CALL["may_repeat"].drop("not given & _PRECONDITIONS"),
+        "tests/integration/client/test_rest.py::test_a_change_names_the_etag_of_what_was_read",
     ),
 )

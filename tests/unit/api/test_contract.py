@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.described import described
-from tests.contract.files import PROMISES, contents
+from tests.contract.files import PROMISES, contents, stale
 from tests.contract.promises import broken, promises_of
 
 
@@ -22,6 +22,13 @@ def test_committed_files_are_those_of_the_code() -> None:
         if not path.exists() or path.read_text() != content
     ]
     assert behind == [], "run `make contract`, and commit what it has written"
+
+
+def test_module_of_a_tag_that_is_gone_is_stale() -> None:
+    found = [path for path, _ in contents()]
+    assert stale(found) == [], "run `make contract`, and commit what it has removed"
+    *others, gone = found[:-1]
+    assert stale([*others, found[-1]]) == [gone]
 
 
 def test_nothing_that_callers_rely_on_has_gone(description: dict[str, Any]) -> None:
@@ -93,7 +100,7 @@ def test_what_is_added_breaks_nobody(description: dict[str, Any]) -> None:
 def test_ids_are_readable_and_every_list_comes_in_pages(description: dict[str, Any]) -> None:
     """``getProgress`` asks workers about running tasks of one instance, and has a limit.
 
-    ``getLinks`` goes on behind a position, which is the chain's own.
+    ``getAuditLinks`` goes on behind a position, which is the chain's own.
     """
     for path, operations in description["paths"].items():
         for operation in operations.values():
@@ -112,6 +119,6 @@ def test_ids_are_readable_and_every_list_comes_in_pages(description: dict[str, A
                     schema = content.get("application/json", {}).get("schema", {})
                     is_list = schema.get("type") == "array" and name not in (
                         "getProgress",
-                        "getLinks",
+                        "getAuditLinks",
                     )
                     assert not is_list, f"{name} answers a list without pages"

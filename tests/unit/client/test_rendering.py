@@ -33,7 +33,7 @@ from shoal.client.errors import (
     NotFound,
     Refused,
 )
-from shoal.client.rest.types import InstanceDetailJson, InstanceTaskJson, ProgressJson
+from shoal.client.rest.operations.generated.types import InstanceDetail, InstanceTask, ProgressOut
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -49,7 +49,7 @@ def shown(renderable: Any, width: int = 200) -> list[str]:
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> InstanceTaskJson:
+def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> InstanceTask:
     found: dict[str, Any] = {
         "id": 1,
         "workflow_instance_id": 7,
@@ -71,7 +71,7 @@ def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> InstanceT
     return found  # type: ignore[return-value]  # put together from parts
 
 
-def instance(*tasks: InstanceTaskJson, state: str = "RUNNING") -> InstanceDetailJson:
+def instance(*tasks: InstanceTask, state: str = "RUNNING") -> InstanceDetail:
     counts: dict[str, int] = {}
     for task in tasks:
         counts[task["state"]] = counts.get(task["state"], 0) + 1
@@ -170,7 +170,7 @@ def test_counts_of_states_that_look_alike_are_one_number() -> None:
     ],
 )
 def test_how_far_a_task_is_stands_behind_it(done: float, total: float | None, text: str) -> None:
-    progress: ProgressJson = {
+    progress: ProgressOut = {
         "task_instance_id": 5,
         "done": done,
         "total": total,

@@ -1,7 +1,8 @@
 """The ``shoal`` command line.
 
-One module for each subject, each with ``register(app)``. Modules import only typer at their top:
-``shoal --help`` must not load HTTP, YAML or a server's libraries.
+One module for each subject, each with ``register(app)``, imported when one of its commands is
+asked for (the table in ``app``). Modules import only typer at their top: ``shoal --help`` must not
+load HTTP, YAML or a server's libraries.
 """
 
 import sys

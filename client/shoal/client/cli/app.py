@@ -1,62 +1,154 @@
-"""The program with all its commands."""
+"""The program with all its commands.
 
-from collections.abc import Callable
+A command costs what it imports, so the module of a command is imported when the command, or the
+help that lists all of them, is asked for.
+"""
+
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import cache
+from importlib import import_module
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from shoal.client.cli.access import (
-    audit,
-    grants,
-    groups,
-    members,
-    service_accounts,
-    sessions,
-    signing,
-    tokens,
-    ui,
-    users,
-    whoami,
-)
-from shoal.client.cli.alerts import group as alerting
-from shoal.client.cli.authoring import dependencies, drafts, exchange, lifecycle, versions
-from shoal.client.cli.backfills import show as backfills
-from shoal.client.cli.backfills import start as backfill
-from shoal.client.cli.cluster import commands as cluster
-from shoal.client.cli.cluster import environments, listing, purging, rotation, status
 from shoal.client.cli.exits import EPILOG
-from shoal.client.cli.insight import group as insight
-from shoal.client.cli.runs import bulk, comparing, labels, logs, task, why
-from shoal.client.cli.runs import request as requesting
-from shoal.client.cli.runs import show as runs
-from shoal.client.cli.runs import start as running
-from shoal.client.cli.views import attempts, grid, history, simulate, timeline, today
-from shoal.client.cli.workflows import apply as applying
-from shoal.client.cli.workflows import (
-    calendars,
-    concurrency,
-    data_sources,
-    parameters,
-    resources,
-    schedules,
-    secrets,
-    trial,
+
+#: The commands and groups that each module registers; help lists them in this order.
+COMMANDS = MappingProxyType(
+    {
+        "workflows.apply": ("apply",),
+        "workflows.trial": ("test",),
+        "workflows.show": ("workflows", "workflow", "task-types"),
+        "authoring.drafts": ("draft",),
+        "authoring.versions": ("versions", "diff", "restore"),
+        "authoring.lifecycle": ("copy", "rename", "archive", "unarchive", "delete"),
+        "authoring.dependencies": ("dependencies",),
+        "authoring.exchange": ("export", "import"),
+        "workflows.schedules": ("schedule",),
+        "workflows.calendars": ("calendar",),
+        "workflows.concurrency": ("concurrency",),
+        "workflows.parameters": ("parameter",),
+        "workflows.secrets": ("secret",),
+        "workflows.data_sources": ("data-source",),
+        "workflows.resources": ("resource",),
+        "runs.start": ("run",),
+        "runs.request": (
+            "pause",
+            "resume",
+            "stop",
+            "recover",
+            "rerun",
+            "rerun-tasks",
+            "kill",
+            "force",
+        ),
+        "runs.show": ("instances", "instance"),
+        "runs.labels": ("label",),
+        "runs.bulk": ("bulk",),
+        "runs.comparing": ("compare", "grep", "rendered"),
+        "runs.task": ("task",),
+        "runs.why": ("why",),
+        "alerts.group": ("alerts", "alert"),
+        "views.attempts": ("attempts",),
+        "views.timeline": ("timeline",),
+        "views.today": ("today",),
+        "views.grid": ("grid", "days"),
+        "views.history": ("history",),
+        "views.simulate": ("simulate",),
+        "backfills.start": ("backfill",),
+        "backfills.show": ("backfills",),
+        "runs.logs": ("logs",),
+        "cluster.status": ("status",),
+        "cluster.listing": ("queue", "takeovers"),
+        "cluster.environments": ("environment",),
+        "cluster.purging": ("purge",),
+        "cluster.rotation": ("secrets",),
+        "insight.group": ("insight",),
+        "cluster.commands": (
+            "up",
+            "down",
+            "doctor",
+            "demo",
+            "init",
+            "master",
+            "worker",
+            "api",
+            "alert-server",
+        ),
+        "access.ui": ("ui",),
+        "access.signing": ("login", "logout", "passwd"),
+        "access.whoami": ("whoami",),
+        "access.tokens": ("token",),
+        "access.sessions": ("session",),
+        "access.grants": ("grant",),
+        "access.members": ("member",),
+        "access.service_accounts": ("service-account",),
+        "access.users": ("user",),
+        "access.groups": ("group",),
+        "access.audit": ("audit",),
+    }
 )
-from shoal.client.cli.workflows import show as workflows
 
 
 @cache
 def program() -> Callable[..., Any]:
-    """Return the program, which is made once: the modules' own groups would grow each time."""
-    return get_command(_build())
+    """Return the program."""
+    app = _app(cls=_Program)
+    return get_command(app)
 
 
-def _build() -> typer.Typer:
-    """Return all commands; help lists them in this order."""
+@cache
+def commands_of(module: str) -> MutableMapping[str, Any]:
+    """Import a module of commands; return what it registers, by name.
+
+    Once: the module's own groups would grow each time.
+    """
+    app = _app()
+    import_module(f"{__package__}.{module}").register(app)
+    return get_group(app).commands
+
+
+class _Program(TyperGroup):
+    """The group of all commands, each imported when it is needed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, of which none is imported."""
+        return list(self.commands)
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._modules = {name: module for module, names in COMMANDS.items() for name in names}
+
+    def __getitem__(self, name: str) -> Any:
+        return commands_of(self._modules[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        raise TypeError("commands are in the table of this module")
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("commands are in the table of this module")
+
+
+def _app(cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
     app = typer.Typer(
         name="shoal",
+        cls=cls,
         epilog=EPILOG,
         no_args_is_help=True,
         add_completion=False,
@@ -65,60 +157,6 @@ def _build() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_shoal)
-    for module in (
-        applying,
-        trial,
-        workflows,
-        drafts,
-        versions,
-        lifecycle,
-        dependencies,
-        exchange,
-        schedules,
-        calendars,
-        concurrency,
-        parameters,
-        secrets,
-        data_sources,
-        resources,
-        running,
-        requesting,
-        runs,
-        labels,
-        bulk,
-        comparing,
-        task,
-        why,
-        alerting,
-        attempts,
-        timeline,
-        today,
-        grid,
-        history,
-        simulate,
-        backfill,
-        backfills,
-        logs,
-        status,
-        listing,
-        environments,
-        purging,
-        rotation,
-        insight,
-        cluster,
-        ui,
-        signing,
-        whoami,
-        tokens,
-        sessions,
-        grants,
-        members,
-        service_accounts,
-        users,
-        groups,
-        audit,
-    ):
-        module.register(app)
     return app
 
 

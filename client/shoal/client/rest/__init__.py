@@ -1,4 +1,5 @@
 """The API as Python calls. The public names are those of ``shoal.client``.
 
-Start with ``client``; ``connection`` repeats what may be repeated, ``types`` is what comes back.
+Start with ``client``; ``operations`` has the generated methods and types, ``connection`` sends
+requests and repeats those that may be repeated, ``access`` signs in.
 """

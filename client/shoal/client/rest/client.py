@@ -1,67 +1,84 @@
-"""The API as Python calls, in the words of people: waiting, publishing, following.
+"""The API as Python calls: every operation as it is, and what one operation is not enough for.
 
-Synchronous; one client belongs to one thread at a time. Answers are the API's JSON, typed. Every
-operation as it is, is a method of ``ShoalClient.operations``.
+Synchronous; one client belongs to one thread at a time.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
-
-from shoal.client.errors import ApiProblem, ApiUnreachable, LogBroken, NotEnded, NotFound
-from shoal.client.find import REFUSED, Api, find_api
-from shoal.client.rest.access.calls import AccessCalls
-from shoal.client.rest.backfills import BackfillCalls
-from shoal.client.rest.commands import CommandCalls
-from shoal.client.rest.connection import Connection
-from shoal.client.rest.environments import EnvironmentCalls
-from shoal.client.rest.operations.generated.operations import Operations
-from shoal.client.rest.paths import part, workflow_path
-from shoal.client.rest.project.alerts import AlertCalls
-from shoal.client.rest.project.concurrency import ConcurrencyCalls
-from shoal.client.rest.project.data_sources import DataSourceCalls
-from shoal.client.rest.project.keys import KeyCalls
-from shoal.client.rest.project.resources import ResourceCalls
-from shoal.client.rest.project.values import ValueCalls
-from shoal.client.rest.purges import PurgeCalls
-from shoal.client.rest.runs.calls import RunCalls
-from shoal.client.rest.runs.insight import InsightCalls
-from shoal.client.rest.runs.views import ViewCalls
-from shoal.client.rest.sse import Reconnecting
-from shoal.client.rest.types import (
-    ClusterJson,
-    EventJson,
-    HealthJson,
-    InstanceDetailJson,
-    LogJson,
-    MasterJson,
-    ProgressJson,
-    ProjectJson,
-    PublishJson,
-    TaskDetailJson,
-    TaskTypeJson,
-    WhyJson,
-    WorkerJson,
-    WorkflowDetailJson,
-    WorkflowJson,
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypedDict,
+    TypeVar,
+    cast,
 )
-from shoal.client.rest.workflows.drafts import DraftCalls
-from shoal.client.rest.workflows.lifecycle import LifecycleCalls
-from shoal.client.rest.workflows.schedules import ScheduleCalls
+
+from shoal.client.errors import (
+    ApiProblem,
+    ApiUnreachable,
+    LogBroken,
+    NotEnded,
+    NotFound,
+    NotHandled,
+    Refused,
+)
+from shoal.client.find import REFUSED, Api, find_api
+from shoal.client.rest.connection import Connection
+from shoal.client.rest.operations.generated.operations import Operations
+from shoal.client.rest.sse import Reconnecting
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shoal.client.rest.operations.generated.types import (
+        CommandOut,
+        InstanceDetail,
+        PublishOut,
+        ResourceOut,
+        SelectionMode,
+        StartCommand,
+        WorkflowSpec,
+    )
     from shoal.client.sdk.workflow import Workflow
-    from shoal.core.definition.model import WorkflowSpec
+    from shoal.core.definition import model
 
 TIMEOUT_S = 30.0
-# Between two looks at a run that somebody waits for: doubled from the first to the last.
+PAGE = 200
+LONG_POLL_S = 20.0  # the API allows 30
+# Pauses between requests for the state of a run: doubled from the first to the last.
 FIRST_LOOK_S, LAST_LOOK_S = 0.1, 2.0
+_PIECE = 1 << 20  # bytes
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Page(TypedDict, Generic[T]):
+    """Some items of a list, and usually the cursor of the next ones in ``next``."""
+
+    items: list[T]
+
+
+class Event(TypedDict):
+    """The data of an event of a stream, which OpenAPI cannot describe."""
+
+    id: int
+    at: str  # RFC 3339, UTC
+    kind: str
+    project: str
+    instance_id: int | None
+    task_instance_id: int | None
+    data: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -73,31 +90,17 @@ class LogChunk:
     end: bool = False
 
 
-class ShoalClient(
-    CommandCalls,
-    DraftCalls,
-    LifecycleCalls,
-    ScheduleCalls,
-    BackfillCalls,
-    ValueCalls,
-    KeyCalls,
-    DataSourceCalls,
-    ConcurrencyCalls,
-    AlertCalls,
-    EnvironmentCalls,
-    PurgeCalls,
-    ResourceCalls,
-    AccessCalls,
-    RunCalls,
-    ViewCalls,
-    InsightCalls,
-):
+class ShoalClient(Operations):
     """A connection to the API at ``url``, such as http://127.0.0.1:8765.
 
-    Raises ApiProblem for every error answer and ApiUnreachable if there is none. Requests that
+    Every operation of the API is a method, named by its id: ``listProjects`` is ``list_projects``.
+    Answers are the API's JSON, typed; times are RFC 3339 texts in UTC. Fields that a newer API adds
+    pass through.
+
+    Raises ApiProblem for every error answer and ApiUnreachable without an answer. Requests that
     may safely be repeated are, a few times within two seconds; commands carry an idempotency key
-    so that they may be. ``hint`` says what to do when nothing answers, ``refused`` when the token
-    is not accepted. ``ca`` is a PEM file of the authority that the API's certificate is from.
+    so that they may be. ``hint`` is the next step if the API is unreachable, ``refused`` if it
+    does not accept the token. ``ca`` is a PEM file of the authority of the API's certificate.
     """
 
     def __init__(
@@ -112,9 +115,8 @@ class ShoalClient(
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
         self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
+        super().__init__(self._connection)
         self.url = self._connection.url
-        #: A method for each operation of the API, as ``AsyncShoalClient`` has them.
-        self.operations = Operations(self._connection)
 
     @classmethod
     def connect(cls, data: Path | None = None) -> Self:
@@ -141,118 +143,159 @@ class ShoalClient(
         """Close the connections."""
         self._connection.close()
 
-    # -- health and cluster ------------------------------------------------------------------
-
     def live(self) -> bool:
         """Say whether the API answers at all."""
         try:
-            return bool(self._connection.get("/health/live")["status"] == "ok")
+            return self.get_liveness()["status"] == "ok"
         except (ApiProblem, ApiUnreachable):
             return False
 
-    def health(self) -> HealthJson:
-        """Return whether the cluster can do its work, also if it cannot."""
-        return cast(HealthJson, self._connection.get("/health"))
+    # -- around operations -------------------------------------------------------------------
 
-    def cluster(self) -> ClusterJson:
-        """Return masters, workers, partitions and queues."""
-        return cast(ClusterJson, self._connection.get("/cluster"))
+    def pages(
+        self, operation: Callable[P, Page[T]], *args: P.args, **named: P.kwargs
+    ) -> Iterator[T]:
+        """Yield the items of all pages that an operation lists, fetched one after the other.
 
-    def masters(self) -> Iterator[MasterJson]:
-        """Yield the live masters by id."""
-        return cast("Iterator[MasterJson]", self._connection.pages("/masters", {}))
+        ::
 
-    def workers(
-        self, group: str | None = None, *, paused: bool | None = None
-    ) -> Iterator[WorkerJson]:
-        """Yield the live workers by id; ``paused``: those that take no tasks, or the others."""
-        query = {"group": group, "paused": paused}
-        return cast("Iterator[WorkerJson]", self._connection.pages("/workers", query))
+            for run in shoal.pages(shoal.list_instances, project="flights"):
+                print(run["id"])
 
-    def worker_groups(self) -> Iterator[dict[str, Any]]:
-        """Yield the groups of workers, each with what waits for it."""
-        return self._connection.pages("/worker-groups", {})
+        ``limit`` is the size of a page, 200 by default.
+        """
+        call = cast("Callable[..., dict[str, Any]]", operation)
+        query = {"limit": PAGE, **named}
+        while True:
+            page = call(*args, **query)
+            yield from page["items"]
+            query["cursor"] = page.get("next")
+            if query["cursor"] is None:
+                return
 
-    def queue_entries(self, group: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield what waits for workers, of all groups or one, as it will be claimed."""
-        return self._connection.pages("/queue-entries", {"group": group})
-
-    def partitions(self, owner: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the partitions, or those of a master; an empty ``owner``: those without one."""
-        return self._connection.pages("/partitions", {"owner": owner})
-
-    def takeovers(self) -> Iterator[dict[str, Any]]:
-        """Yield the changes of partitions' owners, newest first."""
-        return self._connection.pages("/takeovers", {})
-
-    def task_types(self) -> list[TaskTypeJson]:
-        """Return the installed task types with the JSON Schema of their params."""
-        return cast("list[TaskTypeJson]", list(self._connection.pages("/task-types", {})))
-
-    # -- projects and workflows --------------------------------------------------------------
-
-    def projects(self) -> Iterator[ProjectJson]:
-        """Yield all projects by name."""
-        return cast("Iterator[ProjectJson]", self._connection.pages("/projects", {}))
-
-    def project(self, name: str) -> ProjectJson:
-        """Return one project."""
-        return cast(ProjectJson, self._connection.get(f"/projects/{part(name)}"))
-
-    def put_project(self, name: str, description: str = "") -> ProjectJson:
-        """Create a project or change its description."""
-        body = {"description": description}
-        return cast(ProjectJson, self._connection.json("PUT", f"/projects/{part(name)}", json=body))
-
-    def workflows(
+    def with_project(
         self,
-        project: str | None = None,
-        search: str | None = None,
-        *,
-        labels: Sequence[str] = (),
-        owner: str | None = None,
-        archived: Literal["false", "true", "any"] = "false",
-        sort: Literal["name", "-updated_at"] = "name",
-    ) -> Iterator[WorkflowJson]:
-        """Yield workflows; ``labels``, each KEY or KEY=VALUE: those that have all of them."""
-        query = {
-            "project": project,
-            "search": search,
-            "label": list(labels),
-            "owner": owner,
-            "archived": None if archived == "false" else archived,
-            "sort": None if sort == "name" else sort,
-        }
-        return cast("Iterator[WorkflowJson]", self._connection.pages("/workflows", query))
+        operation: Callable[Concatenate[str, P], T],
+        project: str,
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Return what an operation within a project answers.
+
+        A missing project is made first, if the caller may: the API makes none by itself.
+        """
+        try:
+            return operation(project, *args, **named)
+        except ApiProblem as problem:
+            if problem.status != 404 or not self._make(project):
+                raise
+        return operation(project, *args, **named)
+
+    def _make(self, project: str) -> bool:
+        try:
+            self.put_project(project, {}, if_none_match="*")
+        except ApiProblem as refused:
+            return refused.status == 412  # another client was quicker
+        return True
+
+    def with_etag(
+        self, operation: Callable[P, T], *args: P.args, **named: P.kwargs
+    ) -> tuple[T, str]:
+        """Return an answer and its ETag.
+
+        A change that names the ETag in ``if_match`` is refused (ApiProblem 412) if somebody else
+        has changed the same since.
+        """
+        return operation(*args, **named), self._connection.etag
+
+    # -- definitions and files ---------------------------------------------------------------
 
     def publish(
-        self, definition: "WorkflowSpec | Workflow | Mapping[str, Any]", *, dry_run: bool = False
-    ) -> PublishJson:
+        self,
+        definition: "model.WorkflowSpec | Workflow | Mapping[str, Any]",
+        *,
+        dry_run: bool = False,
+    ) -> "PublishOut":
         """Publish a definition; a new version is made only if something changed."""
         body = _definition(definition)
-        project = body.get("project", "default")
-        path = workflow_path(project, body.get("name", ""))
-        query = {"dry_run": dry_run or None}
-        return cast(PublishJson, self._connection.put_in(project, path, query, json=body))
+        return self.with_project(
+            self.publish_workflow,
+            body.get("project", "default"),
+            body.get("name", ""),
+            cast("WorkflowSpec", body),  # the API checks it, and says all that is wrong
+            dry_run=dry_run or None,
+        )
 
-    def workflow(self, project: str, name: str) -> WorkflowDetailJson:
-        """Return a workflow with its newest definition."""
-        return cast(WorkflowDetailJson, self._connection.get(workflow_path(project, name)))
+    def upload(
+        self,
+        project: str,
+        path: str,
+        content: bytes | Path,
+        *,
+        expected_version: int | None = None,
+    ) -> "ResourceOut":
+        """Upload a file; the same content as the newest version's makes no new one.
 
-    # -- instances ---------------------------------------------------------------------------
+        ``expected_version``: refuse unless this is the newest, 0: unless there is none.
+        """
+        pieces = _FilePieces(content) if isinstance(content, Path) else content
+        return self.with_project(
+            self.upload_resource, project, path, pieces, expected_version=expected_version
+        )
 
-    def instance(
-        self, instance_id: int, attempts: Literal["newest", "all"] = "newest"
-    ) -> InstanceDetailJson:
-        """Return an instance with its tasks in the order of the definition."""
-        query = {"attempts": attempts if attempts == "all" else None}
-        return cast(InstanceDetailJson, self._connection.get(f"/instances/{instance_id:d}", query))
+    # -- runs --------------------------------------------------------------------------------
 
-    def wait(self, instance_id: int, timeout_s: float = math.inf) -> InstanceDetailJson:
+    def start(
+        self,
+        project: str,
+        workflow: str,
+        *,
+        version: int | None = None,
+        parameters: Mapping[str, str] | None = None,
+        logical_time: "datetime | None" = None,
+        priority: Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None = None,
+        tasks: Sequence[str] = (),
+        mode: "SelectionMode | None" = None,
+        idempotency_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> "CommandOut":
+        """Ask for a run of a workflow, or of some of its tasks and those that ``mode`` adds."""
+        body: StartCommand = {
+            "type": "START",
+            "project": project,
+            "workflow": workflow,
+            "version": version,
+            "parameters": dict(parameters or {}),
+            "logical_time": logical_time.isoformat() if logical_time else None,
+            "priority": priority,
+            "tasks": list(tasks) or None,
+            "mode": mode,
+            "labels": {**(labels or {})},
+        }
+        return self.create_command(body, idempotency_key=idempotency_key)
+
+    def outcome(self, command: "CommandOut", timeout_s: float = 60.0) -> "CommandOut":
+        """Wait until a command is DONE or REFUSED. Raises NotHandled after ``timeout_s``."""
+        deadline = time.monotonic() + timeout_s
+        while command["state"] == "PENDING":
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise NotHandled(command["id"], timeout_s)
+            command = self.get_command(command["id"], wait=min(LONG_POLL_S, max(left_s, 0.1)))
+        return command
+
+    def started(self, command: "CommandOut", timeout_s: float = 60.0) -> int:
+        """Return the instance that a command has started. Raises Refused and NotHandled."""
+        done = self.outcome(command, timeout_s)
+        if done["result_instance_id"] is None:
+            raise Refused(done["type"], done["reason"] or "no reason was given")
+        return done["result_instance_id"]
+
+    def wait(self, instance_id: int, timeout_s: float = math.inf) -> "InstanceDetail":
         """Wait until an instance has ended, well or not. Raises NotEnded after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         pause_s = FIRST_LOOK_S
-        while (found := self.instance(instance_id))["state"] not in FINISHED_WORKFLOW:
+        while (found := self.get_instance(instance_id))["state"] not in FINISHED_WORKFLOW:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise NotEnded(instance_id, found["state"], timeout_s)
@@ -261,47 +304,15 @@ class ShoalClient(
         return found
 
     def outputs(self, instance_id: int, task: str) -> dict[str, str]:
-        """Return what the newest attempt of a task has given on. Raises NotFound."""
-        for attempt in self.instance(instance_id)["tasks"]:
+        """Return the outputs of the newest attempt of a task. Raises NotFound."""
+        for attempt in self.get_instance(instance_id)["tasks"]:
             if attempt["task"] == task:
-                return self.task_instance(attempt["id"])["outputs"]
+                return self.get_task_instance(attempt["id"])["outputs"]
         raise NotFound(f"instance {instance_id} has no task {task!r}")
 
-    def progress(self, instance_id: int) -> list[ProgressJson]:
-        """Return how far the running tasks of an instance are, as far as they say so."""
-        found = self._connection.get(f"/instances/{instance_id:d}/progress")
-        return cast(list[ProgressJson], found)
+    # -- streams -----------------------------------------------------------------------------
 
-    def why_instance(self, instance_id: int) -> WhyJson:
-        """Return what an instance waits for."""
-        return cast(WhyJson, self._connection.get(f"/instances/{instance_id:d}/why"))
-
-    def why_task_instance(self, task_instance_id: int) -> WhyJson:
-        """Return what an attempt waits for, or why it ended."""
-        return cast(WhyJson, self._connection.get(f"/task-instances/{task_instance_id:d}/why"))
-
-    def task_instance(self, task_instance_id: int) -> TaskDetailJson:
-        """Return one attempt of one task."""
-        return cast(TaskDetailJson, self._connection.get(f"/task-instances/{task_instance_id:d}"))
-
-    # -- logs and events ---------------------------------------------------------------------
-
-    def log(self, task_instance_id: int, offset: int = 0, limit: int = 65536) -> LogJson:
-        """Return a range of a log as text; a negative offset counts from the end."""
-        query = {"offset": offset, "limit": limit}
-        return cast(
-            LogJson, self._connection.get(f"/task-instances/{task_instance_id:d}/log", query)
-        )
-
-    @contextmanager
-    def download_log(self, task_instance_id: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """Yield the size and the bytes of a whole log."""
-        path = f"/task-instances/{task_instance_id:d}/log/raw"
-        with self._connection.stream(path) as response:
-            size = int(response.headers.get("Content-Length", 0))
-            yield size, response.iter_bytes()
-
-    def follow_log(
+    def follow(
         self,
         task_instance_id: int,
         offset: int = 0,
@@ -311,13 +322,13 @@ class ShoalClient(
     ) -> Iterator[LogChunk]:
         """Yield a log as it is written, and last a chunk with ``end`` set.
 
-        Interruptions are mended where the text broke off. Raises LogBroken if the log cannot be
-        continued for ``patience_s``, or if it cannot be had and ``is_lost`` says not to wait.
+        After an interruption the log continues where it broke off. Raises LogBroken if the log
+        cannot be continued for ``patience_s``, or if it cannot be read and ``is_lost`` says not to
+        wait.
         """
-        path = f"/task-instances/{task_instance_id:d}/log/follow"
         broken_since: float | None = None
         events = Reconnecting(
-            lambda last_id: self._connection.stream(path, last_id),
+            lambda last_id: self.follow_log(task_instance_id, last_event_id=last_id),
             patience_s,
             str(offset) if offset else None,
         )
@@ -342,18 +353,34 @@ class ShoalClient(
         instance_id: int | None = None,
         after: int | None = None,
         patience_s: float = 60.0,
-    ) -> Iterator[EventJson]:
-        """Yield what happens, each event once, for ever; ``after`` is the last event seen."""
-        query = {"project": project, "instance_id": instance_id}
-        last_id = None if after is None else str(after)
+    ) -> Iterator[Event]:
+        """Yield events as they happen, each once, for ever; ``after`` is the last event seen."""
         events = Reconnecting(
-            lambda last: self._connection.stream("/events", last, query), patience_s, last_id
+            lambda last_id: self.follow_events(
+                project=project, instance_id=instance_id, last_event_id=last_id
+            ),
+            patience_s,
+            None if after is None else str(after),
         )
         for event in events:
-            yield cast(EventJson, event.json())
+            yield cast(Event, event.json())
 
 
-def _definition(definition: "WorkflowSpec | Workflow | Mapping[str, Any]") -> dict[str, Any]:
+class _FilePieces(Iterable[bytes]):
+    """A file's content, from its beginning each time that it is sent."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._file.open("rb") as source:
+            while piece := source.read(_PIECE):
+                yield piece
+
+
+def _definition(
+    definition: "model.WorkflowSpec | Workflow | Mapping[str, Any]",
+) -> dict[str, Any]:
     if isinstance(definition, Mapping):
         return dict(definition)
     from shoal.client.sdk.workflow import Workflow

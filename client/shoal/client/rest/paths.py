@@ -10,6 +10,6 @@ def part(name: str) -> str:
     return quoted.replace(".", "%2E") if set(quoted) <= {"."} and quoted else quoted
 
 
-def workflow_path(project: str, name: str) -> str:
-    """Return the address of a workflow."""
-    return f"/projects/{part(project)}/workflows/{part(name)}"
+def parts(path: str) -> str:
+    """Return the path of a file as parts of an address."""
+    return "/".join(part(one) for one in path.split("/"))

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from shoal.client.errors import ApiProblem
 from shoal.client.rest.client import ShoalClient
-from shoal.client.rest.types import InstanceJson, ScheduleJson, TaskInstanceJson, WorkerJson
 from shoal.core.definition.kinds import CHOOSERS, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import ScheduleSpec, WorkflowSpec
 from shoal.insight.simulate.engine.chance import quantile
@@ -22,6 +22,15 @@ from shoal.insight.simulate.model import (
     hour_of_week,
 )
 
+if TYPE_CHECKING:
+    from shoal.client.rest.operations.generated.types import (
+        InstanceOut,
+        ScheduleOut,
+        TaskOut,
+        TaskState,
+        WorkerOut,
+    )
+
 PAGE = 500
 MOST_ATTEMPTS = 100_000  # of the newest, that durations are taken from
 MOST_RUNS = 50_000  # of the newest, that rates of requests are taken from
@@ -29,7 +38,7 @@ MOST_SAMPLES = 100  # durations of a task; of more, as many quantiles
 _MOST_OUTPUTS = 5  # sets of outputs of a task
 _FEW_S = 0.05  # the quantile of waits that is taken for the time from a free slot to the start
 _WEEK = timedelta(days=7)
-_ENDS = ("SUCCEEDED", "FAILED", "RESCHEDULED")
+_ENDS: "tuple[TaskState, ...]" = ("SUCCEEDED", "FAILED", "RESCHEDULED")
 
 
 def collect(client: ShoalClient, now: datetime, history: timedelta) -> Model:
@@ -57,12 +66,12 @@ def collect(client: ShoalClient, now: datetime, history: timedelta) -> Model:
         concurrency={
             f"{project}/{group['name']}": group["slots"]
             for project in projects
-            for group in client.concurrency_groups(project)
+            for group in client.pages(client.list_concurrency_groups, project)
         },
         calendars={
             f"{project}/{calendar['name']}": tuple(map(date.fromisoformat, calendar["days"]))
             for project in projects
-            for calendar in client.calendars(project)
+            for calendar in client.pages(client.list_calendars, project)
         },
         workflows=tuple(_with_outputs(client, workflows, attempts)),
         notes=tuple(notes),
@@ -75,14 +84,14 @@ def collect(client: ShoalClient, now: datetime, history: timedelta) -> Model:
 def _workflows(
     client: ShoalClient, histories: Mapping[tuple[str, str], TaskHistory], notes: list[str]
 ) -> Iterator[WorkflowModel]:
-    schedules: defaultdict[str, list[ScheduleJson]] = defaultdict(list)
-    for schedule in client.all_schedules():
+    schedules: defaultdict[str, list[ScheduleOut]] = defaultdict(list)
+    for schedule in client.pages(client.list_schedules):
         schedules[f"{schedule['project']}/{schedule['workflow']}"].append(schedule)
     paused = 0
     parameters: dict[str, dict[str, str]] = {}
-    for listed in client.workflows():
+    for listed in client.pages(client.list_workflows):
         project, name = listed["project"], f"{listed['project']}/{listed['name']}"
-        found = client.workflow(project, listed["name"])
+        found = client.get_workflow(project, listed["name"])
         try:
             spec = WorkflowSpec.model_validate({"project": project, **found["definition"]})
         except ValidationError as error:
@@ -93,7 +102,9 @@ def _workflows(
         paused += sum(one["paused_at"] is not None for one in schedules[name])
         spec = spec.model_copy(update={"schedules": tuple(map(_schedule, fires))})
         if project not in parameters:
-            parameters[project] = client.project_parameters(project)
+            parameters[project] = {
+                one["name"]: one["value"] for one in client.pages(client.list_parameters, project)
+            }
         own = {t.name: histories[name, t.name] for t in spec.tasks if (name, t.name) in histories}
         yield WorkflowModel(definition=spec, parameters=parameters[project], tasks=own)
     if paused:
@@ -104,7 +115,7 @@ def _workflows(
         )
 
 
-def _schedule(stored: ScheduleJson) -> ScheduleSpec:
+def _schedule(stored: "ScheduleOut") -> ScheduleSpec:
     """Return a stored schedule as a definition has it."""
     kept = {name: value for name, value in stored.items() if name in ScheduleSpec.model_fields}
     return ScheduleSpec.model_validate({k: v for k, v in kept.items() if v is not None})
@@ -113,9 +124,9 @@ def _schedule(stored: ScheduleJson) -> ScheduleSpec:
 # -- history ------------------------------------------------------------------------------------
 
 
-def _attempts(client: ShoalClient, since: datetime) -> Iterator[TaskInstanceJson]:
+def _attempts(client: ShoalClient, since: datetime) -> "Iterator[TaskOut]":
     """Yield attempts that workers have run and that ended since then, newest first."""
-    found = client.task_instances(finished_since=since, states=list(_ENDS), page=PAGE)
+    found = client.pages(client.list_task_instances, finished_since=since, state=_ENDS, limit=PAGE)
     return (one for one in found if not is_logic(one["type"]) and one["started_at"])
 
 
@@ -130,7 +141,7 @@ class _Gathered:
     ends: Counter[str] = field(default_factory=Counter)
 
 
-def _histories(attempts: Iterable[TaskInstanceJson]) -> dict[tuple[str, str], TaskHistory]:
+def _histories(attempts: "Iterable[TaskOut]") -> dict[tuple[str, str], TaskHistory]:
     """Return histories by PROJECT/NAME of the workflow and name of the task."""
     gathered: defaultdict[tuple[str, str], _Gathered] = defaultdict(_Gathered)
     for one in attempts:
@@ -160,7 +171,7 @@ def _history(one: _Gathered) -> TaskHistory:
     )
 
 
-def pause_s(one: TaskInstanceJson) -> float:
+def pause_s(one: "TaskOut") -> float:
     """Return the seconds between two looks, on the average of those that there were."""
     since = seconds_between(one["waiting_since"], one["due_at"])
     return since / one["looks"]
@@ -184,7 +195,7 @@ def seconds_between(start: str | None, end: str | None) -> float:
 
 
 def _with_outputs(
-    client: ShoalClient, workflows: Sequence[WorkflowModel], attempts: Iterable[TaskInstanceJson]
+    client: ShoalClient, workflows: Sequence[WorkflowModel], attempts: "Iterable[TaskOut]"
 ) -> Iterator[WorkflowModel]:
     """Add what tasks passed on, where a task that the master runs may depend on it."""
     wanted = {one.name for one in workflows if _uses_outputs(one.definition)}
@@ -195,7 +206,7 @@ def _with_outputs(
         if key[0] not in wanted or one["state"] != "SUCCEEDED" or asked[key] >= _MOST_OUTPUTS:
             continue
         asked[key] += 1
-        if given := client.task_instance(one["id"])["outputs"]:
+        if given := client.get_task_instance(one["id"])["outputs"]:
             outputs[key].append(given)
     for workflow in workflows:
         tasks = {
@@ -218,7 +229,9 @@ def _requests(
     client: ShoalClient, since: datetime, now: datetime, notes: list[str]
 ) -> dict[str, dict[int, float]]:
     """Return the runs that were asked for, as rates by hour of the week."""
-    listed = list(islice(client.instances(since=since, page=PAGE), MOST_RUNS + 1))
+    listed = list(
+        islice(client.pages(client.list_instances, since=since, limit=PAGE), MOST_RUNS + 1)
+    )
     if len(listed) > MOST_RUNS:
         del listed[MOST_RUNS:]
         last = listed[-1]["created_at"]
@@ -243,7 +256,7 @@ def _requests(
     }
 
 
-def is_requested(run: InstanceJson) -> bool:
+def is_requested(run: "InstanceOut") -> bool:
     """Whether a person or a program asked for a run: it has neither schedule nor parent."""
     by_others = (run["schedule_id"], run["backfill_id"], run["parent"])
     return all(one is None for one in by_others)
@@ -253,7 +266,7 @@ def is_requested(run: InstanceJson) -> bool:
 
 
 def _groups(
-    client: ShoalClient, attempts: Iterable[TaskInstanceJson], notes: list[str]
+    client: ShoalClient, attempts: "Iterable[TaskOut]", notes: list[str]
 ) -> dict[str, GroupModel]:
     waits: defaultdict[str, list[float]] = defaultdict(list)
     for one in attempts:
@@ -271,10 +284,10 @@ def _groups(
     }
 
 
-def _workers(client: ShoalClient, notes: list[str]) -> Iterator[WorkerJson]:
+def _workers(client: ShoalClient, notes: list[str]) -> "Iterator[WorkerOut]":
     """Yield the live workers; none if they are not for the caller."""
     try:
-        yield from client.workers()
+        yield from client.pages(client.list_workers)
     except ApiProblem as problem:
         if problem.status != 403:
             raise

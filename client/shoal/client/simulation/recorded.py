@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from shoal.client.rest.client import ShoalClient
-from shoal.client.rest.types import InstanceJson, TaskInstanceJson
 from shoal.client.simulation.collecting import PAGE, pause_s, seconds_between
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.states import TaskSignal
 from shoal.insight.simulate.validation import RecordedAttempt, RecordedRun
+
+if TYPE_CHECKING:
+    from shoal.client.rest.operations.generated.types import InstanceOut, TaskOut
 
 _DAY = timedelta(days=1)
 _SIGNALS = {
@@ -21,20 +24,22 @@ _SIGNALS = {
 
 def runs_of(client: ShoalClient, day: datetime) -> list[RecordedRun]:
     """Return the runs that were started within a day from ``day`` on, without sub-workflows."""
-    listed = client.instances(since=day, until=day + _DAY, page=PAGE)
+    listed = client.pages(client.list_instances, since=day, until=day + _DAY, limit=PAGE)
     found = [_run(one) for one in listed if one["parent"] is None]
     return sorted(found, key=lambda run: (run.created_at, run.id))
 
 
 def attempts_of(client: ShoalClient, day: datetime) -> Iterator[RecordedAttempt]:
     """Yield what workers have begun within two days from ``day`` on."""
-    listed = client.task_instances(started_since=day, started_until=day + 2 * _DAY, page=PAGE)
+    listed = client.pages(
+        client.list_task_instances, started_since=day, started_until=day + 2 * _DAY, limit=PAGE
+    )
     for one in listed:
         if not is_logic(one["type"]) and one["queued_at"] and one["started_at"]:
             yield _attempt(one)
 
 
-def _run(one: InstanceJson) -> RecordedRun:
+def _run(one: "InstanceOut") -> RecordedRun:
     return RecordedRun(
         one["id"],
         f"{one['project']}/{one['workflow']}",
@@ -46,7 +51,7 @@ def _run(one: InstanceJson) -> RecordedRun:
     )
 
 
-def _attempt(one: TaskInstanceJson) -> RecordedAttempt:
+def _attempt(one: "TaskOut") -> RecordedAttempt:
     signal = _SIGNALS.get(one["state"])
     has_ended = signal is not None
     return RecordedAttempt(

@@ -11,7 +11,7 @@ rules:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -23,11 +23,9 @@ from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.hints import Hints
 from shoal.runtime.documents.source import Source
 
-if TYPE_CHECKING:
-    from shoal.client.rest.project.alerts import AlertThing
-
+AlertThing = Literal["rule", "receiver", "channel"]
 # In the order in which they can be made: each names what is above it.
-_SECTIONS: "Mapping[str, tuple[AlertThing, type[BaseModel]]]" = {
+_SECTIONS: Mapping[str, tuple[AlertThing, type[BaseModel]]] = {
     "channels": ("channel", ChannelSpec),
     "receivers": ("receiver", ReceiverSpec),
     "rules": ("rule", RuleSpec),
@@ -38,7 +36,7 @@ _SECTIONS: "Mapping[str, tuple[AlertThing, type[BaseModel]]]" = {
 class Defined:
     """Something that a file defines, as JSON."""
 
-    thing: "AlertThing"
+    thing: AlertThing
     name: str
     spec: dict[str, Any]
 
@@ -83,14 +81,14 @@ def _message(item: Any, hints: Hints, model: type[BaseModel]) -> str:
     return said[:1].lower() + said[1:]
 
 
-def written(thing: "AlertThing", name: str, spec: Mapping[str, Any]) -> str:
+def written(thing: AlertThing, name: str, spec: Mapping[str, Any]) -> str:
     """Return YAML that defines something as it is; what has its default is left out."""
     [(section, model)] = [(s, m) for s, (one, m) in _SECTIONS.items() if one == thing]
     known = model.model_validate(spec).model_dump(mode="json", exclude_defaults=True)
     return yaml.safe_dump({section: {name: known}}, sort_keys=False, allow_unicode=True)
 
 
-def summary(thing: "AlertThing", spec: Mapping[str, Any]) -> str:
+def summary(thing: AlertThing, spec: Mapping[str, Any]) -> str:
     """Return a line that says what something is about."""
     match thing:
         case "rule":

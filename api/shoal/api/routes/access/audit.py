@@ -79,7 +79,7 @@ async def list_project_audit(
 
 @router.get("/audit-head", summary="Show the end of the audit's chain")
 @needs(Permission.AUDIT_READ)
-async def get_head(shoal: Shoal) -> AuditHeadOut:
+async def get_audit_head(shoal: Shoal) -> AuditHeadOut:
     """Note it somewhere else: it proves later what the audit was."""
     async with shoal.database.unit_of_work(read_only=True) as uow:
         head = await uow.audit.head()
@@ -92,7 +92,7 @@ async def get_head(shoal: Shoal) -> AuditHeadOut:
 
 @router.get("/audit-chain", summary="Export the audit")
 @needs(Permission.AUDIT_READ, audit="audit.export")
-async def get_links(
+async def get_audit_links(
     shoal: Shoal,
     after: Annotated[
         int, Query(ge=0, le=2**62, description="A position: the next one is first.")
@@ -117,7 +117,7 @@ async def get_links(
     "/audit-prunes", summary="Remove old entries of the audit", responses=documented(400, 413, 415)
 )
 @needs(Permission.HISTORY_PURGE, audit=PRUNED)
-async def post_prune(
+async def prune_audit(
     shoal: Shoal, record: Recording, body: Annotated[AuditPruneIn, Body()]
 ) -> AuditPrunedOut:
     """Removes some thousand of the oldest entries; repeat it until `removed` is 0.

@@ -18,7 +18,7 @@ router = strict_router("secrets")
 
 @router.get("/secrets-keys", summary="Show the keys of the secrets")
 @needs(Permission.SECRETS_ROTATE)
-async def get_keys(shoal: Shoal) -> KeysOut:
+async def get_secrets_keys(shoal: Shoal) -> KeysOut:
     """Their ids alone: which encrypts, what each has encrypted, and which masters have them."""
     found = await _rotation(shoal).state()
     return KeysOut(
@@ -38,7 +38,7 @@ async def get_keys(shoal: Shoal) -> KeysOut:
     responses=documented(400, 413, 415),
 )
 @needs(Permission.SECRETS_ROTATE, audit="secrets.rotate")
-async def post_step(
+async def rotate_secrets_keys(
     shoal: Shoal, record: Recording, body: Annotated[RotationIn, Body()]
 ) -> RotationOut:
     """Ask for steps until the phase is not `working`; what was done stays done.

@@ -118,7 +118,7 @@ async def login_by_code(
     response_class=RedirectResponse,
     responses={**_REDIRECT, **documented(404)},
 )
-async def begin(
+async def begin_sign_in(
     shoal: Shoal,
     provider: ProviderName,
     return_to: Annotated[
@@ -157,7 +157,7 @@ async def begin(
     response_class=HTMLResponse,
     responses={**_HTML, **documented(400, 401, 403, 404, 409, 429)},
 )
-async def end(
+async def end_sign_in(
     shoal: Shoal,
     request: Request,
     provider: ProviderName,

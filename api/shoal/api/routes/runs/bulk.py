@@ -51,7 +51,7 @@ MOST_TASKS = 100  # of one item that a preview names
     responses=documented(400, 412, 413, 415),
 )
 @needs(Permission.RUN_OPERATE, audit="command.request")
-async def post_bulk(
+async def post_bulk_commands(
     shoal: Shoal,
     caller: Calling,
     wanted: Instances,

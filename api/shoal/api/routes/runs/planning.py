@@ -141,7 +141,7 @@ def _rendered(run: Run, attempt: Attempt) -> RenderedOut:
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> RenderedOut:
+async def get_rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> RenderedOut:
     """Params and parameters of one attempt, rendered from what its run holds now.
 
     Secrets are masked. If tasks before it have run again since, the outputs are theirs.
@@ -164,7 +164,7 @@ async def rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> Re
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def compare(
+async def compare_instances(
     shoal: Shoal,
     instance_id: InstanceId,
     other_instance_id: Annotated[int, Path(ge=1, le=MAX_ID, examples=[18])],
@@ -243,7 +243,7 @@ def _task_side(one: TaskInstance | None) -> TaskSide | None:
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def timeline(
+async def get_timeline(
     shoal: Shoal,
     instance_id: InstanceId,
     every: Annotated[bool, Query(description="Earlier attempts of each task as well.")] = False,

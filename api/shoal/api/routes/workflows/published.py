@@ -208,7 +208,7 @@ def _moment(text: str) -> datetime:
     },
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.publish", project_may_be_missing=True)
-async def publish(
+async def publish_workflow(
     shoal: Shoal,
     caller: Calling,
     project: ProjectName,

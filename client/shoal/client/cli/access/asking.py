@@ -35,7 +35,7 @@ def name_of_user(api: "Api") -> str:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.of(api) as client:
-        me = client.me()
+        me = client.get_me()
     if me["kind"] != "USER":
         raise NotAUser(me["name"], api.url)
     if me["issuer"] is not None and not me["has_password"]:

@@ -13,7 +13,11 @@ from shoal.client.cli.exits import Exit
 from shoal.client.cli.terminal.listing import Limit
 from shoal.client.cli.terminal.options import Data, Json, Project
 
+_MOST_LINKS = 500  # of one answer
+
 if TYPE_CHECKING:
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import AuditLinkOut, Outcome
     from shoal.core.access.audit.chain import Head
 
 group = typer.Typer(
@@ -54,20 +58,32 @@ def list_entries(
     from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient
 
-    wanted = {
-        "principal": principal,
-        "action": action,
-        "since": since,
-        "until": until,
-        "outcome": "refused" if refused else None,
-    }
+    wanted: Outcome | None = "refused" if refused else None
     with ShoalClient.connect(data) as client:
         try:
-            found = list(islice(client.audit(project, wanted), limit))
+            listed = client.pages(
+                client.list_audit,
+                project=project,
+                principal=principal,
+                action=action,
+                outcome=wanted,
+                since=since,
+                until=until,
+            )
+            found = list(islice(listed, limit))
         except ApiProblem as error:
             if error.status != 403 or project is None:
                 raise
-            found = list(islice(client.audit(project, wanted, of_project=True), limit))
+            listed = client.pages(
+                client.list_project_audit,
+                project,
+                principal=principal,
+                action=action,
+                outcome=wanted,
+                since=since,
+                until=until,
+            )
+            found = list(islice(listed, limit))
     if as_json:
         print_json(found)
         return
@@ -117,8 +133,8 @@ def verify(
         _read(verifier, _lines(file))
     else:
         with ShoalClient.connect(data) as client:
-            unlinked = client.audit_head()["unlinked"]
-            _read(verifier, client.audit_links())
+            unlinked = client.get_audit_head()["unlinked"]
+            _read(verifier, _links(client))
     findings = verifier.end()
     if unlinked:
         findings.append(f"{unlinked} entries of more than a minute ago are in no link")
@@ -145,7 +161,7 @@ def export(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        for one in client.audit_links(after):
+        for one in _links(client, after):
             sys.stdout.write(json.dumps(one, sort_keys=True) + "\n")
 
 
@@ -166,9 +182,16 @@ def prune(
     before = (datetime.now(UTC) - length).isoformat()
     removed = 0
     with ShoalClient.connect(data) as client:
-        while some := client.prune_audit(before)["removed"]:
+        while some := client.prune_audit({"before": before})["removed"]:
             removed += some
     say(f"removed {removed} entries")
+
+
+def _links(client: "ShoalClient", after: int = 0) -> "Iterator[AuditLinkOut]":
+    """Yield all entries with their hashes, the oldest first."""
+    while found := client.get_audit_links(after=after, limit=_MOST_LINKS):
+        yield from found
+        after = found[-1]["position"]
 
 
 def _heads(given: list[str] | None) -> "list[Head]":

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.sign_in import Place, Session
+    from shoal.client.rest.access.sign_in import Place
+    from shoal.client.rest.operations.generated.operations import Operations
 
 _MOST_S = 600.0
 
 
 @contextmanager
-def by_browser(place: "Place", provider: str | None) -> "Iterator[Session]":
+def by_browser(place: "Place", provider: str | None) -> "Iterator[Operations]":
     """Sign in at a provider of the API. Raises NoWay, NobodyCame, and what ``sign_in`` raises.
 
     A browser that cannot be opened here can be one that reaches a port of this machine.

@@ -38,8 +38,8 @@ def list_grants(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.grants(project)
-        files = client.resource_grants(project)
+        found = list(client.pages(client.list_grants, project))
+        files = list(client.pages(client.list_resource_grants, project))
     if as_json:
         print_json([*found, *files])
         return
@@ -70,7 +70,7 @@ def put(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        stored = client.put_grant(project, taker, what.value)
+        stored = client.put_grant(project, taker, {"what": what.value})
     if as_json:
         print_json(stored)
         return
@@ -85,7 +85,7 @@ def remove(taker: Taker, project: Project = DEFAULT_PROJECT, data: Data = None) 
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        client.remove_grant(project, taker)
+        client.delete_grant(project, taker)
     say(f"project {project} lets the tasks of {_called(taker)} do nothing any more")
 
 
@@ -109,10 +109,10 @@ def files(
         raise typer.BadParameter("say which files it may use, or --none")
     with ShoalClient.connect(data) as client:
         if none:
-            client.remove_resource_grant(project, taker)
+            client.delete_resource_grant(project, taker)
             say(f"project {project} shares no files with {_called(taker)} any more")
             return
-        stored = client.put_resource_grant(project, taker, paths or ())
+        stored = client.put_resource_grant(project, taker, {"paths": paths or []})
     if as_json:
         print_json(stored)
     else:

@@ -7,7 +7,7 @@ import typer
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.types import PrincipalGroupJson
+    from shoal.client.rest.operations.generated.types import GroupOut
 
 group = typer.Typer(
     name="group",
@@ -37,7 +37,7 @@ def list_groups(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.groups())
+        found = list(client.pages(client.list_groups))
     if as_json:
         print_json(found)
         return
@@ -58,7 +58,7 @@ def add(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        made = client.add_group(name, description)
+        made = client.create_group({"name": name, "description": description})
     _tell(made, f"group {made['name']} is made", as_json)
 
 
@@ -73,7 +73,7 @@ def describe(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.describe_group(name, description)
+        found = client.change_group(name, {"description": description})
     _tell(found, f"group {found['name']} is described", as_json)
 
 
@@ -94,7 +94,7 @@ def add_member(name: Name, member: Member, data: Data = None, as_json: Json = Fa
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.add_group_member(name, member)
+        found = client.put_group_member(name, member)
     _tell(found, f"{member} is in the group {found['name']}", as_json)
 
 
@@ -105,11 +105,11 @@ def remove_member(name: Name, member: Member, data: Data = None) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        client.remove_group_member(name, member)
+        client.delete_group_member(name, member)
     say(f"{member} is not in the group {name} any more")
 
 
-def _tell(found: "PrincipalGroupJson", said: str, as_json: bool) -> None:
+def _tell(found: "GroupOut", said: str, as_json: bool) -> None:
     from shoal.client.cli.terminal.output import print_json, say
 
     if as_json:

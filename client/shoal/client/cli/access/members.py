@@ -8,7 +8,7 @@ from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json
 from shoal.core.access.permissions import Role
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.types import HolderName
+    from shoal.client.rest.operations.generated.types import HolderKind
 
 group = typer.Typer(
     name="member",
@@ -42,7 +42,7 @@ def list_members(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.members(project)
+        found = list(client.pages(client.list_members, project))
     if as_json:
         print_json(found)
         return
@@ -71,7 +71,7 @@ def put(
 
     kind, name = _holder(project, user, group_name, service_account)
     with ShoalClient.connect(data) as client:
-        stored = client.put_member(project, kind, name, role.value)
+        stored = client.put_member(project, kind, name, {"role": role.value})
     if as_json:
         print_json(stored)
     else:
@@ -92,17 +92,17 @@ def remove(
 
     kind, name = _holder(project, user, group_name, service_account)
     with ShoalClient.connect(data) as client:
-        client.remove_member(project, kind, name)
+        client.delete_member(project, kind, name)
     say(f"{name} has no role of its own in the project {project} any more")
 
 
 def _holder(
     project: str, user: str | None, group_name: str | None, service_account: str | None
-) -> "tuple[HolderName, str]":
+) -> "tuple[HolderKind, str]":
     """Return kind and name of the one that is meant. Raises BadParameter."""
     if service_account is not None and "/" not in service_account:
         service_account = f"{project}/{service_account}"
-    named: dict[HolderName, str | None] = {
+    named: dict[HolderKind, str | None] = {
         "user": user,
         "group": group_name,
         "service-account": service_account,

@@ -3,7 +3,7 @@
 They belong to the cluster, so administrators say it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +12,8 @@ from shoal.client.cli.terminal.options import Data, Json
 from shoal.core.access.restrictions import Restricted
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.types import RestrictionJson
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import RestrictionIn, RestrictionOut
 
 What = Annotated[Restricted, typer.Argument(metavar="KIND", help="worker-group or environment.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of a worker group or an environment.")]
@@ -59,13 +60,40 @@ def restrict(
         )
     with ShoalClient.connect(data) as client:
         if add or remove:
-            stored = client.change_restriction(what.value, name, add=add or (), remove=remove or ())
+            stored = _changed(client, what, name, add=add or (), remove=remove or ())
         else:
-            stored = client.put_restriction(what.value, name, projects or ())
+            stored = client.put_restriction(what.value, name, {"projects": projects or []})
     if as_json:
         print_json(stored)
     else:
         say(f"{_called(what, name)} is for {_for(stored['projects'])}")
+
+
+def _changed(
+    client: "ShoalClient",
+    what: Restricted,
+    name: str,
+    *,
+    add: Collection[str],
+    remove: Collection[str],
+) -> "RestrictionOut":
+    """Add projects to those that may use it, and remove others; what is open is closed then.
+
+    Raises ApiProblem (412) if somebody else has changed it meanwhile.
+    """
+    from shoal.client.errors import ApiProblem
+
+    before: Collection[str] = ()
+    etag: str | None = None
+    try:
+        found, etag = client.with_etag(client.get_restriction, what.value, name)
+        before = found["projects"]
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+    body: RestrictionIn = {"projects": sorted({*before, *add} - {*remove})}
+    new = "*" if etag is None else None
+    return client.put_restriction(what.value, name, body, if_match=etag, if_none_match=new)
 
 
 def open_to_all(what: What, name: Name, data: Data = None) -> None:
@@ -74,7 +102,7 @@ def open_to_all(what: What, name: Name, data: Data = None) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        client.remove_restriction(what.value, name)
+        client.delete_restriction(what.value, name)
     say(f"{_called(what, name)} is for every project")
 
 
@@ -85,7 +113,7 @@ def list_restrictions(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found: list[RestrictionJson] = list(client.restrictions())
+        found: list[RestrictionOut] = list(client.pages(client.list_restrictions))
     if as_json:
         print_json(found)
         return

@@ -36,7 +36,7 @@ def list_accounts(project: Project = None, data: Data = None, as_json: Json = Fa
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        found = list(client.service_accounts(home))
+        found = list(client.pages(client.list_service_accounts, home))
     if as_json:
         print_json(found)
         return
@@ -65,7 +65,7 @@ def add(
 
     home, short = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        made = client.add_service_account(home, short, role.value)
+        made = client.create_service_account(home, {"name": short, "role": role.value})
     if as_json:
         print_json(made)
         return

@@ -27,7 +27,7 @@ def list_sessions(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.sessions()
+        found = list(client.pages(client.list_sessions))
     if as_json:
         print_json(found)
         return

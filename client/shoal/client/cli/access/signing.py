@@ -14,7 +14,8 @@ from shoal.client.cli.terminal.options import Data, Json
 if TYPE_CHECKING:
     from shoal.client.find import Api
     from shoal.client.logins import Login
-    from shoal.client.rest.access.sign_in import Place, Session
+    from shoal.client.rest.access.sign_in import Place
+    from shoal.client.rest.operations.generated.operations import Operations
 
 Url = Annotated[
     str | None,
@@ -24,6 +25,7 @@ Url = Annotated[
     ),
 ]
 MOST_DAYS = 3660
+_TOKEN_DAYS = 90  # until the token of a login expires
 _LONGEST_NAME = 100  # characters of a token's name
 
 
@@ -105,7 +107,7 @@ def login(
 
 
 @contextmanager
-def _by_password(place: "Place", name: str, *, directory: bool) -> "Iterator[Session]":
+def _by_password(place: "Place", name: str, *, directory: bool) -> "Iterator[Operations]":
     from shoal.client.rest.access.sign_in import sign_in
 
     of = " in the directory" if directory else ""
@@ -113,7 +115,7 @@ def _by_password(place: "Place", name: str, *, directory: bool) -> "Iterator[Ses
     with sign_in(
         place.url, name, password, hint=place.hint, ca=place.ca, directory=directory
     ) as session:
-        if not directory and session.me()["must_change_password"]:
+        if not directory and session.get_me()["must_change_password"]:
             _change_now(session, password)
         yield session
 
@@ -157,7 +159,6 @@ def passwd(
     from shoal.client.cli.terminal.output import say
     from shoal.client.find import find_api
     from shoal.client.logins import keep_login, logins_file
-    from shoal.client.rest.access.account import TOKEN_DAYS
     from shoal.client.rest.access.sign_in import sign_in
 
     api = find_api(data)
@@ -165,9 +166,9 @@ def passwd(
     current = read_password(f"Present password of {name} at {api.url}")
     with sign_in(api.url, name, current, hint=api.hint, ca=api.ca) as session:
         new = read_password("New password", is_new=True)
-        session.change_password(current, new, keep_tokens=keep_tokens)
+        session.change_password({"current": current, "new": new, "keep_tokens": keep_tokens})
         if not keep_tokens and api.login is not None:
-            keep_login(logins_file(), _login(session, api.url, TOKEN_DAYS, api.ca))
+            keep_login(logins_file(), _login(session, api.url, _TOKEN_DAYS, api.ca))
     if keep_tokens:
         tokens = "your tokens are still good"
     elif api.login is None:
@@ -206,20 +207,22 @@ def _name() -> str:
     return str(typer.prompt("Name", default=getpass.getuser(), err=True))
 
 
-def _change_now(session: "Session", password: str) -> None:
+def _change_now(session: "Operations", password: str) -> None:
     from shoal.client.cli.terminal.output import say
 
     say("this password was for the first sign-in alone: choose one of your own")
-    session.change_password(password, read_password("New password", is_new=True))
+    new = read_password("New password", is_new=True)
+    session.change_password({"current": password, "new": new})
 
 
-def _login(session: "Session", url: str, days: int, ca: Path | None) -> "Login":
+def _login(session: "Operations", url: str, days: int, ca: Path | None) -> "Login":
     """Make a token for this machine."""
     import socket
 
     from shoal.client.logins import Login
 
-    token = session.add_token(f"shoal on {socket.gethostname()}"[:_LONGEST_NAME], days=days)
+    name = f"shoal on {socket.gethostname()}"[:_LONGEST_NAME]
+    token = session.create_token({"name": name, "days": days})
     expires_at = token["expires_at"]
     assert expires_at is not None, "asked for with days"
     kept = None if ca is None else str(ca)

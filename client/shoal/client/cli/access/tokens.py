@@ -10,7 +10,7 @@ from shoal.client.cli.terminal.options import Data, Json, home_of
 from shoal.core.access.permissions import Permission
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.types import NewTokenJson, TokenJson
+    from shoal.client.rest.operations.generated.types import NewTokenOut, TokenIn, TokenOut
 
 group = typer.Typer(
     name="token",
@@ -41,9 +41,13 @@ def list_tokens(
     _one_owner(service_account, user)
     with ShoalClient.connect(data) as client:
         if service_account is not None:
-            found = client.service_account_tokens(*home_of(service_account, None))
+            home, name = home_of(service_account, None)
+            listed = client.pages(client.list_service_account_tokens, home, name)
+        elif user is not None:
+            listed = client.pages(client.list_user_tokens, user)
         else:
-            found = client.tokens() if user is None else client.user_tokens(user)
+            listed = client.pages(client.list_tokens)
+        found = list(listed)
     if as_json:
         print_json(found)
     elif not found:
@@ -77,28 +81,24 @@ def add(
     """
     from shoal.client.rest.client import ShoalClient
 
-    until = None if no_expiry else days
-    permissions = [one.value for one in permission] if permission else None
+    wanted: TokenIn = {
+        "name": text,
+        "permissions": [one.value for one in permission] if permission else None,
+        "projects": project or None,
+        "days": None if no_expiry else days,
+    }
     if service_account is None:
-        made = _own(text, permissions, project or None, until, data)
+        made = _own(wanted, data)
     else:
         home, name = home_of(service_account, None)
         with ShoalClient.connect(data) as client:
-            made = client.add_service_account_token(
-                home, name, text, permissions=permissions, projects=project or None, days=until
-            )
+            made = client.create_service_account_token(home, name, wanted)
     ends = "never expires" if made["expires_at"] is None else f"expires {made['expires_at'][:10]}"
     said = f"token {made['id']} of {made['owner']}, which {ends}; nobody can read it again:"
     print_secret(made["token"], said, made, as_json=as_json)
 
 
-def _own(
-    text: str,
-    permissions: list[str] | None,
-    projects: list[str] | None,
-    days: int | None,
-    data: Data,
-) -> "NewTokenJson":
+def _own(wanted: "TokenIn", data: Data) -> "NewTokenOut":
     """Sign in for a moment: a token makes no tokens."""
     from shoal.client.find import find_api
     from shoal.client.rest.access.sign_in import sign_in
@@ -107,7 +107,7 @@ def _own(
     name = name_of_user(api)
     password = read_password(f"Password of {name} at {api.url}")
     with sign_in(api.url, name, password, hint=api.hint, ca=api.ca) as session:
-        return session.add_token(text, permissions=permissions, projects=projects, days=days)
+        return session.create_token(wanted)
 
 
 @group.command()
@@ -137,7 +137,7 @@ def _one_owner(service_account: str | None, user: str | None) -> None:
         raise typer.BadParameter("--service-account and --user exclude each other")
 
 
-def _print(tokens: "list[TokenJson]") -> None:
+def _print(tokens: "list[TokenOut]") -> None:
     from datetime import UTC, datetime
 
     from shoal.client.cli.terminal.appearance import clock

@@ -49,7 +49,7 @@ def _link(api: "Api") -> str:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.of(api) as client:
-        return f"{api.url}/sign-in#{client.new_sign_in_code()}"
+        return f"{api.url}/sign-in#{client.create_sign_in_code()['code']}"
 
 
 def _page(data: Path, link: str) -> Path:

@@ -8,7 +8,7 @@ from shoal.client.cli.access.asking import print_secret, read_password
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
-    from shoal.client.rest.access.types import AccountJson
+    from shoal.client.rest.operations.generated.types import AccountOut, UserChange
 
 group = typer.Typer(
     name="user", no_args_is_help=True, help="Users: people who sign in. For administrators."
@@ -34,7 +34,7 @@ def list_users(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.users())
+        found = list(client.pages(client.list_users))
     if as_json:
         print_json(found)
         return
@@ -58,7 +58,7 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.user(name)
+        found = client.get_user(name)
     if as_json:
         print_json(found)
         return
@@ -95,7 +95,9 @@ def add(
 
     given = read_password(f"Password of {name}", is_new=True) if password else None
     with ShoalClient.connect(data) as client:
-        made = client.add_user(name, full_name=full_name or "", is_admin=admin, password=given)
+        made = client.create_user(
+            {"name": name, "full_name": full_name or "", "is_admin": admin, "password": given}
+        )
     if made["password"] is not None:
         said = f"user {made['name']} is made; the password for the first sign-in:"
         print_secret(made["password"], said, made, as_json=as_json)
@@ -122,7 +124,12 @@ def change(
     if full_name is None and admin is None:
         raise typer.BadParameter("say what changes: --full-name, --admin or --no-admin")
     with ShoalClient.connect(data) as client:
-        found = client.change_user(name, full_name=full_name, is_admin=admin)
+        changes: UserChange = {}
+        if full_name is not None:
+            changes["full_name"] = full_name
+        if admin is not None:
+            changes["is_admin"] = admin
+        found = client.change_user(name, changes)
     if as_json:
         print_json(found)
     else:
@@ -146,7 +153,7 @@ def _able(name: str, data: Data, as_json: bool, *, disabled: bool) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.change_user(name, disabled=disabled)
+        found = client.change_user(name, {"disabled": disabled})
     if as_json:
         print_json(found)
     else:
@@ -162,7 +169,7 @@ def reset_password(name: Name, data: Data = None, as_json: Json = False) -> None
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        made = client.reset_password(name)
+        made = client.reset_user_password(name)
     password = made["password"]
     assert password is not None, "the API has made it"
     said = f"user {made['name']} has another password, for the next sign-in:"
@@ -185,7 +192,7 @@ def link(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.link_user(name, issuer, subject)
+        found = client.put_identity(name, {"issuer": issuer, "subject": subject})
     if as_json:
         print_json(found)
     else:
@@ -199,13 +206,13 @@ def unlink(name: Name, data: Data = None) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.user(name)
-        client.unlink_user(name)
+        found = client.get_user(name)
+        client.delete_identity(name)
     rest = "" if found["has_password"] else f": `shoal user reset-password {name}` gives a password"
     say(f"user {found['name']} does not sign in at {found['issuer']} any more{rest}")
 
 
-def _state(user: "AccountJson") -> str:
+def _state(user: "AccountOut") -> str:
     if user["disabled_at"] is not None:
         return "disabled"
     if user["must_change_password"]:

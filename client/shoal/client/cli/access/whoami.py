@@ -8,7 +8,7 @@ from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
     from shoal.client.find import Api
-    from shoal.client.rest.access.types import MeJson
+    from shoal.client.rest.operations.generated.types import MeOut
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def whoami(data: Data = None, as_json: Json = False) -> None:
 
     api = find_api(data)
     with ShoalClient.of(api) as client:
-        me = client.me()
+        me = client.get_me()
     if not as_json:
         _print(me, api)
         return
@@ -34,7 +34,7 @@ def whoami(data: Data = None, as_json: Json = False) -> None:
     print_json({**me, **where})
 
 
-def _print(me: "MeJson", api: "Api") -> None:
+def _print(me: "MeOut", api: "Api") -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out
@@ -56,7 +56,7 @@ def _token(api: "Api") -> str:
     return "by SHOAL_TOKEN" if api.data is None else f"by the token of the data folder {api.data}"
 
 
-def _rights(me: "MeJson") -> list[str]:
+def _rights(me: "MeOut") -> list[str]:
     """Return what is to be said of rights, besides roles."""
     found = []
     if me["must_change_password"]:

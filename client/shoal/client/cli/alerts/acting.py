@@ -11,7 +11,7 @@ from shoal.client.cli.terminal.listing import in_utc
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import AlertSilenceJson
+    from shoal.client.rest.operations.generated.types import AlertSilenceOut
 
 _LOOK_S = 0.5
 
@@ -61,8 +61,15 @@ def silence(
     home = project or DEFAULT_PROJECT
     end = _end(lasts, until)
     with ShoalClient.connect(data) as client:
-        made = client.silence_alerts(
-            home, end, workflow=workflow, task=task, rule=rule, reason=reason
+        made = client.create_alert_silence(
+            home,
+            {
+                "workflow": workflow,
+                "task": task,
+                "rule": rule,
+                "until": end.isoformat(),
+                "reason": reason,
+            },
         )
     if as_json:
         print_json(made)
@@ -96,7 +103,7 @@ def silences(project: Project = None, data: Data = None, as_json: Json = False) 
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        found = client.alert_silences(home)
+        found = list(client.pages(client.list_alert_silences, home))
     if as_json:
         print_json(found)
         return
@@ -113,7 +120,7 @@ def silences(project: Project = None, data: Data = None, as_json: Json = False) 
     out().print(shown.table(out().width))
 
 
-def covered(home: str, one: "AlertSilenceJson") -> str:
+def covered(home: str, one: "AlertSilenceOut") -> str:
     """Return what a silence covers, as people say it."""
     parts = [
         f"{name} {pattern}"
@@ -165,9 +172,9 @@ def try_channel(
         raise typer.BadParameter(str(error), param_hint="--timeout") from None
     home, until = project or DEFAULT_PROJECT, time.monotonic() + patience_s
     with ShoalClient.connect(data) as client:
-        sent = client.test_alert_channel(home, channel, to or [])
+        sent = client.test_alert_channel(home, channel, {"to": to or []})
         while True:
-            found = client.alert_delivery(home, sent["id"])
+            found = client.get_alert_delivery(home, sent["id"])
             if found["state"] in ("SENT", "FAILED") or time.monotonic() >= until:
                 break
             time.sleep(_LOOK_S)

@@ -2,14 +2,25 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
 
 if TYPE_CHECKING:
-    from shoal.client.rest.project.alerts import AlertThing
+    from typing import Any, TypeAlias
+
+    from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import (
+        AlertChannelOut,
+        AlertReceiverOut,
+        AlertRuleOut,
+        RuleSpec,
+    )
+    from shoal.client.sources.alert_file import AlertThing, Defined
+
+    AlertDefinition: TypeAlias = AlertRuleOut | AlertReceiverOut | AlertChannelOut
 
 File = Annotated[
     Path,
@@ -33,7 +44,7 @@ def apply(file: File, project: Project = None, data: Data = None, as_json: Json 
     stored = []
     with ShoalClient.connect(data) as client:
         for one in definitions:
-            made = client.put_alert_definition(home, one.thing, one.name, one.spec)
+            made = _put(client, home, one)
             stored.append({"thing": one.thing, **made})
             if not as_json:
                 say(f"{one.thing} {home}/{one.name}: version {made['version']}")
@@ -71,7 +82,7 @@ def kinds(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.alert_channel_kinds()
+        found = list(client.pages(client.list_alert_channel_kinds))
     if as_json:
         print_json(found)
         return
@@ -111,7 +122,10 @@ def preview(
             f"{file} has no rule {rule}; there are: {known}", param_hint="--rule"
         )
     with ShoalClient.connect(data) as client:
-        found = client.preview_alert(project or DEFAULT_PROJECT, specs[rule], alert_id)
+        found = client.preview_alert(
+            project or DEFAULT_PROJECT,
+            {"rule": cast("RuleSpec", specs[rule]), "alert_id": alert_id},
+        )
     if as_json:
         print_json(found)
         return
@@ -134,8 +148,45 @@ def delete(
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        client.delete_alert_definition(home, thing, name)
+        match thing:
+            case "rule":
+                client.delete_alert_rule(home, name)
+            case "receiver":
+                client.delete_alert_receiver(home, name)
+            case "channel":
+                client.delete_alert_channel(home, name)
     say(f"{thing} {home}/{name} is deleted")
+
+
+def _put(client: "ShoalClient", home: str, one: "Defined") -> "AlertDefinition":
+    body: Any = one.spec  # read with the models of the core
+    match one.thing:
+        case "rule":
+            return client.with_project(client.put_alert_rule, home, one.name, body)
+        case "receiver":
+            return client.with_project(client.put_alert_receiver, home, one.name, body)
+        case "channel":
+            return client.with_project(client.put_alert_channel, home, one.name, body)
+
+
+def _get(client: "ShoalClient", home: str, thing: "AlertThing", name: str) -> "AlertDefinition":
+    match thing:
+        case "rule":
+            return client.get_alert_rule(home, name)
+        case "receiver":
+            return client.get_alert_receiver(home, name)
+        case "channel":
+            return client.get_alert_channel(home, name)
+
+
+def _list(client: "ShoalClient", home: str, thing: "AlertThing") -> "list[AlertDefinition]":
+    match thing:
+        case "rule":
+            return list(client.pages(client.list_alert_rules, home))
+        case "receiver":
+            return list(client.pages(client.list_alert_receivers, home))
+        case "channel":
+            return list(client.pages(client.list_alert_channels, home))
 
 
 def _look(
@@ -152,13 +203,13 @@ def _look(
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
         if name is not None:
-            one = client.alert_definition(home, thing, name)
+            one = _get(client, home, thing, name)
             if as_json:
                 print_json(one)
             else:
                 typer.echo(written(thing, name, one["spec"]), nl=False)
             return
-        found = client.alert_definitions(home, thing)
+        found = _list(client, home, thing)
     if as_json:
         print_json(found)
         return

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.types import (
-        AlertDeliveryJson,
-        AlertDetailJson,
-        AlertExplanationJson,
-        AlertJson,
+    from shoal.client.rest.operations.generated.types import (
+        AlertDeliveryOut,
+        AlertDetail,
+        AlertExplanationOut,
+        AlertOut,
     )
 
 AlertId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of an alert.")]
@@ -44,11 +44,16 @@ def alerts(
     states = read_states(state, AlertState)
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        listed = client.alerts(
-            home, states=states, workflow=workflow, instance_id=instance_id, page=page_of(limit)
+        listed = client.pages(
+            client.list_alerts,
+            home,
+            state=states,
+            workflow=workflow,
+            instance_id=instance_id,
+            limit=page_of(limit),
         )
         found = list(islice(listed, limit))
-        has_rules = bool(found or client.alert_definitions(home, "rule"))
+        has_rules = bool(found or client.list_alert_rules(home, limit=1)["items"])
     if as_json:
         print_json(found)
     elif found:
@@ -67,7 +72,7 @@ def show(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.alert(project or DEFAULT_PROJECT, alert_id)
+        found = client.get_alert(project or DEFAULT_PROJECT, alert_id)
     if as_json:
         print_json(found)
         return
@@ -96,7 +101,9 @@ def messages(
     states = read_states(state, DeliveryState)
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        listed = client.alert_deliveries(home, states=states, channel=channel, page=page_of(limit))
+        listed = client.pages(
+            client.list_alert_deliveries, home, state=states, channel=channel, limit=page_of(limit)
+        )
         found = list(islice(listed, limit))
     if as_json:
         print_json(found)
@@ -127,10 +134,13 @@ def why(
     with ShoalClient.connect(data) as client:
         home = project
         if home is None and instance_id is not None:
-            home = client.instance(instance_id)["project"]
+            home = client.get_instance(instance_id)["project"]
         found = list(
-            client.alert_explanations(
-                home or DEFAULT_PROJECT, instance_id=instance_id, event_id=event_id
+            client.pages(
+                client.list_alert_explanations,
+                home or DEFAULT_PROJECT,
+                instance_id=instance_id,
+                event_id=event_id,
             )
         )
     if as_json:
@@ -144,7 +154,7 @@ def why(
                 out().print(line)
 
 
-def alerts_table(found: "list[AlertJson]", now: datetime, width: int) -> "Table":
+def alerts_table(found: "list[AlertOut]", now: datetime, width: int) -> "Table":
     """Return a line for each alert, ``width`` characters wide."""
     from rich.text import Text
 
@@ -176,7 +186,7 @@ def severity_text(severity: str) -> "Text":
     return Text(severity, {"critical": "bold red", "warning": "yellow"}.get(severity, "blue"))
 
 
-def alert_lines(found: "AlertDetailJson", now: datetime) -> "list[Text]":
+def alert_lines(found: "AlertDetail", now: datetime) -> "list[Text]":
     """Return what is said of an alert above its messages."""
     from rich.text import Text
 
@@ -200,7 +210,7 @@ def alert_lines(found: "AlertDetailJson", now: datetime) -> "list[Text]":
     return lines
 
 
-def messages_table(found: "list[AlertDeliveryJson]", now: datetime, width: int) -> "Table":
+def messages_table(found: "list[AlertDeliveryOut]", now: datetime, width: int) -> "Table":
     """Return a line for each message, ``width`` characters wide."""
     from rich.text import Text
 
@@ -223,7 +233,7 @@ def messages_table(found: "list[AlertDeliveryJson]", now: datetime, width: int) 
     return shown.table(width, ("tries", "kind"))
 
 
-def explanation_lines(found: "AlertExplanationJson", now: datetime) -> "list[Text]":
+def explanation_lines(found: "AlertExplanationOut", now: datetime) -> "list[Text]":
     """Return what the rules made of something that happened."""
     from rich.text import Text
 
@@ -250,6 +260,6 @@ def explanation_lines(found: "AlertExplanationJson", now: datetime) -> "list[Tex
     return lines
 
 
-def _told(one: "AlertDeliveryJson") -> str:
+def _told(one: "AlertDeliveryOut") -> str:
     told = f"{one['receiver']} by {one['channel']}: {one['state']}"
     return f"{told}, {one['answer']}" if one["answer"] else told

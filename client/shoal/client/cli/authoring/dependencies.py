@@ -15,10 +15,10 @@ from shoal.client.cli.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import (
-        DependencyEdgeJson,
-        DependencyGraphJson,
-        DependencyNodeJson,
+    from shoal.client.rest.operations.generated.types import (
+        DependencyEdge,
+        DependencyGraphOut,
+        DependencyNode,
     )
 
 
@@ -58,13 +58,13 @@ def dependencies(
         if name is not None:
             home, workflow = find_workflow(client, name, project)
         if workflow is None or date is not None:
-            graph = client.dependency_graph(home, workflow, date, hops)
+            graph = client.get_dependency_graph(home, workflow=workflow, date=date, hops=hops)
             if as_json:
                 print_json(graph)
             else:
                 _show(graph)
             return
-        found = client.dependencies(home, workflow)
+        found = client.get_dependencies(home, workflow)
     if as_json:
         print_json(found)
         return
@@ -74,7 +74,7 @@ def dependencies(
     show_named(found["downstream"], found["hidden"])
 
 
-def _show(graph: "DependencyGraphJson") -> None:
+def _show(graph: "DependencyGraphOut") -> None:
     from rich.text import Text
 
     from shoal.client.cli.runs.graph import draw
@@ -89,7 +89,7 @@ def _show(graph: "DependencyGraphJson") -> None:
             return
     now = datetime.now(UTC)
     critical = set(graph["critical"])
-    edges: dict[str, list[DependencyEdgeJson]] = {name: [] for name in nodes}
+    edges: dict[str, list[DependencyEdge]] = {name: [] for name in nodes}
     for edge in graph["edges"]:
         edges[edge["target"]].append(edge)
     shown = Grid(["workflow", "state", "run>", "lasted>", "~"])
@@ -113,7 +113,7 @@ def _show(graph: "DependencyGraphJson") -> None:
         say("there are more workflows than one answer shows: ask around one of them")
 
 
-def _upstream(graph: "DependencyGraphJson", names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+def _upstream(graph: "DependencyGraphOut", names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """Return what each workflow waits for, without what leads around in a circle."""
     sources: dict[str, list[str]] = {name: [] for name in names}
     for edge in graph["edges"]:
@@ -136,10 +136,10 @@ def _leads(sources: Mapping[str, Sequence[str]], start: str, goal: str) -> bool:
 
 
 def _notes(
-    node: "DependencyNodeJson",
+    node: "DependencyNode",
     also_after: Sequence[str],
-    edges: "Sequence[DependencyEdgeJson]",
-    nodes: "Mapping[str, DependencyNodeJson]",
+    edges: "Sequence[DependencyEdge]",
+    nodes: "Mapping[str, DependencyNode]",
 ) -> list[str]:
     """``edges``: what the node waits for."""
     notes = [f"also after {', '.join(also_after)}"] if also_after else []

@@ -15,7 +15,7 @@ from shoal.client.cli.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from shoal.client.rest.workflows.types import ProblemJson
+    from shoal.client.rest.operations.generated.types import ProblemField
 
 group = typer.Typer(
     name="draft",
@@ -44,7 +44,7 @@ def list_drafts(project: Project = None, data: Data = None, as_json: Json = Fals
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        found = list(client.drafts(home))
+        found = list(client.pages(client.list_drafts, home))
     if as_json:
         print_json(found)
         return
@@ -74,9 +74,9 @@ def show(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.draft(*home_of(name, project), editor)
+        found, etag = client.with_etag(client.get_draft, *home_of(name, project), editor=editor)
     if as_json:
-        print_json(found)
+        print_json({**found, "etag": etag})
     else:
         print(found["text"], end="")
 
@@ -107,13 +107,20 @@ def save(
     with ShoalClient.connect(data) as client:
         if etag is None:
             try:
-                etag = client.draft(home, name)["etag"]
+                _, etag = client.with_etag(client.get_draft, home, name)
             except ApiProblem as problem:
                 if problem.status != 404:
                     raise
-        stored = client.put_draft(home, name, text, etag=etag, base_version=base)
+        stored, etag = client.with_etag(
+            client.put_draft,
+            home,
+            name,
+            {"text": text, "base_version": base},
+            if_match=etag,
+            if_none_match="*" if etag is None else None,
+        )
     if as_json:
-        print_json(stored)
+        print_json({**stored, "etag": etag})
         return
     based = f"version {stored['base_version']}" if stored["base_version"] else "nothing"
     say(f"draft of {home}/{name} is saved; it builds upon {based}")
@@ -133,7 +140,7 @@ def check(
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        found = client.validate(home, name, file.read_text(encoding="utf-8"))
+        found = client.validate_workflow(home, name, {"text": file.read_text(encoding="utf-8")})
     if as_json:
         print_json(found)
     elif found["valid"]:
@@ -155,7 +162,7 @@ def plan(
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        found = client.plan(home, name, client.draft(home, name)["text"])
+        found = client.plan_workflow(home, name, {"text": client.get_draft(home, name)["text"]})
     if as_json:
         print_json(found)
     else:
@@ -172,7 +179,8 @@ def publish(
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        done = client.publish_draft(home, name, client.draft(home, name)["etag"])
+        _, etag = client.with_etag(client.get_draft, home, name)
+        done = client.publish_draft(home, name, if_match=etag)
     if as_json:
         print_json(done)
     elif done["created"]:
@@ -189,11 +197,12 @@ def discard(name: WorkflowName, project: Project = None, data: Data = None) -> N
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        client.delete_draft(home, name, client.draft(home, name)["etag"])
+        _, etag = client.with_etag(client.get_draft, home, name)
+        client.delete_draft(home, name, if_match=etag)
     say(f"draft of {home}/{name} is deleted")
 
 
-def tell_problems(problems: "list[ProblemJson]", file: str) -> None:
+def tell_problems(problems: "list[ProblemField]", file: str) -> None:
     """Print what is wrong, each with its line."""
     from rich.text import Text
 

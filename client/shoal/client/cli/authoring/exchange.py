@@ -32,7 +32,7 @@ def export_workflows(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.export_workflows(project, names or ())
+        found = client.export_project(project, name=names or ())
     if as_json:
         print_json(found)
         return
@@ -61,10 +61,10 @@ def import_workflows(
 
     text = file.read_text(encoding="utf-8")
     with ShoalClient.connect(data) as client:
-        found = client.import_workflows(project, text, dry_run=True)
+        found = client.import_project(project, {"text": text}, dry_run=True)
         refused = [one for one in found["items"] if one["result"] == "refused"]
         if not dry_run and not refused:
-            found = client.import_workflows(project, text)
+            found = client.import_project(project, {"text": text})
     if as_json:
         print_json(found)
     else:

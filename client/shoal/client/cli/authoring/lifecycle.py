@@ -47,7 +47,9 @@ def copy(
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, source, project)
         there, new = home_of(target, None if "/" in target else home)
-        done = client.copy_workflow((home, name), (there, new), version)
+        done = client.copy_workflow(
+            there, new, {"project": home, "workflow": name, "version": version}
+        )
     if as_json:
         print_json(done)
     else:
@@ -74,7 +76,10 @@ def rename(
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
         done = client.rename_workflow(
-            home, name, new, despite_references=despite_references, dry_run=dry_run
+            home,
+            name,
+            {"name": new, "despite": ["references"] if despite_references else []},
+            dry_run=dry_run or None,
         )
     if as_json:
         print_json(done)
@@ -139,12 +144,12 @@ def delete(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        show_hanging(client.hanging(home, name))
+        show_hanging(client.get_hanging(home, name))
         if dry_run:
             return
         asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
         if asks and not typer.confirm(f"Delete {home}/{name}?", default=False, err=True):
             say("nothing was deleted")
             raise typer.Exit(1)
-        client.delete_workflow(home, name, [one.value for one in despite or ()])
+        client.delete_workflow(home, name, despite=[one.value for one in despite or ()])
     say(f"workflow {home}/{name} is deleted")

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 from shoal.client.cli.terminal.output import out, say
 
 if TYPE_CHECKING:
-    from shoal.client.rest.workflows.types import (
-        ComparisonJson,
-        HangingJson,
-        NamedJson,
-        PlanJson,
-        SchedulePlanJson,
+    from shoal.client.rest.operations.generated.types import (
+        ComparisonOut,
+        HangingOut,
+        NamedOut,
+        SchedulePlanOut,
+        WorkflowPlanOut,
     )
 
 _STYLES = {"+": "green", "-": "red", "@": "dim"}
 
 
-def show_comparison(found: "ComparisonJson") -> None:
+def show_comparison(found: "ComparisonOut") -> None:
     """Print what differs: the text, or the tasks if that is too long."""
     from rich.text import Text
 
@@ -34,7 +34,7 @@ def show_comparison(found: "ComparisonJson") -> None:
         out().print(Text(line, _STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def show_plan(found: "PlanJson") -> None:
+def show_plan(found: "WorkflowPlanOut") -> None:
     """Print what publishing would do."""
     name = f"{found['project']}/{found['name']}"
     if not found["created"]:
@@ -47,7 +47,7 @@ def show_plan(found: "PlanJson") -> None:
     say(f"{name} would be version {found['version']}; nothing was published")
 
 
-def _show_schedule(found: "SchedulePlanJson") -> None:
+def _show_schedule(found: "SchedulePlanOut") -> None:
     from rich.text import Text
 
     for mark, one in (("-", found["before"]), ("+", found["after"])):
@@ -57,7 +57,7 @@ def _show_schedule(found: "SchedulePlanJson") -> None:
             out().print(Text(line, _STYLES[mark]), soft_wrap=True)
 
 
-def show_hanging(found: "HangingJson") -> None:
+def show_hanging(found: "HangingOut") -> None:
     """Print what hangs on a workflow, if anything does."""
     from shoal.client.cli.terminal.appearance import plural
 
@@ -70,7 +70,7 @@ def show_hanging(found: "HangingJson") -> None:
     show_named(found["downstream"], found["hidden"])
 
 
-def show_named(named: "Sequence[NamedJson]", hidden: int) -> None:
+def show_named(named: "Sequence[NamedOut]", hidden: int) -> None:
     """Print the tasks of other workflows that name one."""
     for one in named:
         say(f"named by {one['project']}/{one['workflow']}, task {one['task']} ({one['kind']})")

@@ -25,7 +25,7 @@ def versions(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.versions(*find_workflow(client, name, project)))
+        found = list(client.pages(client.list_versions, *find_workflow(client, name, project)))
     if as_json:
         print_json(found)
         return
@@ -55,8 +55,8 @@ def diff(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        wanted = client.workflow(home, name)["version"] if version is None else version
-        found = client.diff(home, name, wanted, base)
+        wanted = client.get_workflow(home, name)["version"] if version is None else version
+        found = client.diff_versions(home, name, wanted, base=base)
     if as_json:
         print_json(found)
     else:
@@ -76,7 +76,7 @@ def restore(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        done = client.restore(home, name, version)
+        done = client.restore_version(home, name, version)
     if as_json:
         print_json(done)
     elif done["created"]:

@@ -83,10 +83,11 @@ def check_dates(
         raise typer.BadParameter("--reprocess does not go with --missing and --failed")
 
 
-def parse_on_failure(text: str | None) -> str | int | None:
+def parse_on_failure(text: str | None) -> Literal["stop", "continue"] | int | None:
     """Return what the request says about failures. Raises BadParameter."""
-    if text is None or text in ("stop", "continue"):
-        return text
+    words: tuple[Literal["stop", "continue"], ...] = ("stop", "continue")
+    if text is None or text in words:
+        return next((word for word in words if word == text), None)
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise typer.BadParameter(

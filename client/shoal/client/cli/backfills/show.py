@@ -45,8 +45,12 @@ def backfills(
     states = read_states(state, BackfillState)
     project, workflow = workflow_filter(workflow, project)
     with ShoalClient.connect(data) as client:
-        listed = client.backfills(
-            project=project, workflow=workflow, states=states, page=page_of(limit)
+        listed = client.pages(
+            client.list_backfills,
+            project=project,
+            workflow=workflow,
+            state=states,
+            limit=page_of(limit),
         )
         found = list(islice(listed, limit))
     if as_json:
@@ -72,8 +76,12 @@ def show(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.backfill(backfill_id)
-        runs = list(islice(client.backfill_runs(backfill_id, page=page_of(limit)), limit))
+        found = client.get_backfill(backfill_id)
+        runs = list(
+            islice(
+                client.pages(client.list_backfill_runs, backfill_id, limit=page_of(limit)), limit
+            )
+        )
     if as_json:
         print_json({**found, "runs": runs})
         return

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -30,8 +30,8 @@ from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstrea
 from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
 
 if TYPE_CHECKING:
-    from shoal.client.rest.backfills import BackfillJson, PlanJson
     from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import BackfillIn, BackfillOut, PlanOut
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 _LOOK_S = 0.3  # between two reads of a backfill
@@ -73,32 +73,44 @@ def backfill(
     from shoal.client.rest.client import ShoalClient
 
     check_dates(first, last, date, missing, failed, reprocess)
-    fields: dict[str, Any] = {
-        "first": first,
-        "last": last,
-        "dates": date or None,
+    mode = selection_mode(task, only, upstream, downstream)
+    level = parse_priority(priority)
+    request: BackfillIn = {
+        "workflow": name,
+        "from": first,
+        "to": last,
         "by": by,
         "only": "missing" if missing else "failed" if failed else None,
-        "reprocess": reprocess,
         "parallel": parallel,
-        "order": "descending" if descending else None,
         "on_failure": parse_on_failure(on_failure),
-        "tasks": task or None,
-        "mode": selection_mode(task, only, upstream, downstream),
-        "downstream": dependents,
         "parameters": parse_parameters(parameter),
-        "priority": parse_priority(priority),
         "version": version,
     }
+    if date:
+        request["dates"] = date
+    if reprocess:
+        request["reprocess"] = reprocess
+    if descending:
+        request["order"] = "descending"
+    if task:
+        request["tasks"] = task
+    if mode:
+        request["mode"] = mode
+    if dependents:
+        request["downstream"] = dependents
+    if level:
+        request["priority"] = level
     with ShoalClient.connect(data) as client:
-        home, name = find_workflow(client, name, project)
+        request["project"], request["workflow"] = find_workflow(client, name, project)
         if dry_run:
-            _show_plan(client.plan_backfill(home, name, **fields), as_json)
+            plan = client.create_backfill(request, dry_run=True)["plan"]
+            assert plan is not None, "it is a dry run"
+            _show_plan(plan, as_json)
         else:
-            _start(client, home, name, fields, wait, as_json)
+            _start(client, request, wait, as_json)
 
 
-def _show_plan(plan: "PlanJson", as_json: bool) -> None:
+def _show_plan(plan: "PlanOut", as_json: bool) -> None:
     from shoal.client.cli.backfills.view import plan_table
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import out, print_json, say
@@ -111,26 +123,22 @@ def _show_plan(plan: "PlanJson", as_json: bool) -> None:
     say(f"{plural(plan['to_run'], 'run')}, {left_out} left out; nothing was started", "dim")
 
 
-def _start(
-    client: "ShoalClient",
-    project: str,
-    name: str,
-    fields: dict[str, Any],
-    wait: bool,
-    as_json: bool,
-) -> None:
+def _start(client: "ShoalClient", request: "BackfillIn", wait: bool, as_json: bool) -> None:
     from shoal.client.cli.runs.following import require_done
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import out, print_json, say
 
-    command = client.start_backfill(project, name, **fields)["command"]
+    command = client.create_backfill(request)["command"]
     assert command is not None, "it is no dry run"
     outcome = client.outcome(command)
     require_done(outcome, as_json)
     backfill_id = outcome["backfill_id"]
     assert backfill_id is not None, "the command is done"
-    found = client.backfill(backfill_id)
-    text = f"started backfill {backfill_id} of {project}/{name}: {plural(found['total'], 'date')}"
+    found = client.get_backfill(backfill_id)
+    text = (
+        f"started backfill {backfill_id} of {request['project']}/{request['workflow']}: "
+        f"{plural(found['total'], 'date')}"
+    )
     if wait:
         say(text)
         follow(client, backfill_id, as_json)
@@ -157,20 +165,24 @@ def follow(client: "ShoalClient", backfill_id: int, as_json: bool) -> None:
         print_json(ended)
     else:
         out().print(head_text(ended))
-        failed = list(islice(client.backfill_runs(backfill_id, ["FAILED"]), _MANY_DATES))
+        failed = list(
+            islice(
+                client.pages(client.list_backfill_runs, backfill_id, state=["FAILED"]), _MANY_DATES
+            )
+        )
         if failed:
             out().print(runs_table(failed, out().width))
     if ended["state"] != "SUCCEEDED":
         raise typer.Exit(1)
 
 
-def _watched(client: "ShoalClient", backfill_id: int) -> "BackfillJson":
+def _watched(client: "ShoalClient", backfill_id: int) -> "BackfillOut":
     from shoal.client.cli.backfills.view import progress_of
     from shoal.client.cli.terminal.patience import patiently
 
     with progress_of(backfill_id) as shown:
         while True:
-            found = patiently(partial(client.backfill, backfill_id))
+            found = patiently(partial(client.get_backfill, backfill_id))
             shown.show(found)
             if found["state"] in _ENDED:
                 return found

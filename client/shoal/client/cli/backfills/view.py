@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.backfills import BackfillJson, BackfillRunJson, PlannedJson
+    from shoal.client.rest.operations.generated.types import BackfillOut, BackfillRunOut, PlannedOut
 
 DONE = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELLED")  # states of a date that has ended
 
 
-def backfills_table(found: "Iterable[BackfillJson]", width: int) -> "Table":
+def backfills_table(found: "Iterable[BackfillOut]", width: int) -> "Table":
     """Return a line for each backfill."""
     from rich.text import Text
 
@@ -44,7 +44,7 @@ def backfills_table(found: "Iterable[BackfillJson]", width: int) -> "Table":
     return shown.table(width, ("created", "lasted"))
 
 
-def head_text(item: "BackfillJson") -> "Text":
+def head_text(item: "BackfillOut") -> "Text":
     """Return the line above a backfill: what, state, how long."""
     from rich.text import Text
 
@@ -77,7 +77,7 @@ def _plain(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def runs_table(runs: "Iterable[BackfillRunJson]", width: int) -> "Table":
+def runs_table(runs: "Iterable[BackfillRunOut]", width: int) -> "Table":
     """Return a line for each date."""
     from rich.text import Text
 
@@ -97,7 +97,7 @@ def runs_table(runs: "Iterable[BackfillRunJson]", width: int) -> "Table":
     return shown.table(width, ("tries", "number"))
 
 
-def plan_table(runs: "Iterable[PlannedJson]", width: int) -> "Table":
+def plan_table(runs: "Iterable[PlannedOut]", width: int) -> "Table":
     """Return a line for each date of a plan."""
     from rich.text import Text
 
@@ -123,7 +123,7 @@ class Progress:
         self._task = None if bar is None else bar.add_task("", total=None)
         self._said: tuple[str, Any] | None = None
 
-    def show(self, item: "BackfillJson") -> None:
+    def show(self, item: "BackfillOut") -> None:
         """Show how it is now."""
         counts = item["counts"]
         done = sum(counts.get(state, 0) for state in DONE)
@@ -134,7 +134,7 @@ class Progress:
             self._say(item, done)
 
     @staticmethod
-    def _say(item: "BackfillJson", done: int) -> None:
+    def _say(item: "BackfillOut", done: int) -> None:
         from shoal.client.cli.terminal.output import say
 
         counts = item["counts"]

@@ -120,7 +120,9 @@ class _Demonstration:
         """Return the id of the newest instance."""
         project, _, workflow = name.partition("/")
         with ShoalClient.connect(self._cluster.data) as client:
-            found = next(iter(client.instances(project=project, workflow=workflow)), None)
+            found = next(
+                iter(client.pages(client.list_instances, project=project, workflow=workflow)), None
+            )
         return None if found is None else found["id"]
 
 

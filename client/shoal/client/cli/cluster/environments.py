@@ -1,7 +1,7 @@
 """``shoal environment``: what programs of tasks find around them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -9,7 +9,7 @@ from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import EnvironmentJson
+    from shoal.client.rest.operations.generated.types import EnvironmentIn, EnvironmentOut
 
 group = typer.Typer(
     name="environment",
@@ -87,7 +87,7 @@ def put(
         definition = _definition(client, name)
         definition |= {field: value for field, value in changes.items() if value is not None}
         definition["variables"] = _variables(definition["variables"], variable or [], unset or [])
-        stored = client.put_environment(name, definition)
+        stored = client.put_environment(name, cast("EnvironmentIn", definition))
     if as_json:
         print_json(stored)
     else:
@@ -100,7 +100,7 @@ def _definition(client: "ShoalClient", name: str) -> dict[str, Any]:
     from shoal.core.definition.environments import EnvironmentSpec
 
     try:
-        found: dict[str, Any] = {**client.environment(name)}
+        found: dict[str, Any] = {**client.get_environment(name)}
     except ApiProblem as problem:
         if problem.status != 404:
             raise
@@ -131,7 +131,7 @@ def _text_of(file: Path) -> str:
         raise typer.BadParameter(f"--setup {file}: {error}") from None
 
 
-def _summary(found: "EnvironmentJson") -> str:
+def _summary(found: "EnvironmentOut") -> str:
     from shoal.client.cli.terminal.appearance import plural
 
     parts = [plural(len(found["variables"]), "variable")]
@@ -140,7 +140,7 @@ def _summary(found: "EnvironmentJson") -> str:
     return ", ".join([*parts, f"for {_groups(found)}"])
 
 
-def _groups(found: "EnvironmentJson") -> str:
+def _groups(found: "EnvironmentOut") -> str:
     return ", ".join(found["worker_groups"]) or "all worker groups"
 
 
@@ -154,7 +154,7 @@ def list_environments(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.environments())
+        found = list(client.pages(client.list_environments))
     if as_json:
         print_json(found)
         return
@@ -184,7 +184,7 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.environment(name)
+        found = client.get_environment(name)
     if as_json:
         print_json(found)
         return

@@ -32,7 +32,7 @@ def queue(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(islice(client.queue_entries(group), limit))
+        found = list(islice(client.pages(client.list_queue_entries, group=group), limit))
     if as_json:
         print_json(found)
         return
@@ -67,7 +67,7 @@ def takeovers(limit: Limit = 20, data: Data = None, as_json: Json = False) -> No
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(islice(client.takeovers(), limit))
+        found = list(islice(client.pages(client.list_takeovers), limit))
     if as_json:
         print_json(found)
         return

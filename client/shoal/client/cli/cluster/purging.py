@@ -9,7 +9,7 @@ from shoal.client.cli.terminal.options import Data, Json, Project, find_workflow
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.purges import PurgeJson, StoresJson
+    from shoal.client.rest.operations.generated.types import PurgeOut, StoresOut
 
 _POLL_S = 0.5  # the masters poll every few seconds
 
@@ -56,16 +56,18 @@ def purge(
     with ShoalClient.connect(data) as client:
         if workflow is not None:
             project, workflow = find_workflow(client, workflow, project)
-        asked = client.purge(
-            dry_run=dry_run,
-            before=before,
-            project=project,
-            workflow=workflow,
-            even_if_not_exported=even_if_not_exported,
+        asked = client.create_purge(
+            {
+                "dry_run": dry_run,
+                "before": before,
+                "project": project,
+                "workflow": workflow,
+                "even_if_not_exported": even_if_not_exported,
+            }
         )
         if wait:
             asked = _followed(client, asked)
-        stores = client.stores()
+        stores = client.get_stores()
     if as_json:
         print_json({**asked, "stores": stores})
         return
@@ -89,7 +91,7 @@ def _before(older_than: str | None) -> str | None:
         raise typer.BadParameter(text, param_hint="--older-than") from None
 
 
-def _followed(client: "ShoalClient", asked: "PurgeJson") -> "PurgeJson":
+def _followed(client: "ShoalClient", asked: "PurgeOut") -> "PurgeOut":
     """Show how far the masters have come, until they are done."""
     import time
 
@@ -100,15 +102,15 @@ def _followed(client: "ShoalClient", asked: "PurgeJson") -> "PurgeJson":
         while asked["finished_at"] is None:
             shown.update(bar, completed=asked["partitions_done"])
             time.sleep(_POLL_S)
-            asked = client.purge_state(asked["id"])
+            asked = client.get_purge(asked["id"])
     return asked
 
 
-def _progress(asked: "PurgeJson") -> str:
+def _progress(asked: "PurgeOut") -> str:
     return f"{asked['partitions_done']} of {asked['partitions']} partitions are done"
 
 
-def _print(asked: "PurgeJson", stores: "StoresJson") -> None:
+def _print(asked: "PurgeOut", stores: "StoresOut") -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.project.keys import RotationJson
+    from shoal.client.rest.operations.generated.types import RotationOut
 
 group = typer.Typer(
     name="secrets", no_args_is_help=True, help="The keys that encrypt secrets (`shoal secret`)."
@@ -35,7 +35,7 @@ def keys(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.secrets_keys()
+        found = client.get_secrets_keys()
     if as_json:
         print_json(found)
         return
@@ -80,8 +80,8 @@ def rotate(data: Data = None, as_json: Json = False) -> None:
 
 def _rotated(
     client: "ShoalClient", say: "Callable[[str], None] | None"
-) -> "tuple[int, RotationJson]":
-    done = client.rotate_secrets(begin=True)
+) -> "tuple[int, RotationOut]":
+    done = client.rotate_secrets_keys({"begin": True})
     encrypted, deadline_s = done["encrypted"], time.monotonic() + _PATIENCE_S
     while True:
         if say is not None and done["phase"] == "working" and not done["encrypted"]:
@@ -90,11 +90,11 @@ def _rotated(
             time.sleep(_POLL_S)
         elif done["phase"] != "working":
             return encrypted, done
-        done = client.rotate_secrets(begin=False)
+        done = client.rotate_secrets_keys({"begin": False})
         encrypted += done["encrypted"]
 
 
-def _tell(done: "RotationJson", encrypted: int) -> None:
+def _tell(done: "RotationOut", encrypted: int) -> None:
     from shoal.client.cli.terminal.output import say
 
     say(done["did"])

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
     from shoal.client.cli.terminal.tables import Grid
     from shoal.client.find import Api
-    from shoal.client.rest.types import CheckJson, ClockDifferenceJson, ClusterJson, HealthJson
+    from shoal.client.rest.operations.generated.types import (
+        Check,
+        ClockDifference,
+        ClusterOut,
+        Health,
+    )
 
 
 _MOST_QUARANTINED = 10
@@ -39,8 +44,8 @@ def status(
 
     api = find_api(data)
     with ShoalClient.of(api) as client:
-        health = client.health()
-        cluster = client.cluster()
+        health = client.get_health()
+        cluster = client.get_cluster()
     if as_json:
         print_json({"api": api.url, "health": health, **cluster})
     else:
@@ -49,7 +54,7 @@ def status(
         raise typer.Exit(1)
 
 
-def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partitions: bool) -> None:
+def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bool) -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import state_text
@@ -111,7 +116,7 @@ def _show(api: "Api", health: "HealthJson", cluster: "ClusterJson", *, partition
         console.print(_partitions(cluster).table(console.width))
 
 
-def _off(clock: "ClockDifferenceJson") -> str:
+def _off(clock: "ClockDifference") -> str:
     from shoal.client.cli.terminal.text import harmless
 
     by_s = clock["ahead_s"]
@@ -121,17 +126,17 @@ def _off(clock: "ClockDifferenceJson") -> str:
     return harmless(f"{text}: synchronise it (NTP); what is due goes by the cluster's time")
 
 
-def _failed_checks(health: "HealthJson") -> "list[tuple[str, CheckJson]]":
+def _failed_checks(health: "Health") -> "list[tuple[str, Check]]":
     """Return what is wrong with partitions and commands; an earlier API says nothing of it."""
     checks = health["checks"]
-    found: list[tuple[str, CheckJson | None]] = [
+    found: list[tuple[str, Check | None]] = [
         ("partitions", checks.get("partitions")),
         ("commands", checks.get("commands")),
     ]
     return [(name, check) for name, check in found if check and not check["ok"]]
 
 
-def _show_quarantined(cluster: "ClusterJson") -> None:
+def _show_quarantined(cluster: "ClusterOut") -> None:
     """What masters cannot work with: a few lines, since one cause may concern many."""
     from shoal.client.cli.terminal.output import out
 
@@ -149,7 +154,7 @@ def _show_quarantined(cluster: "ClusterJson") -> None:
         out().print(_check(False, text), soft_wrap=True)
 
 
-def _names(cluster: "ClusterJson", addresses: Sequence[str]) -> str:
+def _names(cluster: "ClusterOut", addresses: Sequence[str]) -> str:
     """Return the masters' ids, each with its address."""
     ids = {master["address"]: master["id"] for master in cluster["masters"]}
     return ", ".join(f"{ids[each]} ({each})" if each in ids else each for each in addresses)
@@ -161,7 +166,7 @@ def _check(ok: bool, text: str) -> "Text":
     return Text(f"✓ {text}", "dim") if ok else Text(f"✗ {text}", "red")
 
 
-def _group(cluster: "ClusterJson") -> "Text":
+def _group(cluster: "ClusterOut") -> "Text":
     """Whether the masters agree on an assignment of the partitions."""
     group = cluster["group"]
     leader = f", led by {group['leader']}" if group["leader"] else ""
@@ -169,7 +174,7 @@ def _group(cluster: "ClusterJson") -> "Text":
     return _check(group["state"] in ("Stable", "Empty"), text)
 
 
-def _alerts(cluster: "ClusterJson") -> "Text | None":
+def _alerts(cluster: "ClusterOut") -> "Text | None":
     """Whether people are told of what they have asked for; None: of nothing."""
     servers = cluster.get("alert_servers")  # an older API has none
     if servers is None:
@@ -178,7 +183,7 @@ def _alerts(cluster: "ClusterJson") -> "Text | None":
     return _check(bool(servers), f"alert servers: {count}")
 
 
-def _backlog(cluster: "ClusterJson") -> "Text":
+def _backlog(cluster: "ClusterOut") -> "Text":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import plural
@@ -193,7 +198,7 @@ def _backlog(cluster: "ClusterJson") -> "Text":
     )
 
 
-def _masters(cluster: "ClusterJson", now: datetime) -> "Grid":
+def _masters(cluster: "ClusterOut", now: datetime) -> "Grid":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import lasted
@@ -216,7 +221,7 @@ def _masters(cluster: "ClusterJson", now: datetime) -> "Grid":
     return grid
 
 
-def _partitions(cluster: "ClusterJson") -> "Grid":
+def _partitions(cluster: "ClusterOut") -> "Grid":
     from rich.text import Text
 
     from shoal.client.cli.terminal.tables import Grid
@@ -238,7 +243,7 @@ def _number(count: int | None) -> str:
     return f"{count:,}" if count else ""
 
 
-def _workers(cluster: "ClusterJson", now: datetime) -> "Grid":
+def _workers(cluster: "ClusterOut", now: datetime) -> "Grid":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import lasted
@@ -253,7 +258,7 @@ def _workers(cluster: "ClusterJson", now: datetime) -> "Grid":
     return grid
 
 
-def _queues(cluster: "ClusterJson") -> "Grid":
+def _queues(cluster: "ClusterOut") -> "Grid":
     """What waits, and whether anybody will ever take it."""
     from rich.text import Text
 

@@ -1,6 +1,6 @@
 """``shoal insight report``: what has run and what has changed, in the terminal and as a page."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import WorkflowSort
     from shoal.insight.report.collected import Answer, Collected
 
 _SHOWN = 5  # lines of each list in the terminal; the page has more
@@ -62,34 +63,35 @@ def report(
 
 def _collected(client: "ShoalClient", project: str | None, days: int) -> "Collected":
     """Ask for everything about the last days that have results."""
-    from datetime import date, timedelta
-    from typing import Any
+    from datetime import timedelta
 
     from shoal.insight.report.collected import Collected
 
-    newest = client.insight_summary(project=project)["until"]
-    window: dict[str, Any] = {}
-    if newest is not None:
-        last = date.fromisoformat(newest)
-        window = {"first": last - timedelta(days=days - 1), "last": last}
-    of = {"project": project, **window}
+    newest = client.get_insight_summary(project=project)["until"]
+    last = None if newest is None else date.fromisoformat(newest)
+    first = None if last is None else last - timedelta(days=days - 1)
 
-    def workflows(sort: Any) -> "Sequence[Answer]":
-        return client.insight_workflows(sort, limit=_COLLECTED, **of)["items"]
+    def workflows(sort: "WorkflowSort") -> "Sequence[Answer]":
+        found = client.list_insight_workflows(
+            sort=sort, limit=_COLLECTED, project=project, from_=first, to=last
+        )
+        return found["items"]
 
     return Collected(
         at=datetime.now(UTC),
         source=client.url,
         project=project,
-        summary=client.insight_summary(**of),
+        summary=client.get_insight_summary(project=project, from_=first, to=last),
         slower=workflows("slower"),
         waits=workflows("waits"),
         late=workflows("late"),
         failing=workflows("failures"),
-        failures=client.insight_failures(limit=_COLLECTED, **of),
-        costs=client.insight_costs(limit=_COLLECTED, **of),
-        load=None if project else _load(client, window),
-        minutes=_minutes_of(client.insight_schedule_minutes(), project),
+        failures=client.list_insight_failures(
+            limit=_COLLECTED, project=project, from_=first, to=last
+        ),
+        costs=client.list_insight_costs(limit=_COLLECTED, project=project, from_=first, to=last),
+        load=None if project else _load(client, first, last),
+        minutes=_minutes_of(client.get_insight_schedule_minutes(), project),
     )
 
 
@@ -101,14 +103,12 @@ def _minutes_of(found: "Answer", project: str | None) -> "Answer":
     return {**found, "minutes": None, "moves": moves}
 
 
-def _load(client: "ShoalClient", window: dict[str, object]) -> "Answer | None":
+def _load(client: "ShoalClient", first: date | None, last: date | None) -> "Answer | None":
     """Return the load of the cluster; None: it is not for this caller."""
-    from typing import Any, cast
-
     from shoal.client.errors import ApiProblem
 
     try:
-        return client.insight_load(**cast("dict[str, Any]", window))
+        return client.get_insight_load(from_=first, to=last)
     except ApiProblem as problem:
         if problem.status != 403:
             raise

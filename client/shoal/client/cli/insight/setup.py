@@ -64,7 +64,7 @@ def setup(
         wanted |= {name: value for name, value in _DEFAULTS.items() if name not in before | wanted}
         for name, value in sorted(wanted.items()):
             if before.get(name) != value:
-                client.put_project_parameter(project, name, value)
+                client.with_project(client.put_parameter, project, name, {"value": value})
         after = before | wanted
         changed = [plan for plan in plans if plan.changed]
         for plan in changed:
@@ -123,7 +123,7 @@ def _parameters(client: "ShoalClient", project: str) -> dict[str, str]:
     from shoal.client.errors import ApiProblem
 
     try:
-        return dict(client.project_parameters(project))
+        return {one["name"]: one["value"] for one in client.pages(client.list_parameters, project)}
     except ApiProblem as problem:
         if problem.status != 404:
             raise

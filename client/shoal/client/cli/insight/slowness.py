@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.operations.generated.types import ComparedTaskOut
-    from shoal.client.rest.runs.insight import BaselineJson
+    from shoal.client.rest.operations.generated.types import BaselineOut, ComparedTaskOut
 
 _BAR_WIDTH = 16  # characters
 _STYLES = {"slower": "red", "faster": "green", "usual": "dim", "unknown": "dim"}
@@ -32,7 +31,7 @@ def why_slow(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.baseline(instance_id)
+        found = client.get_instance_baseline(instance_id)
     if as_json:
         print_json(found)
         return
@@ -53,7 +52,7 @@ def why_slow(
         say(f"usual: the median of {usual['n']:,} runs in 60 days, as of {found['of']}")
 
 
-def said(found: "BaselineJson") -> str:
+def said(found: "BaselineOut") -> str:
     """Return what is to be said of a run, in one sentence."""
     from shoal.core.insight.comparing import Verdict, sentence, when_of
 

@@ -1,7 +1,7 @@
 """``shoal bulk``: the same request to many runs, seen before it is sent."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +9,7 @@ from shoal.client.cli.terminal.listing import States, read_states
 from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
 
 if TYPE_CHECKING:
-    from shoal.client.rest.runs.types import BulkItemJson, BulkJson
+    from shoal.client.rest.operations.generated.types import BulkItem, BulkOut
 
 
 class Request(StrEnum):
@@ -63,20 +63,23 @@ def bulk(
 
     states = read_states(state, WorkflowState)
     project, name = workflow_filter(workflow, project)
-    kind = request.name
+    kind: Any = request.name  # a literal of the API
     with ShoalClient.connect(data) as client:
-        seen = client.preview_bulk(
-            kind,
-            ids or None,
+        seen = client.create_bulk_commands(
+            {"type": kind, "ids": ids or None},
+            dry_run=True,
             project=project,
             workflow=name,
-            states=states,
-            labels=label or (),
+            state=states,
+            label=label,
             text=text,
         )
         done = seen
         if yes and seen["items"]:
-            done = client.bulk(kind, [one["id"] for one in seen["items"]], digest=seen["digest"])
+            shown = [one["id"] for one in seen["items"]]
+            done = client.create_bulk_commands(
+                {"type": kind, "ids": shown, "digest": seen["digest"]}
+            )
     if as_json:
         print_json(done)
     else:
@@ -88,7 +91,7 @@ def bulk(
         raise Refused(kind, f"{len(failed)} of {len(done['items'])} could not be asked")
 
 
-def _show(request: Request, seen: "BulkJson", done: "BulkJson | None") -> None:
+def _show(request: Request, seen: "BulkOut", done: "BulkOut | None") -> None:
     from shoal.client.cli.terminal.output import out, say
     from shoal.client.cli.terminal.tables import Grid
 
@@ -106,14 +109,14 @@ def _show(request: Request, seen: "BulkJson", done: "BulkJson | None") -> None:
         say("there may be more: repeat the command when these are done")
 
 
-def _why(item: "BulkItemJson") -> str:
+def _why(item: "BulkItem") -> str:
     if item["problem"] is not None:
         return item["problem"]["detail"]
     preview = item["preview"]
     return "" if preview is None else preview["refusal"] or ""
 
 
-def _effect(item: "BulkItemJson") -> str:
+def _effect(item: "BulkItem") -> str:
     preview = item["preview"]
     if preview is None or preview["state"] is None:
         return ""

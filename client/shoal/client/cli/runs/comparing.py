@@ -25,7 +25,7 @@ def compare(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.compare(instance_id, other_id)
+        found = client.compare_instances(instance_id, other_id)
     if as_json:
         print_json(found)
         return
@@ -73,7 +73,8 @@ def grep(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        hits = client.search_logs(
+        hits = client.pages(
+            client.search_logs,
             instance_id,
             text=None if regex else pattern,
             regex=pattern if regex else None,
@@ -111,7 +112,7 @@ def rendered(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.rendered(task_instance_id)
+        found = client.get_rendered_attempt(task_instance_id)
     if as_json:
         print_json(found)
         return

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from shoal.client.find import Api
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import CommandJson, InstanceDetailJson
+    from shoal.client.rest.operations.generated.types import CommandOut, InstanceDetail
 
 Wait = Annotated[
     bool, typer.Option("--wait", "-w", help="Follow the run to its end; exit 0 if it succeeds.")
@@ -18,7 +18,7 @@ _LOG_TAIL_LINES = 10
 _MANY_TASKS = 30  # listed at the end of a run
 
 
-def require_done(outcome: "CommandJson", as_json: bool) -> None:
+def require_done(outcome: "CommandOut", as_json: bool) -> None:
     """End with status 1 if the command was refused."""
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.errors import Refused
@@ -30,7 +30,7 @@ def require_done(outcome: "CommandJson", as_json: bool) -> None:
 
 
 def follow_up(
-    api: "Api", client: "ShoalClient", outcome: "CommandJson", wait: bool, as_json: bool
+    api: "Api", client: "ShoalClient", outcome: "CommandOut", wait: bool, as_json: bool
 ) -> None:
     """Print which instance a command has started; with ``wait`` follow it to its end."""
     from shoal.client.cli.terminal.output import out, print_json, say
@@ -38,7 +38,7 @@ def follow_up(
     require_done(outcome, as_json)
     instance_id = outcome["result_instance_id"]
     assert instance_id is not None, "the command is done"
-    instance = client.instance(instance_id)
+    instance = client.get_instance(instance_id)
     text = (
         f"started {instance['project']}/{instance['workflow']} version {instance['version']} "
         f"as instance {instance_id}"
@@ -66,7 +66,7 @@ def follow(api: "Api", client: "ShoalClient", instance_id: int, as_json: bool) -
         raise typer.Exit(1)
 
 
-def _watched(api: "Api", instance_id: int) -> "InstanceDetailJson":
+def _watched(api: "Api", instance_id: int) -> "InstanceDetail":
     from shoal.client.cli.runs.watching import watch
     from shoal.client.cli.terminal.output import say
 
@@ -77,7 +77,7 @@ def _watched(api: "Api", instance_id: int) -> "InstanceDetailJson":
         raise
 
 
-def conclude(client: "ShoalClient", instance: "InstanceDetailJson") -> None:
+def conclude(client: "ShoalClient", instance: "InstanceDetail") -> None:
     """Print how a run ended: its tasks, and the end of the log of what failed."""
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def conclude(client: "ShoalClient", instance: "InstanceDetailJson") -> None:
         return
     first = failed[0]
     try:
-        tail = client.log(first["id"], -_LOG_TAIL_BYTES, _LOG_TAIL_BYTES)["data"]
+        tail = client.get_log(first["id"], offset=-_LOG_TAIL_BYTES, limit=_LOG_TAIL_BYTES)["data"]
     except ClientError:
         tail = ""
     lines = tail.splitlines()[-_LOG_TAIL_LINES:]

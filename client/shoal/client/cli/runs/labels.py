@@ -49,7 +49,7 @@ def label(
     kept = [text for text in change if not ("=" not in text and text.endswith("-"))]
     changes: dict[str, str | None] = {**parse_labels(kept), **dict.fromkeys(removed)}
     with ShoalClient.connect(data) as client:
-        labels = client.label_instance(instance_id, changes)
+        labels = client.change_labels(instance_id, {"labels": changes})["labels"]
     if as_json:
         print_json(labels)
     else:

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.runs.types import PastAttemptJson
-    from shoal.client.rest.types import TaskInstanceJson
+    from shoal.client.rest.operations.generated.types import PastAttemptOut, TaskOut
 
-    AnyAttempt: TypeAlias = TaskInstanceJson | PastAttemptJson
+    AnyAttempt: TypeAlias = TaskOut | PastAttemptOut
     Log: TypeAlias = tuple[
         int | None, Iterator[bytes]
     ]  # its bytes, if that is known, and the content
@@ -56,7 +55,7 @@ def logs(
     with ShoalClient.connect(data) as client:
         instance, _, name = task.partition(":")
         if name and instance.isdecimal():
-            _, gone = or_past(client, int(instance), lambda: client.instance(int(instance)))
+            _, gone = or_past(client, int(instance), lambda: client.get_instance(int(instance)))
             if gone is not None:
                 past = past_attempt(gone, name)
                 with past_log(client, gone["id"], past["id"]) as log:
@@ -69,8 +68,9 @@ def logs(
             _follow(client, attempt)
             return
         title = f"{attempt['workflow_instance_id']}-{attempt['task']}-{attempt['attempt']}"
-        with client.download_log(attempt["id"]) as log:
-            _write(log, attempt, title, download, as_json)
+        with client.download_log(attempt["id"]) as response:
+            size = int(response.headers.get("Content-Length", 0))
+            _write((size, response.iter_bytes()), attempt, title, download, as_json)
 
 
 def _write(
@@ -88,7 +88,7 @@ def _write(
         _show(log[1])
 
 
-def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
+def _find_attempt(client: "ShoalClient", text: str) -> "TaskOut":
     from shoal.client.cli.runs.view import newest_attempts
     from shoal.client.cli.terminal.selecting import no_task
 
@@ -97,17 +97,17 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskInstanceJson":
     instance, colon, name = text.partition(":")
     if not (colon and instance.isdecimal() and name):
         raise typer.BadParameter(f"{text!r} is neither an id nor INSTANCE:TASK", param_hint="TASK")
-    tasks = newest_attempts(client.instance(int(instance))["tasks"])
+    tasks = newest_attempts(client.get_instance(int(instance))["tasks"])
     if name not in tasks:
         raise no_task(int(instance), name, tasks)
     return _with_a_log(client, int(instance), tasks[name])
 
 
-def _by_id(client: "ShoalClient", attempt: int) -> "TaskInstanceJson":
+def _by_id(client: "ShoalClient", attempt: int) -> "TaskOut":
     from shoal.client.errors import ApiProblem, NotFound
 
     try:
-        return client.task_instance(attempt)
+        return client.get_task_instance(attempt)
     except ApiProblem as problem:
         if problem.kind != "not-found":
             raise
@@ -116,13 +116,11 @@ def _by_id(client: "ShoalClient", attempt: int) -> "TaskInstanceJson":
         ) from problem
 
 
-def _with_a_log(
-    client: "ShoalClient", instance: int, newest: "TaskInstanceJson"
-) -> "TaskInstanceJson":
+def _with_a_log(client: "ShoalClient", instance: int, newest: "TaskOut") -> "TaskOut":
     """Return the last look of a task that waits for its next one, which has no log yet."""
     if newest["started_at"] or not newest.get("looks"):
         return newest
-    tasks = client.instance(instance, "all")["tasks"]
+    tasks = client.get_instance(instance, attempts="all")["tasks"]
     looks = [one for one in tasks if one["task"] == newest["task"] and one["started_at"]]
     return max(looks, key=lambda one: one["attempt"], default=newest)
 
@@ -144,7 +142,7 @@ def _show(chunks: "Iterable[bytes]") -> None:
     sys.stdout.flush()
 
 
-def _follow(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
+def _follow(client: "ShoalClient", attempt: "TaskOut") -> None:
     from shoal.client.cli.terminal.output import say
     from shoal.client.cli.terminal.text import harmless
     from shoal.client.errors import LogBroken
@@ -154,11 +152,11 @@ def _follow(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
         say(f"{attempt['task']} has not started; its log will follow", "dim")
 
     def is_lost() -> bool:
-        return client.task_instance(attempt["id"])["state"] == "LOST"
+        return client.get_task_instance(attempt["id"])["state"] == "LOST"
 
     broken: LogBroken | None = None
     try:
-        for chunk in client.follow_log(attempt["id"], is_lost=is_lost):
+        for chunk in client.follow(attempt["id"], is_lost=is_lost):
             sys.stdout.write(harmless(chunk.data) if terminal else chunk.data)
             sys.stdout.flush()
     except LogBroken as error:
@@ -178,24 +176,24 @@ def _follow(client: "ShoalClient", attempt: "TaskInstanceJson") -> None:
 PATIENCE_S = 30.0
 
 
-def _see_the_end(client: "ShoalClient", attempt: "TaskInstanceJson") -> "TaskInstanceJson":
+def _see_the_end(client: "ShoalClient", attempt: "TaskOut") -> "TaskOut":
     """Return the attempt as it ended, or as it is if that takes too long."""
     import time
 
     deadline, pause_s = time.monotonic() + PATIENCE_S, 0.05
     while True:
-        found = client.task_instance(attempt["id"])
+        found = client.get_task_instance(attempt["id"])
         if found["finished_at"] is not None or time.monotonic() > deadline:
             return found
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 1.0)
 
 
-def _what_follows(client: "ShoalClient", lost: "TaskInstanceJson") -> str:
+def _what_follows(client: "ShoalClient", lost: "TaskOut") -> str:
     """Say which attempt takes the place of a lost one."""
     from shoal.client.cli.runs.view import newest_attempts
 
-    instance = client.instance(lost["workflow_instance_id"])
+    instance = client.get_instance(lost["workflow_instance_id"])
     newest = newest_attempts(instance["tasks"]).get(lost["task"], lost)
     if newest["attempt"] > lost["attempt"]:
         return f"attempt {newest['attempt']} follows: shoal logs -f {newest['id']}"

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.runs.types import PastAttemptJson, PastDetailJson, PastInstanceJson
+    from shoal.client.rest.operations.generated.types import (
+        PastAttemptOut,
+        PastInstanceDetail,
+        PastInstanceOut,
+        WorkflowState,
+    )
 
 T = TypeVar("T")
 _MOST_BYTES = 1 << 20  # of a log, in one request
@@ -16,7 +21,7 @@ _MOST_BYTES = 1 << 20  # of a log, in one request
 
 def or_past(
     client: "ShoalClient", instance_id: int, ask: Callable[[], T]
-) -> "tuple[T, None] | tuple[None, PastDetailJson]":
+) -> "tuple[T, None] | tuple[None, PastInstanceDetail]":
     """Return an answer about an instance, or the past run if the database has no such instance."""
     from shoal.client.errors import ApiProblem
 
@@ -26,12 +31,12 @@ def or_past(
         if problem.kind != "not-found":
             raise
         try:
-            return None, client.past_instance(instance_id)
+            return None, client.get_past_instance(instance_id)
         except ApiProblem:
             raise problem from None
 
 
-def show_past(found: "PastDetailJson") -> None:
+def show_past(found: "PastInstanceDetail") -> None:
     """Print a past run with its attempts."""
     from rich.text import Text
 
@@ -74,7 +79,7 @@ def show_past(found: "PastDetailJson") -> None:
         console.print(Text(f"{left_out:,} earlier attempts are not shown", "dim"))
 
 
-def list_past(found: "list[PastInstanceJson]") -> None:
+def list_past(found: "list[PastInstanceOut]") -> None:
     """Print past runs."""
     from rich.text import Text
 
@@ -107,18 +112,23 @@ def some_past(
     limit: int,
     project: str | None,
     workflow: str | None,
-    states: list[str],
+    states: "list[WorkflowState]",
     days: tuple[datetime | None, datetime | None],
-) -> "list[PastInstanceJson]":
+) -> "list[PastInstanceOut]":
     """Return the newest past runs that fulfil the filters; ``days``: of the end."""
     first, last = (one and one.date() for one in days)
-    listed = client.past_instances(
-        project=project, workflow=workflow, states=states, first=first, last=last
+    listed = client.pages(
+        client.list_past_instances,
+        project=project,
+        workflow=workflow,
+        state=states,
+        from_=first,
+        to=last,
     )
     return list(islice(listed, limit))
 
 
-def past_attempt(run: "PastDetailJson", task: str) -> "PastAttemptJson":
+def past_attempt(run: "PastInstanceDetail", task: str) -> "PastAttemptOut":
     """Return the newest attempt of a task. Raises NotFound."""
     from shoal.client.cli.terminal.selecting import no_task
 
@@ -133,7 +143,7 @@ def past_log(
     client: "ShoalClient", run: int, attempt: int
 ) -> Iterator[tuple[int, Iterator[bytes]]]:
     """Give how many bytes a log in the archive has, and its text in UTF-8. Raises ApiProblem."""
-    first = client.past_log(run, attempt, 0, _MOST_BYTES)
+    first = client.get_past_log(run, attempt, offset=0, limit=_MOST_BYTES)
 
     def chunks() -> Iterator[bytes]:
         part = first
@@ -141,6 +151,6 @@ def past_log(
             yield part["data"].encode()
             if part["next_offset"] >= part["size"]:
                 return
-            part = client.past_log(run, attempt, part["next_offset"], _MOST_BYTES)
+            part = client.get_past_log(run, attempt, offset=part["next_offset"], limit=_MOST_BYTES)
 
     yield first["size"], chunks()

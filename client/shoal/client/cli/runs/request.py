@@ -12,7 +12,7 @@ from shoal.client.cli.terminal.selecting import Downstream, Only, Upstream, sele
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import CommandJson
+    from shoal.client.rest.operations.generated.types import CommandOut
 
 TaskInstanceId = Annotated[
     int,
@@ -59,7 +59,9 @@ def rerun(
 
     api = find_api(data)
     with ShoalClient.of(api) as client:
-        outcome = client.outcome(client.send("RERUN", instance_id=instance_id))
+        outcome = client.outcome(
+            client.create_command({"type": "RERUN", "instance_id": instance_id})
+        )
         follow_up(api, client, outcome, wait, as_json)
 
 
@@ -76,8 +78,10 @@ def rerun_tasks(
     """Run chosen tasks of an ended instance again, in the same instance."""
     mode = selection_mode(tasks, only, upstream, downstream)
 
-    def send(client: "ShoalClient") -> "CommandJson":
-        return client.rerun_tasks(instance_id, tasks, mode)
+    def send(client: "ShoalClient") -> "CommandOut":
+        return client.create_command(
+            {"type": "RERUN_TASKS", "instance_id": instance_id, "tasks": tasks, "mode": mode}
+        )
 
     _request(send, "runs the chosen tasks again", data, as_json, wait)
 
@@ -90,8 +94,8 @@ def kill(
 ) -> None:
     """End one task of a run; the others go on."""
 
-    def send(client: "ShoalClient") -> "CommandJson":
-        return client.kill_task(task_instance_id)
+    def send(client: "ShoalClient") -> "CommandOut":
+        return client.create_command({"type": "KILL_TASK", "task_instance_id": task_instance_id})
 
     done = f"kills task instance {task_instance_id} and goes on"
     _request(send, done, data, as_json, wait)
@@ -108,19 +112,25 @@ def force(
 ) -> None:
     """Take a task that failed for a success; the run goes on behind it."""
 
-    def send(client: "ShoalClient") -> "CommandJson":
-        return client.force_success(task_instance_id, reason)
+    def send(client: "ShoalClient") -> "CommandOut":
+        return client.create_command(
+            {
+                "type": "FORCE_SUCCESS",
+                "task_instance_id": task_instance_id,
+                "reason": reason,
+            }
+        )
 
     done = f"takes task instance {task_instance_id} for a success"
     _request(send, done, data, as_json, wait)
 
 
-def _about(kind: Any, instance_id: int) -> "Callable[[ShoalClient], CommandJson]":
-    return lambda client: client.send(kind, instance_id=instance_id)
+def _about(kind: Any, instance_id: int) -> "Callable[[ShoalClient], CommandOut]":
+    return lambda client: client.create_command({"type": kind, "instance_id": instance_id})
 
 
 def _request(
-    send: "Callable[[ShoalClient], CommandJson]",
+    send: "Callable[[ShoalClient], CommandOut]",
     done: str,
     data: Any,
     as_json: bool,

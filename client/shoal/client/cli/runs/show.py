@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -101,11 +101,12 @@ def instances(
     if first or last:
         raise typer.BadParameter("is about the past: with --past", param_hint="--from, --to")
     with ShoalClient.connect(data) as client:
-        listed = client.instances(
+        listed = client.pages(
+            client.list_instances,
             project=project,
             workflow=name,
-            states=states,
-            labels=label or (),
+            state=states,
+            label=label or (),
             text=text,
             since=in_utc(since),
             until=in_utc(until),
@@ -113,8 +114,8 @@ def instances(
             schedule_id=schedule,
             parent_id=parent,
             late=late or None,
-            sort=sort,
-            page=page_of(limit),
+            sort=cast(Any, sort),  # the API checks it
+            limit=page_of(limit),
         )
         found = list(islice(listed, limit))
     if as_json:
@@ -162,7 +163,7 @@ def instance(
         found, gone = or_past(
             client,
             instance_id,
-            lambda: client.instance(instance_id, "all" if every else "newest"),
+            lambda: client.get_instance(instance_id, attempts="all" if every else None),
         )
     if as_json:
         print_json(found or gone)

@@ -1,7 +1,7 @@
 """``shoal run``: start a workflow."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from shoal.client.cli.terminal.starting import Parameters, parse_parameters, par
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
+    from shoal.client.rest.operations.generated.types import StartPreviewIn
 
 
 def register(app: typer.Typer) -> None:
@@ -62,19 +63,32 @@ def run(
     with ShoalClient.of(api) as client:
         home, name = find_workflow(client, name, project)
         moment = _logical_time(client, home, name, logical_time)
-        fields: dict[str, Any] = {
-            "version": version,
-            "parameters": parameters,
-            "logical_time": moment,
-            "priority": level,
-            "tasks": task or (),
-            "mode": mode,
-            "labels": parse_labels(label),
-        }
+        labels = parse_labels(label)
         if dry_run:
-            show_preview(client.preview_start(home, name, **fields), as_json)
+            preview: StartPreviewIn = {
+                "project": home,
+                "workflow": name,
+                "version": version,
+                "parameters": parameters,
+                "logical_time": moment.isoformat() if moment else None,
+                "priority": level,
+                "tasks": task,
+                "mode": mode,
+                "labels": {**labels},
+            }
+            show_preview(client.preview_start(preview), as_json)
             return
-        command = client.start(home, name, **fields)
+        command = client.start(
+            home,
+            name,
+            version=version,
+            parameters=parameters,
+            logical_time=moment,
+            priority=level,
+            tasks=task or (),
+            mode=mode,
+            labels=labels,
+        )
         follow_up(api, client, client.outcome(command), wait, as_json)
 
 
@@ -93,6 +107,6 @@ def _logical_time(
             param_hint="--logical-time",
         ) from None
     if moment.tzinfo is None:
-        zone = client.workflow(project, name)["definition"].get("timezone", "UTC")
+        zone = client.get_workflow(project, name)["definition"].get("timezone", "UTC")
         moment = moment.replace(tzinfo=ZoneInfo(zone))
     return moment

@@ -29,7 +29,7 @@ def task(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.task_instance(task_instance_id)
+        found = client.get_task_instance(task_instance_id)
     if as_json:
         print_json(found)
         return

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.operations.generated.types import TodayRun
-    from shoal.client.rest.types import (
-        InstanceDetailJson,
-        InstanceJson,
-        InstanceTaskJson,
-        ProgressJson,
+    from shoal.client.rest.operations.generated.types import (
+        InstanceDetail,
+        InstanceOut,
+        InstanceTask,
+        ProgressOut,
+        TodayRun,
     )
 
 # Columns that a narrow terminal does without, the first one first.
@@ -40,7 +40,7 @@ _INTEREST = (
 )
 
 
-def head_text(instance: "InstanceJson", now: datetime) -> "Text":
+def head_text(instance: "InstanceOut", now: datetime) -> "Text":
     """Return the line above a run: what, state, how long."""
     from rich.text import Text
 
@@ -58,7 +58,7 @@ def head_text(instance: "InstanceJson", now: datetime) -> "Text":
     return text
 
 
-def expected_facts(instance: "InstanceJson | TodayRun", now: datetime) -> list[str]:
+def expected_facts(instance: "InstanceOut | TodayRun", now: datetime) -> list[str]:
     """Return when an open run is expected to end, and that it takes longer than usual."""
     found = []
     if instance.get("expected_end_at"):
@@ -70,9 +70,9 @@ def expected_facts(instance: "InstanceJson | TodayRun", now: datetime) -> list[s
     return found
 
 
-def newest_attempts(tasks: "Iterable[InstanceTaskJson]") -> "dict[str, InstanceTaskJson]":
+def newest_attempts(tasks: "Iterable[InstanceTask]") -> "dict[str, InstanceTask]":
     """Return the newest attempt of every task, tasks in their order."""
-    found: dict[str, InstanceTaskJson] = {}
+    found: dict[str, InstanceTask] = {}
     for task in tasks:
         if task["task"] not in found or task["attempt"] > found[task["task"]]["attempt"]:
             found[task["task"]] = task
@@ -80,11 +80,11 @@ def newest_attempts(tasks: "Iterable[InstanceTaskJson]") -> "dict[str, InstanceT
 
 
 def tasks_table(
-    instance: "InstanceDetailJson",
+    instance: "InstanceDetail",
     now: datetime,
     width: int,
     rows: int | None = None,
-    progress: "Sequence[ProgressJson]" = (),
+    progress: "Sequence[ProgressOut]" = (),
 ) -> "Table":
     """Return the tasks as a tree with a line for each attempt, ``width`` characters wide.
 
@@ -97,7 +97,7 @@ def tasks_table(
 
     newest = newest_attempts(instance["tasks"])
     bars = {one["task_instance_id"]: bar_text(one) for one in progress}
-    earlier: dict[str, list[InstanceTaskJson]] = {}
+    earlier: dict[str, list[InstanceTask]] = {}
     for task in instance["tasks"]:
         if task["id"] != newest[task["task"]]["id"]:
             earlier.setdefault(task["task"], []).append(task)
@@ -129,11 +129,11 @@ def tasks_table(
     return shown.table(width, _SPARE)
 
 
-def _why(task: "InstanceTaskJson") -> str:
+def _why(task: "InstanceTask") -> str:
     return failure_text(task["reason"], task.get("error_line"))
 
 
-def bar_text(progress: "ProgressJson") -> str:
+def bar_text(progress: "ProgressOut") -> str:
     """Return how far the work of a task is: ``███░░░░░░░ 30% 12 of 40 stages: count``."""
     done, total = progress["done"], progress["total"]
     label = f": {one_line(progress['label'])}" if progress["label"] else ""
@@ -146,7 +146,7 @@ def bar_text(progress: "ProgressJson") -> str:
     return f"{bar} {part:.0%} {done:,.0f} of {total:,.0f} {unit}{label}"
 
 
-def looks_text(task: "InstanceTaskJson", now: datetime) -> str:
+def looks_text(task: "InstanceTask", now: datetime) -> str:
     """Return how a task that waits for something stands: ``3 looks, the next at 12:01:00 CET``."""
     looks = task.get("looks", 0)
     if not looks or task["finished_at"]:
@@ -156,7 +156,7 @@ def looks_text(task: "InstanceTaskJson", now: datetime) -> str:
     return plural(looks, "look") + following
 
 
-def children_text(task: "InstanceTaskJson") -> str:
+def children_text(task: "InstanceTask") -> str:
     """Return which instances work for a task: ``instance 18 RUNNING``; of many how they stand."""
     detail = task.get("detail", {})
     children = list(detail.get("children", {}).values())
@@ -171,7 +171,7 @@ def children_text(task: "InstanceTaskJson") -> str:
     return ", ".join(filter(None, [counted, *named[:_MOST_CHILDREN], more]))
 
 
-def _cells(task: "InstanceTaskJson", now: datetime) -> "list[Text]":
+def _cells(task: "InstanceTask", now: datetime) -> "list[Text]":
     from rich.text import Text
 
     started, finished = task["started_at"], task["finished_at"]
@@ -185,10 +185,8 @@ def _cells(task: "InstanceTaskJson", now: datetime) -> "list[Text]":
     ]
 
 
-def _most_interesting(
-    tasks: "Sequence[InstanceTaskJson]", rows: int
-) -> "Sequence[InstanceTaskJson]":
-    def rank(task: "InstanceTaskJson") -> tuple[int, str]:
+def _most_interesting(tasks: "Sequence[InstanceTask]", rows: int) -> "Sequence[InstanceTask]":
+    def rank(task: "InstanceTask") -> tuple[int, str]:
         # Of those that have ended, the latest ones.
         ended = task["finished_at"] or ""
         newest_first = "".join(chr(0x7F - ord(c)) if ord(c) < 0x7F else c for c in ended)
@@ -198,7 +196,7 @@ def _most_interesting(
     return sorted(tasks, key=rank)[:rows]
 
 
-def progress_text(instance: "InstanceJson") -> "Text":
+def progress_text(instance: "InstanceOut") -> "Text":
     """Return how far a run is: ``3 of 5 tasks  ✓ 2  ✗ 1  ● 1``."""
     from rich.text import Text
 

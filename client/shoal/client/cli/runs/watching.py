@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from shoal.client.rest.types import InstanceDetailJson, ProgressJson
+    from shoal.client.rest.operations.generated.types import InstanceDetail, ProgressOut
 
 FINISHED = frozenset(state.value for state in FINISHED_WORKFLOW)
 _FRAME_S = 0.25  # between two pictures: durations tick
@@ -25,7 +25,7 @@ _LOOK_WITHOUT_NEWS_S = 3.0  # events may be lost with the API; then this finds w
 _PROGRESS_EVERY_S = 1.0
 
 
-def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
+def watch(api: Api, instance_id: int) -> "InstanceDetail":
     """Show a run on standard error until it has ended; return it.
 
     Outlives a restart of the API. Raises ApiUnreachable if it does not come back.
@@ -35,7 +35,7 @@ def watch(api: Api, instance_id: int) -> "InstanceDetailJson":
 
     picture = _Live(_Progress(api, instance_id)) if err().is_terminal else _Lines()
     with ShoalClient.of(api) as client, picture, _News(api, instance_id) as news:
-        look = partial(patiently, partial(client.instance, instance_id))
+        look = partial(patiently, partial(client.get_instance, instance_id))
         instance = look()
         picture.show(instance)
         while instance["state"] not in FINISHED:
@@ -109,7 +109,7 @@ class _Progress:
     def __init__(self, api: Api, instance_id: int) -> None:
         self._api, self._instance_id = api, instance_id
         self._over = threading.Event()
-        self.newest: list[ProgressJson] = []
+        self.newest: Sequence[ProgressOut] = ()
 
     def start(self) -> None:
         """Begin to read."""
@@ -127,9 +127,9 @@ class _Progress:
             try:
                 with ShoalClient.of(self._api) as client:
                     while not self._over.wait(_PROGRESS_EVERY_S):
-                        self.newest = client.progress(self._instance_id)
+                        self.newest = client.get_progress(self._instance_id)
             except ShoalError:
-                self.newest = []  # the next connection may be better
+                self.newest = ()  # the next connection may be better
 
 
 class _Lines:
@@ -147,7 +147,7 @@ class _Lines:
     def tick(self) -> None:
         """Nothing moves."""
 
-    def show(self, instance: "InstanceDetailJson") -> None:
+    def show(self, instance: "InstanceDetail") -> None:
         """Print what is different from last time."""
         from shoal.client.cli.terminal.appearance import lasted, stamp
         from shoal.client.cli.terminal.output import say
@@ -173,7 +173,7 @@ class _Lines:
         if instance["state"] in FINISHED:
             self._show_instance(instance, at)
 
-    def _show_instance(self, instance: "InstanceDetailJson", at: str) -> None:
+    def _show_instance(self, instance: "InstanceDetail", at: str) -> None:
         from shoal.client.cli.terminal.output import say
 
         state = instance["state"]
@@ -187,7 +187,7 @@ class _Live:
 
     def __init__(self, progress: _Progress) -> None:
         self._progress = progress
-        self._instance: InstanceDetailJson | None = None
+        self._instance: InstanceDetail | None = None
         self._live: Live | None = None
 
     def __enter__(self) -> "_Live":
@@ -207,7 +207,7 @@ class _Live:
         self._progress.stop()
         self._live.__exit__(*details)
 
-    def show(self, instance: "InstanceDetailJson") -> None:
+    def show(self, instance: "InstanceDetail") -> None:
         """Draw a new state."""
         self._instance = instance
         self.tick()
@@ -217,7 +217,7 @@ class _Live:
         if self._instance is not None and self._live is not None:
             self._live.update(self._picture(self._instance), refresh=True)
 
-    def _picture(self, instance: "InstanceDetailJson") -> "RenderableType":
+    def _picture(self, instance: "InstanceDetail") -> "RenderableType":
         from rich.console import Group
         from rich.text import Text
 

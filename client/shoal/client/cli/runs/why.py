@@ -8,7 +8,7 @@ from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import WhyJson
+    from shoal.client.rest.operations.generated.types import WhyOut
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +55,7 @@ def why(
         console.print(Text("nothing keeps it waiting", "dim"))
 
 
-def _ask(client: "ShoalClient", target: str, is_task_instance: bool) -> "WhyJson":
+def _ask(client: "ShoalClient", target: str, is_task_instance: bool) -> "WhyOut":
     number, slash, task = target.partition("/")
     if not number.isdecimal() or int(number) < 1 or (slash and (is_task_instance or not task)):
         raise typer.BadParameter(
@@ -64,10 +64,10 @@ def _ask(client: "ShoalClient", target: str, is_task_instance: bool) -> "WhyJson
             param_hint="ID[/TASK]",
         )
     if is_task_instance:
-        return client.why_task_instance(int(number))
+        return client.explain_task_instance(int(number))
     if not slash:
-        return client.why_instance(int(number))
-    tasks = client.instance(int(number))["tasks"]
+        return client.explain_instance(int(number))
+    tasks = client.get_instance(int(number))["tasks"]
     ids = {one["task"]: one["id"] for one in tasks}
     if task not in ids:
         from difflib import get_close_matches
@@ -75,4 +75,4 @@ def _ask(client: "ShoalClient", target: str, is_task_instance: bool) -> "WhyJson
         close = get_close_matches(task, ids, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise typer.BadParameter(f"instance {number} has no task {task!r}{hint}")
-    return client.why_task_instance(ids[task])
+    return client.explain_task_instance(ids[task])

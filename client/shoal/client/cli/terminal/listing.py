@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,8 +16,8 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at mo
 MOST_OF_A_PAGE = 500  # what the API gives at a time
 
 
-def read_states(given: Sequence[str] | None, known: type[Enum]) -> list[str]:
-    """Return the names of states as the API has them. Raises BadParameter."""
+def read_states(given: Sequence[str] | None, known: type[Enum]) -> list[Any]:
+    """Return the names of states as the API has them: literals. Raises BadParameter."""
     states = [text.upper() for text in given or ()]
     for state in states:
         if state not in known.__members__:

@@ -52,13 +52,16 @@ def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tupl
 
     project, name = _split(name, project)
     try:
-        client.workflow(project or DEFAULT_PROJECT, name)
+        client.get_workflow(project or DEFAULT_PROJECT, name)
     except ApiProblem as problem:
         if problem.status != 404:
             raise
     else:
         return project or DEFAULT_PROJECT, name
-    known = [(found["project"], found["name"]) for found in client.workflows(project)]
+    known = [
+        (found["project"], found["name"])
+        for found in client.pages(client.list_workflows, project=project)
+    ]
     homes = [home for home, other in known if other == name]
     if len(homes) == 1:
         return homes[0], name
@@ -70,6 +73,11 @@ def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tupl
     hint = f"did you mean {' or '.join(close)}?" if close else "`shoal workflows` lists them"
     where = f" in the project {project}" if project else ""
     raise NotFound(f"there is no workflow {name!r}{where}; {hint}")
+
+
+def projects_of(client: "ShoalClient", project: str | None) -> list[str]:
+    """Return the project that was named, or else all of them."""
+    return [project] if project else [one["name"] for one in client.pages(client.list_projects)]
 
 
 def _split(name: str, project: str | None) -> tuple[str | None, str]:

@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from shoal.client.errors import NotFound
-    from shoal.client.rest.commands import ModeName
+    from shoal.client.rest.operations.generated.types import SelectionMode
 
 Tasks = Annotated[
     list[str] | None,
@@ -24,9 +24,9 @@ Downstream = Annotated[
 
 def selection_mode(
     tasks: Sequence[str] | None, only: bool, upstream: bool, downstream: bool
-) -> "ModeName | None":
+) -> "SelectionMode | None":
     """Return what goes with the named tasks; None if there are none. Raises BadParameter."""
-    given: list[ModeName] = []
+    given: list[SelectionMode] = []
     given += ["only"] if only else []
     given += ["upstream"] if upstream else []
     given += ["downstream"] if downstream else []

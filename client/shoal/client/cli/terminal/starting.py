@@ -1,9 +1,11 @@
 """Options of commands that start runs: parameters and priority."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, cast
 
 import typer
+
+PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
 
 Parameters = Annotated[
     list[str] | None,
@@ -24,13 +26,13 @@ def parse_parameters(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def parse_priority(text: str | None) -> str | None:
+def parse_priority(text: str | None) -> "PriorityName | None":
     """Return the name of a priority given as name or number. Raises BadParameter."""
     if text is None:
         return None
     from shoal.core.definition.priority import Priority
 
     try:
-        return Priority.read(int(text) if text.isdecimal() else text).name
+        return cast("PriorityName", Priority.read(int(text) if text.isdecimal() else text).name)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--priority") from None

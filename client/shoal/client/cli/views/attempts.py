@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import TaskInstanceJson
+    from shoal.client.rest.operations.generated.types import TaskOut
 
 # Columns that a narrow terminal does without, the first one first.
 _SPARE = ("memory", "cpu", "exit", "queued", "worker", "started")
@@ -87,21 +87,22 @@ def attempts(
     states = read_states(state, TaskState)
     project, name = workflow_filter(workflow, project)
     with ShoalClient.connect(data) as client:
-        listed = client.task_instances(
+        listed = client.pages(
+            client.list_task_instances,
             instance_id=instance_id,
             task=task,
             project=project,
             workflow=name,
-            states=states,
+            state=states,
             worker=worker,
             worker_group=group,
-            type=type_,
+            type_=type_,
             fingerprint=fingerprint,
             text=text,
             started_since=in_utc(since),
             started_until=in_utc(until),
-            sort=sort,
-            page=page_of(limit),
+            sort=cast(Any, sort),  # the API checks it
+            limit=page_of(limit),
         )
         found = list(islice(listed, limit))
         if not found and instance_id is not None:
@@ -120,14 +121,12 @@ def _check(client: "ShoalClient", instance_id: int, task: str | None) -> None:
     from shoal.client.cli.runs.view import newest_attempts
     from shoal.client.cli.terminal.selecting import no_task
 
-    tasks = newest_attempts(client.instance(instance_id)["tasks"])
+    tasks = newest_attempts(client.get_instance(instance_id)["tasks"])
     if task is not None and task not in tasks:
         raise no_task(instance_id, task, tasks)
 
 
-def attempts_table(
-    found: "list[TaskInstanceJson]", now: datetime, width: int, *, of_one: bool
-) -> "Table":
+def attempts_table(found: "list[TaskOut]", now: datetime, width: int, *, of_one: bool) -> "Table":
     """Return a line for each attempt, ``width`` characters wide.
 
     ``of_one``: all are of one run, which need not be said.

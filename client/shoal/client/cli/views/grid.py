@@ -1,7 +1,7 @@
 """``shoal grid`` and ``shoal days``: the runs of a workflow by tasks, and by days."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.client.rest.runs.views import GridSort
-    from shoal.client.rest.types import DayJson, GridJson, GridRunJson
+    from shoal.client.rest.operations.generated.types import DayOut, GridOut, GridRun
 
 _MOST_NAMES = 20  # tasks that are named at a time
 _MOST_FAILED = 3  # of a run
@@ -48,8 +47,10 @@ def grid(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        sort: GridSort = "-created_at" if by_start else "-logical_time"
-        found = client.grid(home, name, sort=sort, limit=limit)
+        sort: Literal["-created_at", "-logical_time"] = (
+            "-created_at" if by_start else "-logical_time"
+        )
+        found = client.get_workflow_grid(home, name, sort=sort, limit=limit)
     if as_json:
         print_json(found)
         return
@@ -63,7 +64,7 @@ def grid(
         say(f"there are more runs: `shoal instances {home}/{name} --sort {sort}` lists all", "dim")
 
 
-def runs_table(found: "GridJson", now: datetime, width: int) -> "Table":
+def runs_table(found: "GridOut", now: datetime, width: int) -> "Table":
     """Return a line for each run, ``width`` characters wide."""
     from rich.text import Text
 
@@ -84,7 +85,7 @@ def runs_table(found: "GridJson", now: datetime, width: int) -> "Table":
     return shown.table(width, ("version", "lasted"))
 
 
-def _cells(run: "GridRunJson", found: "GridJson") -> "Text":
+def _cells(run: "GridRun", found: "GridOut") -> "Text":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import LOOKS
@@ -96,7 +97,7 @@ def _cells(run: "GridRunJson", found: "GridJson") -> "Text":
     return text
 
 
-def _of_interest(run: "GridRunJson", found: "GridJson") -> str:
+def _of_interest(run: "GridRun", found: "GridOut") -> str:
     """Return which tasks of a run failed, and which are at work: ``FAILED load, report``."""
     states = {one["cell"]: one["state"] for one in found["legend"]}
     by_state: dict[str, list[str]] = {}
@@ -110,7 +111,7 @@ def _of_interest(run: "GridRunJson", found: "GridJson") -> str:
     return "; ".join(told)
 
 
-def _names(found: "GridJson") -> str:
+def _names(found: "GridOut") -> str:
     """Return the names of tasks in the order of their letters."""
     tasks = found["tasks"]
     names = [
@@ -121,7 +122,7 @@ def _names(found: "GridJson") -> str:
     return ", ".join(names) + (f" and {more:,} more; --json has all" if more else "")
 
 
-def _legend(found: "GridJson") -> str:
+def _legend(found: "GridOut") -> str:
     used = {cell for run in found["runs"] for cell in run["cells"]}
     return "  ".join(
         f"{one['cell']} {one['means']}" for one in found["legend"] if one["cell"] in used
@@ -151,14 +152,18 @@ def days(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        found = list(client.workflow_days(home, name, first=first, days=limit, timezone=tz))
+        found = list(
+            client.pages(
+                client.list_workflow_days, home, name, first=first, limit=limit, timezone=tz
+            )
+        )
     if as_json:
         print_json(found)
     else:
         out().print(days_table(found, out().width))
 
 
-def days_table(found: "list[DayJson]", width: int) -> "Table":
+def days_table(found: "list[DayOut]", width: int) -> "Table":
     """Return a line for each day, the latest first, ``width`` characters wide."""
     from rich.text import Text
 

@@ -13,7 +13,7 @@ from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filt
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shoal.client.rest.types import HappenedJson
+    from shoal.client.rest.operations.generated.types import HappenedOut
 
 # What is told elsewhere in the line of an event, and what says nothing to people.
 _IN_LINE = ("workflow", "task", "type", "state", "reason")
@@ -58,18 +58,20 @@ def history(
     kinds = _read_kinds(kind or [])
     project, workflow = workflow_filter(name, project)
     with ShoalClient.connect(data) as client:
-        listed = client.history(
-            kinds=kinds,
+        listed = client.pages(
+            client.list_history,
+            kind=kinds,
             project=project,
             workflow=workflow,
             instance_id=instance_id,
             since=in_utc(since),
             until=in_utc(until),
-            page=page_of(limit),
+            limit=page_of(limit),
         )
         found = list(islice(listed, limit))
         if not found and instance_id is not None:
-            client.instance(instance_id)  # an error if it is not there, which a list does not say
+            # An error if it is not there, which a list does not say.
+            client.get_instance(instance_id)
     if as_json:
         print_json(found)
     elif found:
@@ -78,8 +80,8 @@ def history(
         say("nothing of that kind has happened, as far as it is kept")
 
 
-def _read_kinds(given: list[str]) -> list[str]:
-    """Return kinds as the API has them. Raises BadParameter."""
+def _read_kinds(given: list[str]) -> list[Any]:
+    """Return kinds as the API has them: literals. Raises BadParameter."""
     from shoal.core.runs.filters import HistoryKind
 
     known = [str(one.value) for one in HistoryKind]
@@ -91,7 +93,7 @@ def _read_kinds(given: list[str]) -> list[str]:
     return given
 
 
-def history_table(found: "list[HappenedJson]", now: datetime, width: int) -> "Table":
+def history_table(found: "list[HappenedOut]", now: datetime, width: int) -> "Table":
     """Return a line for each thing that happened, ``width`` characters wide."""
     from rich.text import Text
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shoal.client.rest.runs.types import PlannedTaskJson, StartPreviewJson
+    from shoal.client.rest.operations.generated.types import PlannedTask, StartPreview
 
 
-def show_preview(found: "StartPreviewJson", as_json: bool) -> None:
+def show_preview(found: "StartPreview", as_json: bool) -> None:
     """Print what would run, and what each task would get."""
     from rich.text import Text
 
@@ -46,7 +46,7 @@ def show_preview(found: "StartPreviewJson", as_json: bool) -> None:
     say(f"{plural(len(running), 'task')} would run; nothing was started", "dim")
 
 
-def tasks_table(tasks: "list[PlannedTaskJson]", width: int) -> "Table":
+def tasks_table(tasks: "list[PlannedTask]", width: int) -> "Table":
     """Return the tasks as a tree, ``width`` characters wide."""
     from rich.text import Text
 
@@ -68,7 +68,7 @@ def tasks_table(tasks: "list[PlannedTaskJson]", width: int) -> "Table":
     return shown.table(width, ("group", "type"))
 
 
-def _lines(task: "PlannedTaskJson") -> "list[str]":
+def _lines(task: "PlannedTask") -> "list[str]":
     """Return what a task gets, as lines."""
     given = task["rendered"]
     if given is None:

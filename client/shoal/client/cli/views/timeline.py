@@ -13,7 +13,7 @@ from shoal.client.cli.terminal.options import Data, InstanceId, Json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shoal.client.rest.runs.types import BarJson, TimelineJson
+    from shoal.client.rest.operations.generated.types import Bar, Timeline
 
 _WIDTH = 40  # characters of the time axis
 _CRITICAL, _OTHER, _QUEUED = "█", "▒", "·"
@@ -38,7 +38,7 @@ def timeline(
     from shoal.core.timing.durations import format_duration
 
     with ShoalClient.connect(data) as client:
-        found = client.timeline(instance_id, every=every)
+        found = client.get_timeline(instance_id, every=every)
     if as_json:
         print_json(found)
         return
@@ -76,7 +76,7 @@ class Axis:
         return _WIDTH * ((moment - self.start) / self.length) if self.length else 0.0
 
 
-def timeline_table(found: "TimelineJson", now: datetime, width: int) -> "Table":
+def timeline_table(found: "Timeline", now: datetime, width: int) -> "Table":
     """Return a line for each attempt, in the order in which they began, ``width`` wide."""
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def timeline_table(found: "TimelineJson", now: datetime, width: int) -> "Table":
     return shown.table(width, ("queued", "started", "attempt"))
 
 
-def _span(one: "BarJson", now: datetime) -> Span | None:
+def _span(one: "Bar", now: datetime) -> Span | None:
     from shoal.client.cli.terminal.appearance import parse_time
 
     queued, started = parse_time(one["queued_at"]), parse_time(one["started_at"])

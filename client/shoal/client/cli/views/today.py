@@ -11,7 +11,7 @@ from shoal.client.cli.terminal.options import Data, Json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shoal.client.rest.types import LaneJson
+    from shoal.client.rest.operations.generated.types import LaneOut
 
 _STYLES = {"late": "yellow", "failed": "red", "running": "blue", "done": "green"}
 
@@ -46,7 +46,9 @@ def today(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.today(project, since=in_utc(since), until=in_utc(until), limit=limit)
+        found = client.get_today(
+            project=project, since=in_utc(since), until=in_utc(until), limit=limit
+        )
     if as_json:
         print_json(found)
         return
@@ -66,7 +68,7 @@ def today(
         say("there is more in this time than was looked at: --since and --until narrow it")
 
 
-def lanes_table(lanes: "list[LaneJson]", now: datetime, width: int) -> "Table":
+def lanes_table(lanes: "list[LaneOut]", now: datetime, width: int) -> "Table":
     """Return a line for each workflow, with its newest run, ``width`` characters wide."""
     from rich.text import Text
 
@@ -95,7 +97,7 @@ def lanes_table(lanes: "list[LaneJson]", now: datetime, width: int) -> "Table":
     return shown.table(width, ("created", "lasted", "runs", "next fire"))
 
 
-def _note(lane: "LaneJson", now: datetime) -> str:
+def _note(lane: "LaneOut", now: datetime) -> str:
     """Return what is late, when the newest run will end, or why it waits or failed."""
     from shoal.client.cli.runs.view import expected_facts
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import ChangeJson, PublishJson
+    from shoal.client.rest.operations.generated.types import ChangeOut, PublishOut
     from shoal.client.sources.definitions import Definition, Loaded
     from shoal.core.checks.workflow import Problem
 
@@ -27,7 +27,7 @@ class Plan:
     """What publishing a definition would do."""
 
     definition: "Definition"
-    answer: "PublishJson"
+    answer: "PublishOut"
 
     @property
     def changed(self) -> bool:
@@ -119,7 +119,7 @@ def _plan(client: "ShoalClient", definitions: "Sequence[Definition]") -> list[Pl
 
 def publish_definition(
     client: "ShoalClient", definition: "Definition", *, dry_run: bool = False
-) -> "PublishJson":
+) -> "PublishOut":
     """Publish one definition. What the API objects to is raised as InvalidDefinition with the
     file and line."""
     from shoal.client.errors import ApiProblem
@@ -142,7 +142,7 @@ def _path(field: str) -> tuple[str | int, ...]:
     return tuple(int(index) if index else name for index, name in parts)
 
 
-def _publish(client: "ShoalClient", plans: Sequence[Plan]) -> "list[PublishJson]":
+def _publish(client: "ShoalClient", plans: Sequence[Plan]) -> "list[PublishOut]":
     from shoal.client.cli.terminal.output import progress
 
     with progress("publishing") as shown:
@@ -236,7 +236,7 @@ def plan_lines(plan: Plan) -> "Iterator[Text]":
         yield Text(f"    … {len(lines) - _MOST_CHANGES:,} more lines", "dim")
 
 
-def _change_lines(change: "ChangeJson") -> "Iterator[Text]":
+def _change_lines(change: "ChangeOut") -> "Iterator[Text]":
     from rich.text import Text
 
     before, after, path = change["before"], change["after"], change["path"]

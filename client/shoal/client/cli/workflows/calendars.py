@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json, Project, home_of
+from shoal.client.cli.terminal.options import Data, Json, Project, home_of, projects_of
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import CalendarJson
+    from shoal.client.rest.operations.generated.types import CalendarOut
 
 group = typer.Typer(
     name="calendar", no_args_is_help=True, help="Calendars: days on which schedules do not fire."
@@ -48,7 +48,9 @@ def put(
     home, name = home_of(name, project)
     found = read_days(days)
     with ShoalClient.connect(data) as client:
-        stored = client.put_calendar(home, name, found, description)
+        stored = client.with_project(
+            client.put_calendar, home, name, {"days": found, "description": description}
+        )
     if as_json:
         print_json(stored)
     else:
@@ -65,8 +67,10 @@ def list_calendars(project: Project = None, data: Data = None, as_json: Json = F
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found: list[CalendarJson] = [one for home in homes for one in client.calendars(home)]
+        homes = projects_of(client, project)
+        found: list[CalendarOut] = [
+            one for home in homes for one in client.pages(client.list_calendars, home)
+        ]
     if as_json:
         print_json(found)
         return
@@ -88,7 +92,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.calendar(*home_of(name, project))
+        found = client.get_calendar(*home_of(name, project))
     if as_json:
         print_json(found)
         return

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json, Project, home_of
+from shoal.client.cli.terminal.options import Data, Json, Project, home_of, projects_of
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import ConcurrencyGroupJson, SlotUserJson
+    from shoal.client.rest.operations.generated.types import ConcurrencyGroupOut, SlotUserOut
 
 group = typer.Typer(
     name="concurrency",
@@ -49,11 +49,16 @@ def put(
     with ShoalClient.connect(data) as client:
         if description is None:
             try:
-                description = client.concurrency_group(home, name)["description"]
+                description = client.get_concurrency_group(home, name)["description"]
             except ApiProblem as problem:
                 if problem.status != 404:
                     raise
-        stored = client.put_concurrency_group(home, name, slots, description or "")
+        stored = client.with_project(
+            client.put_concurrency_group,
+            home,
+            name,
+            {"slots": slots, "description": description or ""},
+        )
     if as_json:
         print_json(stored)
     else:
@@ -70,9 +75,9 @@ def list_groups(project: Project = None, data: Data = None, as_json: Json = Fals
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found: list[ConcurrencyGroupJson] = [
-            one for home in homes for one in client.concurrency_groups(home)
+        homes = projects_of(client, project)
+        found: list[ConcurrencyGroupOut] = [
+            one for home in homes for one in client.pages(client.list_concurrency_groups, home)
         ]
     if as_json:
         print_json(found)
@@ -97,7 +102,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.concurrency_group(*home_of(name, project))
+        found = client.get_concurrency_group(*home_of(name, project))
     if as_json:
         print_json(found)
         return
@@ -116,7 +121,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
             out().print(Text(f"… and {total - len(users)} more", "dim"))
 
 
-def _print_users(title: str, users: "list[SlotUserJson]") -> None:
+def _print_users(title: str, users: "list[SlotUserOut]") -> None:
     from shoal.client.cli.terminal.appearance import clock, state_text
     from shoal.client.cli.terminal.output import out
     from shoal.client.cli.terminal.tables import Grid

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json, Project, home_of
+from shoal.client.cli.terminal.options import Data, Json, Project, home_of, projects_of
 from shoal.client.cli.terminal.starting import Parameters, parse_parameters
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import DataSourceJson
+    from shoal.client.rest.operations.generated.types import DataSourceIn, DataSourceOut
 
 group = typer.Typer(
     name="data-source",
@@ -103,7 +103,9 @@ def put(
             options["ca_certificate"] = _text_of(ca_certificate)
         definition["options"] = {key: one for key, one in options.items() if one != ""}
         definition |= _password(f"{home}/{name}", password, password_secret, no_password)
-        stored = client.put_data_source(home, name, definition)
+        stored = client.with_project(
+            client.put_data_source, home, name, cast("DataSourceIn", definition)
+        )
     if as_json:
         print_json(stored)
     else:
@@ -116,7 +118,7 @@ def _definition(client: "ShoalClient", home: str, name: str) -> dict[str, Any] |
     from shoal.core.data_sources.spec import DataSourceSpec
 
     try:
-        found: dict[str, Any] = {**client.data_source(home, name)}
+        found: dict[str, Any] = {**client.get_data_source(home, name)}
     except ApiProblem as problem:
         if problem.status != 404:
             raise
@@ -181,8 +183,10 @@ def list_sources(project: Project = None, data: Data = None, as_json: Json = Fal
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found: list[DataSourceJson] = [one for home in homes for one in client.data_sources(home)]
+        homes = projects_of(client, project)
+        found: list[DataSourceOut] = [
+            one for home in homes for one in client.pages(client.list_data_sources, home)
+        ]
     if as_json:
         print_json(found)
         return
@@ -211,7 +215,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.data_source(*home_of(name, project))
+        found = client.get_data_source(*home_of(name, project))
     if as_json:
         print_json(found)
         return
@@ -242,13 +246,13 @@ def _option(value: object) -> str:
     return text if lines == 0 else f"a text of {lines} lines, {text.splitlines()[0]}"
 
 
-def _where(source: "DataSourceJson") -> str:
+def _where(source: "DataSourceOut") -> str:
     host = f"[{source['host']}]" if ":" in source["host"] else source["host"]
     server = host + (f":{source['port']}" if source["port"] else "")
     return "/".join(part for part in (server, source["database"]) if part)
 
 
-def _password_of(source: "DataSourceJson") -> str:
+def _password_of(source: "DataSourceOut") -> str:
     if source["password_secret"] is not None:
         return "${secret." + source["password_secret"] + "}"
     return "***" if source["has_password"] else "no password"
@@ -284,7 +288,11 @@ def try_source(
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
-        found = client.test_data_source(home, name, worker_group, parse_parameters(parameter))
+        found = client.test_data_source(
+            home,
+            name,
+            {"worker_group": worker_group, "parameters": parse_parameters(parameter)},
+        )
     if as_json:
         print_json(found)
     else:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, projects_of
 
 group = typer.Typer(
     name="parameter",
@@ -34,7 +34,7 @@ def put(
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        found = client.put_project_parameter(home, name, value)
+        found = client.with_project(client.put_parameter, home, name, {"value": value})
     if as_json:
         print_json(found)
     else:
@@ -49,8 +49,11 @@ def list_parameters(project: Project = None, data: Data = None, as_json: Json = 
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found = {home: client.project_parameters(home) for home in homes}
+        homes = projects_of(client, project)
+        found = {
+            home: {one["name"]: one["value"] for one in client.pages(client.list_parameters, home)}
+            for home in homes
+        }
     if as_json:
         print_json(found)
         return
@@ -72,5 +75,5 @@ def delete(name: Name, project: Project = None, data: Data = None) -> None:
 
     home = project or DEFAULT_PROJECT
     with ShoalClient.connect(data) as client:
-        client.delete_project_parameter(home, name)
+        client.delete_parameter(home, name)
     say(f"parameter {home}/{name} is removed")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, projects_of
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import ResourceJson
+    from shoal.client.rest.operations.generated.types import ResourceOut
     from shoal.core.definition.resources import Reference
 
 group = typer.Typer(
@@ -20,6 +20,7 @@ group = typer.Typer(
     "those that were there when it began.",
 )
 
+_PIECE = 1 << 20  # bytes
 LARGEST_TEXT = 1 << 20  # bytes of a file that is edited or compared
 
 OfPath = Annotated[
@@ -55,12 +56,12 @@ def put(
 
     home = project or DEFAULT_PROJECT
     files = files_of(local, path)
-    stored: list[ResourceJson] = []
+    stored: list[ResourceOut] = []
     with ShoalClient.connect(data) as client, progress("uploading") as bar:
         task = bar.add_task("", total=len(files))
         before = _versions(client, home, list(files))
         for target, file in files.items():
-            stored.append(client.put_resource(home, target, file))
+            stored.append(client.upload(home, target, file))
             bar.advance(task)
     if as_json:
         print_json(stored)
@@ -76,9 +77,12 @@ def _versions(client: "ShoalClient", home: str, paths: list[str]) -> dict[str, i
 
     try:
         if len(paths) == 1:
-            return {paths[0]: client.resource(home, paths[0])["version"]}
+            return {paths[0]: client.get_resource(home, paths[0])["version"]}
         folder = paths[0].partition("/")[0]
-        return {one["path"]: one["version"] for one in client.resources(home, folder)}
+        return {
+            one["path"]: one["version"]
+            for one in client.pages(client.list_resources, home, folder=folder or None)
+        }
     except ApiProblem as problem:
         if problem.status != 404:
             raise
@@ -111,8 +115,10 @@ def get(
         raise typer.BadParameter("a folder has no place on standard output; name one of its files")
     with ShoalClient.connect(data) as client:
         if local == "-":
-            with client.resource_content(home, reference.path, reference.version) as pieces:
-                for piece in pieces:
+            with client.download_resource(
+                home, reference.path, version=reference.version
+            ) as answer:
+                for piece in answer.iter_bytes(_PIECE):
                     sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
             return
@@ -120,8 +126,8 @@ def get(
         if not force and (there := [one for one in targets.values() if one.exists()]):
             raise typer.BadParameter(f"{there[0]} is there already; replace it with --force")
         for source, target in targets.items():
-            with client.resource_content(home, source, reference.version) as pieces:
-                write(target, pieces)
+            with client.download_resource(home, source, version=reference.version) as answer:
+                write(target, answer.iter_bytes(_PIECE))
             say(f"{target}")
 
 
@@ -136,7 +142,9 @@ def _targets(
         target = Path(local or name)
         return {reference.path: target / name if target.is_dir() else target}
     base = Path(local or name)
-    found = [one["path"] for one in client.resources(home, reference.path)]
+    found = [
+        one["path"] for one in client.pages(client.list_resources, home, folder=reference.path)
+    ]
     if not found:
         raise NotFound(f"project {home} has no files below {reference}")
     return {one: base / one.removeprefix(f"{reference.path}/") for one in found}
@@ -154,8 +162,12 @@ def list_resources(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found = [one for home in homes for one in client.resources(home, folder.rstrip("/"))]
+        homes = projects_of(client, project)
+        found = [
+            one
+            for home in homes
+            for one in client.pages(client.list_resources, home, folder=folder.rstrip("/") or None)
+        ]
     if as_json:
         print_json(found)
     elif not found:
@@ -176,14 +188,14 @@ def show(
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = list(client.resource_versions(project or DEFAULT_PROJECT, path))
+        found = list(client.pages(client.list_resource_versions, project or DEFAULT_PROJECT, path))
     if as_json:
         print_json(found)
     else:
         _print(found, ["project", "path", "version>", "size>", "changed", "until", "run"])
 
 
-def _print(found: "list[ResourceJson]", columns: list[str]) -> None:
+def _print(found: "list[ResourceOut]", columns: list[str]) -> None:
     from datetime import UTC, datetime
 
     from rich.filesize import decimal
@@ -228,7 +240,7 @@ def diff(
 
     home, older = project or DEFAULT_PROJECT, reference_of(path)
     with ShoalClient.connect(data) as client:
-        newer = client.resource(home, older.path) if not other else None
+        newer = client.get_resource(home, older.path) if not other else None
         second = reference_of(other) if newer is None else _at(newer)
         if older.version is None and newer is not None:
             older = _before(client, home, newer)
@@ -247,17 +259,17 @@ def diff(
         raise typer.Exit(1)
 
 
-def _at(found: "ResourceJson") -> "Reference":
+def _at(found: "ResourceOut") -> "Reference":
     from shoal.core.definition.resources import Reference
 
     return Reference(found["path"], found["version"])
 
 
-def _before(client: "ShoalClient", home: str, newest: "ResourceJson") -> "Reference":
+def _before(client: "ShoalClient", home: str, newest: "ResourceOut") -> "Reference":
     """Return the version before the newest one. Raises NotFound."""
     from shoal.client.errors import NotFound
 
-    for one in client.resource_versions(home, newest["path"]):
+    for one in client.pages(client.list_resource_versions, home, newest["path"]):
         if one["version"] < newest["version"]:
             return _at(one)
     raise NotFound(f"{home}/{newest['path']} has one version only: there is nothing to compare")
@@ -266,8 +278,8 @@ def _before(client: "ShoalClient", home: str, newest: "ResourceJson") -> "Refere
 def _text(client: "ShoalClient", home: str, reference: "Reference") -> str:
     """Return a version's content as text. Raises BadParameter."""
     content = bytearray()
-    with client.resource_content(home, reference.path, reference.version) as pieces:
-        for piece in pieces:
+    with client.download_resource(home, reference.path, version=reference.version) as answer:
+        for piece in answer.iter_bytes(_PIECE):
             content += piece
             if len(content) > LARGEST_TEXT:
                 raise typer.BadParameter(f"{reference} has more than {LARGEST_TEXT >> 20} MiB")
@@ -294,14 +306,14 @@ def edit(
 
     home, reference = project or DEFAULT_PROJECT, reference_of(path)
     with ShoalClient.connect(data) as client:
-        before = client.resource(home, reference.path)
+        before = client.get_resource(home, reference.path)
         text = _text(client, home, _at(before))
         changed = edited(text, Path(reference.path).name)
         if changed == text:
             say("nothing has changed")
             return
         try:
-            stored = client.put_resource(
+            stored = client.upload(
                 home, reference.path, changed.encode(), expected_version=before["version"]
             )
         except ApiProblem:
@@ -334,5 +346,5 @@ def delete(
         )
     with ShoalClient.connect(data) as client:
         for one in references:
-            count = client.delete_resource(home, str(one))
+            count = client.delete_resource(home, str(one))["files"]
             say(f"{home}/{one}: deleted {plural(count, 'file')}")

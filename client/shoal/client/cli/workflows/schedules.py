@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,7 +11,7 @@ from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Proje
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.rest.types import PreviewJson, ScheduleJson
+    from shoal.client.rest.operations.generated.types import PreviewOut, ScheduleOut
 
 group = typer.Typer(name="schedule", no_args_is_help=True, help="Schedules and when they fire.")
 
@@ -40,9 +40,13 @@ def list_schedules(
 
     with ShoalClient.connect(data) as client:
         if workflow is None:
-            found = list(client.all_schedules(project))
+            found = list(client.pages(client.list_schedules, project=project))
         else:
-            found = client.schedules(*find_workflow(client, workflow, project))
+            found = list(
+                client.pages(
+                    client.list_workflow_schedules, *find_workflow(client, workflow, project)
+                )
+            )
     if as_json:
         print_json(found)
     elif not found:
@@ -51,7 +55,7 @@ def list_schedules(
         out().print(_table(found))
 
 
-def _table(found: "Sequence[ScheduleJson]") -> object:
+def _table(found: "Sequence[ScheduleOut]") -> object:
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock
@@ -74,13 +78,13 @@ def _table(found: "Sequence[ScheduleJson]") -> object:
     return shown.table(out().width, ("id",))
 
 
-def _next(item: "ScheduleJson", following: str) -> str:
+def _next(item: "ScheduleOut", following: str) -> str:
     if not item["enabled"]:
         return "off"
     return "paused" if item["paused_at"] else following or "never"
 
 
-def _remarks(item: "ScheduleJson", now: datetime) -> list[str]:
+def _remarks(item: "ScheduleOut", now: datetime) -> list[str]:
     """What is not as it is in most schedules."""
     from shoal.client.cli.terminal.appearance import clock
 
@@ -145,7 +149,7 @@ def resume(
 
 
 def _change(
-    how: str,
+    how: Literal["pause", "resume"],
     ids: list[int] | None,
     workflow: str | None,
     project: str | None,
@@ -167,8 +171,12 @@ def _change(
         home, name = project, None
         if workflow is not None:
             home, name = find_workflow(client, workflow, project)
-        where = {} if ids else {"project": home, "workflow": name}
-        found = client.bulk_schedules(how, ids or None, dry_run=dry_run, **where)
+        found = client.create_bulk_schedules(
+            {"type": how, "ids": ids or None},
+            project=None if ids else home,
+            workflow=name,
+            dry_run=dry_run or None,
+        )
     if as_json:
         print_json(found)
     for item in found["items"] if not as_json else ():
@@ -186,7 +194,7 @@ def _change(
         raise typer.Exit(1)
 
 
-def _tell(how: str, schedule: "ScheduleJson", as_json: bool) -> None:
+def _tell(how: str, schedule: "ScheduleOut", as_json: bool) -> None:
     from shoal.client.cli.terminal.output import print_json, say
 
     of = f"schedule {schedule['id']} of {schedule['project']}/{schedule['workflow']}"
@@ -235,13 +243,21 @@ def preview(
         with ShoalClient.connect(data) as client:
             _preview_workflow(client, what, project, n, as_json)
         return
-    fields: dict[str, Any] = {"on_gap": on_gap, "on_overlap": on_overlap, "n": n}
     if calendar is None:
         shown = _local_preview(what, timezone, on_gap, on_overlap, n)
     else:
         with ShoalClient.connect(data) as client:
-            fields |= {"project": project or DEFAULT_PROJECT, "calendar": calendar}
-            shown = client.preview(what, timezone=timezone, **fields)
+            shown = client.preview_expression(
+                {
+                    "cron": what,
+                    "timezone": timezone,
+                    "on_gap": on_gap,
+                    "on_overlap": on_overlap,
+                    "project": project or DEFAULT_PROJECT,
+                    "calendar": calendar,
+                    "n": n,
+                }
+            )
     if as_json:
         print_json(shown)
     else:
@@ -250,7 +266,7 @@ def preview(
 
 def _local_preview(
     expression: str, timezone: str, on_gap: OnGap | None, on_overlap: OnOverlap | None, n: int
-) -> "PreviewJson":
+) -> "PreviewOut":
     """Reckon here what the API would answer."""
     from shoal.core.schedule.fire_times import Timetable
     from shoal.core.schedule.preview import preview as lines_of
@@ -283,8 +299,8 @@ def _preview_workflow(
     from shoal.client.cli.terminal.output import out, print_json, say
 
     home, name = find_workflow(client, name, project)
-    schedules = client.schedules(home, name)
-    found = [(item, client.preview_schedule(item["id"], n)) for item in schedules]
+    schedules = list(client.pages(client.list_workflow_schedules, home, name))
+    found = [(item, client.preview_schedule(item["id"], n=n)) for item in schedules]
     if as_json:
         print_json(
             [{"id": item["id"], "enabled": item["enabled"], **shown} for item, shown in found]
@@ -298,7 +314,7 @@ def _preview_workflow(
         _show(shown, "" if item["enabled"] else "switched off: it would fire at")
 
 
-def _show(shown: "PreviewJson", remark: str = "") -> None:
+def _show(shown: "PreviewOut", remark: str = "") -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, say

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project
+from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, projects_of
 
 group = typer.Typer(
     name="secret",
@@ -49,10 +49,10 @@ def put(
     value = None if reference is not None else read_value(f"Value of {home}/{name}")
     with ShoalClient.connect(data) as client:
         if reference is not None:
-            stored = client.refer_secret(home, name, reference)
+            stored = client.with_project(client.put_secret, home, name, {"reference": reference})
         else:
             assert value is not None
-            stored = client.put_secret(home, name, value)
+            stored = client.with_project(client.put_secret, home, name, {"value": value})
     if as_json:
         print_json(stored)
     elif reference is None:
@@ -85,8 +85,12 @@ def list_secrets(project: Project = None, data: Data = None, as_json: Json = Fal
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        homes = [project] if project else [one["name"] for one in client.projects()]
-        found = [{"project": home, **one} for home in homes for one in client.secrets(home)]
+        homes = projects_of(client, project)
+        found = [
+            {"project": home, **one}
+            for home in homes
+            for one in client.pages(client.list_secrets, home)
+        ]
     if as_json:
         print_json(found)
         return

@@ -8,7 +8,7 @@ import typer
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
 
 if TYPE_CHECKING:
-    from shoal.client.rest.types import ScheduleJson, TaskTypeJson
+    from shoal.client.rest.operations.generated.types import ScheduleOut, TaskTypeOut
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +44,14 @@ def workflows(
 
     with ShoalClient.connect(data) as client:
         which: Literal["true", "false"] = "true" if archived else "false"
-        listed = client.workflows(project, search, labels=label or (), owner=owner, archived=which)
+        listed = client.pages(
+            client.list_workflows,
+            project=project,
+            search=search,
+            label=label or (),
+            owner=owner,
+            archived=which,
+        )
         found = list(listed)
     if as_json:
         print_json(found)
@@ -83,13 +90,13 @@ def workflow(
 
     with ShoalClient.connect(data) as client:
         home, name = find_workflow(client, name, project)
-        schedules: list[ScheduleJson] = []
+        schedules: list[ScheduleOut] = []
         shown: Any
         if version is None:
-            shown = client.workflow(home, name)
-            schedules = client.schedules(home, name)
+            shown = client.get_workflow(home, name)
+            schedules = list(client.pages(client.list_workflow_schedules, home, name))
         else:
-            shown = client.version(home, name, version)
+            shown = client.get_version(home, name, version)
     if as_json:
         print_json(shown)
     elif as_yaml:
@@ -104,7 +111,7 @@ def _show(
     name: str,
     version: int,
     definition: dict[str, Any],
-    schedules: "list[ScheduleJson]",
+    schedules: "list[ScheduleOut]",
 ) -> None:
     from rich.text import Text
 
@@ -161,7 +168,7 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
-        found = client.task_types()
+        found = list(client.pages(client.list_task_types))
     if as_json:
         print_json(found)
         return
@@ -174,7 +181,7 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
         out().print(shown.table(out().width, ("default",)))
 
 
-def _fields(item: "TaskTypeJson") -> list[tuple[str, str, str, str]]:
+def _fields(item: "TaskTypeOut") -> list[tuple[str, str, str, str]]:
     """Return name, kind, default and description of every field."""
     import json
 

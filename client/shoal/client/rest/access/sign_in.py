@@ -9,25 +9,21 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from shoal.client.errors import ApiProblem, ApiUnreachable, NotEncrypted
-from shoal.client.rest.access.account import AccountCalls
-from shoal.client.rest.access.types import WayJson
 from shoal.client.rest.connection import LOOPBACK, Connection
+from shoal.client.rest.operations.call import Call
+from shoal.client.rest.operations.generated.operations import Operations
+
+if TYPE_CHECKING:
+    from shoal.client.rest.operations.generated.types import WayOut
 
 COOKIE = "__Host-shoal"
 _TIMEOUT_S = 30.0  # others may be signing in, which is slow on purpose
 # What changes something by a cookie must say that no page of another site has asked for it.
 _BY_HAND = MappingProxyType({"Sec-Fetch-Site": "none"})
-
-
-class Session(AccountCalls):
-    """What one may do with one's account after signing in with the password."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
 
 @dataclass(frozen=True)
@@ -43,10 +39,10 @@ class Place:
         return Connection(self.url, headers or {}, _TIMEOUT_S, self.hint, refused=None, ca=self.ca)
 
 
-def ways(place: Place) -> list[WayJson]:
+def ways(place: Place) -> "list[WayOut]":
     """Return the ways of signing in. Raises ApiUnreachable."""
     with closing(place.connection()) as connection:
-        return cast("list[WayJson]", connection.get("/login")["items"])
+        return Operations(connection).get_ways()["items"]
 
 
 def sign_in(
@@ -57,32 +53,37 @@ def sign_in(
     hint: str,
     ca: Path | None = None,
     directory: bool = False,
-) -> AbstractContextManager[Session]:
+) -> AbstractContextManager[Operations]:
     """Sign in at the API at ``url`` for as long as the block lasts.
 
     ``directory``: by the password of its directory (LDAP), not by one that the API keeps. Raises
     ApiProblem with status 401 for a wrong name or password, 429 after too many of them;
     ApiUnreachable; NotEncrypted.
     """
-    body = {"name": name, "password": password}
-    return _session(Place(url, hint, ca), "/login/ldap" if directory else "/login", body)
+    from shoal.client.rest.operations.generated.calls import account
+
+    login = account.login_by_directory if directory else account.login
+    return _session(Place(url, hint, ca), login({"name": name, "password": password}))
 
 
-def sign_in_by_code(place: Place, code: str, verifier: str) -> AbstractContextManager[Session]:
+def sign_in_by_code(place: Place, code: str, verifier: str) -> AbstractContextManager[Operations]:
     """Sign in with what a browser has brought, which is good once. Raises as ``sign_in`` does."""
-    return _session(place, "/login/code", {"code": code, "verifier": verifier})
+    from shoal.client.rest.operations.generated.calls import account
+
+    return _session(place, account.login_by_code({"code": code, "verifier": verifier}))
 
 
 @contextmanager
-def _session(place: Place, path: str, body: Mapping[str, str]) -> Iterator[Session]:
+def _session(place: Place, login: Call[None]) -> Iterator[Operations]:
     require_encryption(place.url)
-    cookie = _cookie(place, path, body)
+    cookie = _cookie(place, login)
     connection = place.connection({"Cookie": f"{COOKIE}={cookie}", **_BY_HAND})
+    session = Operations(connection)
     try:
-        yield Session(connection)
+        yield session
     finally:
         with suppress(ApiProblem, ApiUnreachable):  # it ends by itself, half an hour later
-            connection.request("POST", "/logout", repeat=False)
+            session.logout()
         connection.close()
 
 
@@ -93,9 +94,9 @@ def require_encryption(url: str) -> None:
         raise NotEncrypted(url)
 
 
-def _cookie(place: Place, path: str, body: Mapping[str, str]) -> str:
+def _cookie(place: Place, login: Call[None]) -> str:
     with closing(place.connection()) as connection:
-        answer = connection.request("POST", path, json=body, repeat=False)
+        answer = connection.answer(login)
     found = answer.cookies.get(COOKIE)
     if found is None:
         detail = f"{place.url} begins no session; is that the address of a Shoal API?"

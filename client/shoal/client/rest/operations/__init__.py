@@ -5,4 +5,8 @@ operation a function that says what is to be sent (``Call``), and how the answer
 clients that send it are thin: ``Operations`` over a ``Connection``, ``AsyncOperations`` over an
 ``AsyncConnection``. How a request is repeated, and what an answer means, is in ``exchange`` for
 both.
+
+A command needs few of the operations, and types are for mypy alone. So the functions are in a
+module for each tag of the API, which is imported with the first use of one, and nothing imports the
+types when it runs.
 """

@@ -5,6 +5,7 @@
 
 import ssl
 from collections.abc import Generator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -123,8 +124,13 @@ def stream_timeout() -> httpx.Timeout:
 
 def in_query(query: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what was given, in the API's spelling."""
-    given = {k: v for k, v in (query or {}).items() if v is not None and v != []}
-    return {k: str(v).lower() if isinstance(v, bool) else v for k, v in given.items()}
+    return {k: _spelt(v) for k, v in (query or {}).items() if v is not None and v != []}
+
+
+def _spelt(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else value  # a datetime is a date
 
 
 def _trusting(ca: Path) -> ssl.SSLContext:

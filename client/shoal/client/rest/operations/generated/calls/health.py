@@ -1,0 +1,40 @@
+"""What is sent for each operation about health.
+
+Made from ``docs/openapi.json`` by ``make contract``; not for editing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.client.rest.operations.call import Call
+
+if TYPE_CHECKING:
+    from shoal.client.rest.operations.generated import types
+
+
+def get_health() -> Call[types.Health]:
+    """State of the cluster.
+
+    Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why.
+    """
+    return Call("GET", "/health")
+
+
+def get_liveness() -> Call[types.Live]:
+    """Is the process there?.
+
+    Answers as long as the process does; for supervisors. Needs no token.
+    """
+    return Call("GET", "/health/live")
+
+
+def get_readiness() -> Call[types.Health]:
+    """Can requests be served?.
+
+    As /health, with the HTTP status 503 while commands would be accepted in vain.
+
+    That is while the database or ZooKeeper is away, while they are bound to different clusters, or
+    while the database refuses the writes of the owners of all partitions.
+    """
+    return Call("GET", "/health/ready")

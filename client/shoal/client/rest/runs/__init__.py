@@ -1,1 +1,0 @@
-"""Calls about many runs at once: lists, counts, labels, what is asked of all of them."""

@@ -1,1 +1,0 @@
-"""Workflows over REST: drafts and plans, versions, names, archive, exchange."""
