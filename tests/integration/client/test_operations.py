@@ -172,3 +172,12 @@ def test_project_that_is_missing_is_made_first_if_the_caller_may(server: Scripte
         server.answers(missing, problem(403, "forbidden", "may not"))
         with pytest.raises(ApiProblem, match="there is no project p"):
             shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})
+
+
+def test_project_whose_first_answer_was_lost_is_there(server: ScriptedServer) -> None:
+    missing = problem(404, "not-found", "there is no project p")
+    there = problem(412, "precondition-failed", "there is a project p")
+    server.answers(missing, BUSY, there, Answer(201, {"name": "s"}))
+    with ShoalClient(server.url, "t") as shoal:
+        made = shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})
+    assert made == {"name": "s"}
