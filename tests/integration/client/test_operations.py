@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -61,6 +62,14 @@ def test_every_operation_has_a_method_in_both_clients() -> None:
             name = snake(operation["operationId"])
             for client in (Operations, AsyncOperations):
                 assert callable(getattr(client, name, None)), f"{name}: run `make contract`"
+
+
+def test_help_shows_what_an_operation_takes_and_does() -> None:
+    for method in (ShoalClient.get_instance, AsyncShoalClient.get_instance):
+        assert list(signature(method).parameters) == ["self", "instance_id", "attempts"]
+        assert str(method.__doc__).startswith("Show an instance.")
+    with ShoalClient("http://127.0.0.1:1", "t") as shoal:
+        assert list(signature(shoal.get_instance).parameters) == ["instance_id", "attempts"]
 
 
 def test_every_operation_asks_its_own_route(server: ScriptedServer) -> None:
@@ -163,3 +172,12 @@ def test_project_that_is_missing_is_made_first_if_the_caller_may(server: Scripte
         server.answers(missing, problem(403, "forbidden", "may not"))
         with pytest.raises(ApiProblem, match="there is no project p"):
             shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})
+
+
+def test_project_whose_first_answer_was_lost_is_there(server: ScriptedServer) -> None:
+    missing = problem(404, "not-found", "there is no project p")
+    there = problem(412, "precondition-failed", "there is a project p")
+    server.answers(missing, BUSY, there, Answer(201, {"name": "s"}))
+    with ShoalClient(server.url, "t") as shoal:
+        made = shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})
+    assert made == {"name": "s"}

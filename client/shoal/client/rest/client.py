@@ -6,7 +6,7 @@ Synchronous; one client belongs to one thread at a time.
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import (
@@ -192,10 +192,14 @@ class ShoalClient(Operations):
         return operation(project, *args, **named)
 
     def _make(self, project: str) -> bool:
+        from shoal.client.rest.operations.generated.calls import projects
+
+        # Repeated although it has a condition: a second try may find what the first one has made.
+        call = replace(projects.put_project(project, {}, if_none_match="*"), repeat=True)
         try:
-            self.put_project(project, {}, if_none_match="*")
+            self._connection.send(call)
         except ApiProblem as refused:
-            return refused.status == 412  # another client was quicker
+            return refused.status == 412  # it is there: another client, or try, was quicker
         return True
 
     def with_etag(

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from shoal.client.rest.lean_httpx import httpx
@@ -151,6 +152,9 @@ class _Method:
         method = self._wrap(build)
         method.__name__, method.__doc__ = build.__name__, build.__doc__
         method.__qualname__ = f"{self._owner.__name__}.{self._name}"
+        taken = signature(build)
+        own = Parameter("self", Parameter.POSITIONAL_ONLY)
+        method.__signature__ = taken.replace(parameters=[own, *taken.parameters.values()])
         setattr(self._owner, self._name, method)
         return getattr(owner if instance is None else instance, self._name)
 
