@@ -140,6 +140,7 @@ async def open_services(
         if not await uow.projects.list(limit=1):  # for what names no project
             await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
         uid = await uow.cluster.uid()
+        names = await uow.cluster.names()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
@@ -175,11 +176,13 @@ async def open_services(
         partitions=partitions,
         intake=intake,
         feed=Feed(database, settings.subscriber_events),
-        logs=LogProxy(database, workers, channels, LogArchive.of(cluster, uid)),
+        logs=LogProxy(
+            database, workers, channels, names, LogArchive.of(cluster, uid, names.of_attempt)
+        ),
         progress=ProgressReader(workers, channels),
         past=past,
         prober=Prober(workers, channels),
-        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
+        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
         vault=Vault.of(cluster),
         secret_stores=stores,
         one_time=OneTimeCodes(),
