@@ -159,6 +159,7 @@ async def open_services(
     stack.push_async_callback(past.aclose)
     return Services(
         settings=settings,
+        data=cluster.data,
         token=token,
         identities=identities,
         homes=HomeCache(database, past),

@@ -1,4 +1,4 @@
-"""Copies of a cluster: what the original owns is never removed by the copy."""
+"""Copies of a cluster: what the original owns is never removed by the copy, nor commanded."""
 
 from tests.mutations.mutation import Mutation, Promise, mutation
 
@@ -9,6 +9,8 @@ _LOGS = "worker/shoal/worker/logs/folders.py"
 _IN_MASTER = "tests/integration/master/test_copies.py"
 _OF_CLAIMS = "tests/unit/master/test_object_claims.py"
 _OF_NAMES = "tests/integration/sql/test_cluster_names.py"
+_STATE = "client/shoal/client/local/state.py"
+_FOLDERS = "tests/integration/client/test_copied_folders.py"
 _IN_WORKER = "tests/integration/worker/test_log_keeping.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -116,6 +118,55 @@ MUTATIONS: tuple[Mutation, ...] = (
             "tests/integration/worker/test_agent_logs.py::"
             "test_log_is_found_under_the_names_that_the_cluster_has_had",
         ),
+    ),
+    mutation(
+        "commands through a copied folder reach the original",
+        Promise.NOTHING_LOST,
+        _STATE,
+        ("    raise CopiedFolder(data, state.path, state.api)", "    return state"),
+        (
+            f"{_FOLDERS}::test_commands_through_a_copy_are_refused_with_both_folders[command0]",
+            f"{_FOLDERS}::test_moved_folder_of_a_stopped_cluster_is_no_copy",
+        ),
+    ),
+    mutation(
+        "an API serves requests for another data folder",
+        Promise.NOTHING_LOST,
+        "api/shoal/api/web/hosts.py",
+        ("if named is None or own is None or named.is_same(own):", "if True:"),
+        (f"{_FOLDERS}::test_api_refuses_requests_for_another_folder_with_the_same_token",),
+    ),
+    mutation(
+        "a role in a copied folder joins the original's ZooKeeper",
+        Promise.FENCED_OWNERSHIP,
+        "client/shoal/client/local/roles.py",
+        (
+            "is_own = state is not None and (state.is_of(cluster.data) or "
+            "running_state(cluster.data))",
+            "is_own = True",
+        ),
+        (f"{_FOLDERS}::test_down_and_single_roles_in_a_copy_leave_the_original_alone",),
+    ),
+    mutation(
+        "an address counts that was there before the supervisor",
+        Promise.NOTHING_LOST,
+        _STATE,
+        ("if holder is not None and state and state.start == holder.start", "if holder and state"),
+        (f"{_FOLDERS}::test_while_a_copy_starts_the_originals_address_does_not_count",),
+    ),
+    mutation(
+        "down ends whatever process has the number",
+        Promise.KILLED_MEANS_DEAD,
+        "client/shoal/client/local/background.py",
+        ("if not pid or not holds_lock(pid, data):", "if not pid:"),
+        (f"{_FOLDERS}::test_supervisor_of_another_container_is_not_stopped",),
+    ),
+    mutation(
+        "two volumes have one root",
+        Promise.NOTHING_LOST,
+        "runtime/shoal/runtime/folder_identity.py",
+        ("return self.filesystem == other.filesystem", "return True"),
+        ("tests/unit/runtime/test_folder_identity.py::test_inode_and_file_system_count",),
     ),
     mutation(
         "workers of two clusters share a spool",

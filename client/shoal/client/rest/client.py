@@ -109,9 +109,12 @@ class ShoalClient(
         hint: str = "start it with `shoal up`",
         refused: str = REFUSED,
         ca: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
+        self._connection = Connection(
+            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
+        )
         self.url = self._connection.url
         #: A method for each operation of the API, as ``AsyncShoalClient`` has them.
         self.operations = Operations(self._connection)
@@ -124,7 +127,14 @@ class ShoalClient(
     @classmethod
     def of(cls, api: Api) -> Self:
         """Return a client of an API."""
-        return cls(api.url, api.token, hint=api.hint, refused=api.refused, ca=api.ca)
+        return cls(
+            api.url,
+            api.token,
+            hint=api.hint,
+            refused=api.refused,
+            ca=api.ca,
+            folder=api.expected,
+        )
 
     def __enter__(self) -> Self:
         return self
