@@ -9,7 +9,7 @@ from shoal.runtime.storage import Storage
 
 def put(cluster: ClusterSettings, path: str, content: bytes, version: int = 1) -> pb.Resource:
     """Store a file as the API does; return what a payload says of it."""
-    name = Storage.new_name("tests")
+    name = Storage.new_name("tests", "uid")
     with Storage.of(cluster).writing(name) as file:
         file.write(content)
     digest = hashlib.sha256(content).hexdigest()

@@ -62,6 +62,7 @@ THOROUGH = (
 )
 #: Files that use ``tests.support.length``: ``make test-all`` repeats them with all their cases.
 LONG_FORMS = (
+    "integration/master/test_purge_waits.py",
     "unit/client/test_sdk_types.py",
     "unit/coordination/test_group_simulation.py",
     "unit/core/test_decide_model.py",

@@ -16,12 +16,14 @@ ROOMS = {
     if folder.name not in {"__pycache__", "migrations", "versions", "static", "assets"}
 }
 MOST = 14  # modules and packages
-# A module for each kind of resource, and in core a package for each part of the domain.
+# A module for each kind of resource, in core a package for each part of the domain, in runtime a
+# module for each thing that every process needs.
 LARGER = {
     "shoal.api.routes": 22,
     "shoal.api.schemas": 16,
     "shoal.client.rest.operations.generated.calls": 32,  # one for each tag of the API
     "shoal.core": 16,
+    "shoal.runtime": 15,
 }
 MOST_ALIKE = 2  # names in a room with the same first word; more of them are a room of their own
 

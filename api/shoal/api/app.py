@@ -157,7 +157,9 @@ def create_app(services: Services) -> FastAPI:
     problems.install(app)
     install_past(app)
     app.add_middleware(PacedLogins)
-    app.add_middleware(Exchange, settings=services.settings)
+    app.add_middleware(
+        Exchange, settings=services.settings, data=services.data, token=services.token
+    )
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.state.routes = [(PREFIX, route) for router in _ROUTERS for route in router.routes]

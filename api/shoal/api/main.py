@@ -143,6 +143,7 @@ async def open_services(
         await uow.partitions.ensure(partitions)
         if not await uow.projects.list(limit=1):  # for what names no project
             await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
+        names = await uow.cluster.names()
         await uow.commit()
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
@@ -162,6 +163,7 @@ async def open_services(
     stack.push_async_callback(past.aclose)
     return Services(
         settings=settings,
+        data=cluster.data,
         token=token,
         identities=identities,
         homes=HomeCache(database, past),
@@ -179,11 +181,13 @@ async def open_services(
         partitions=partitions,
         intake=intake,
         feed=Feed(database, settings.subscriber_events),
-        logs=LogProxy(database, workers, channels, LogArchive.of(cluster, uid)),
+        logs=LogProxy(
+            database, workers, channels, names, LogArchive.of(cluster, uid, names.of_attempt)
+        ),
         progress=ProgressReader(workers, channels),
         past=past,
         prober=Prober(workers, channels),
-        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock),
+        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
         vault=Vault.of(cluster),
         secret_stores=stores,
         one_time=OneTimeCodes(),

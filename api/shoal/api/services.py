@@ -4,6 +4,7 @@ import asyncio
 from copy import copy
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Self
 
 from fastapi import Depends, Request
@@ -41,6 +42,7 @@ class Services:
     """Everything is entered already and belongs to the caller. One per process."""
 
     settings: ApiSettings
+    data: Path
     token: str = field(repr=False)  # of the data folder
     identities: Identities
     homes: HomeCache

@@ -13,6 +13,7 @@
     ├── EditorFailed     an editor could not be started, or gave nothing to store
     ├── NotADay          a text that should be a day, or a file of days, is neither
     ├── NoCluster        nothing says where the cluster's API is, or no token opens it
+    │   ├── CopiedFolder  what the data folder says is of another one, of which it is a copy
     │   └── LoginsUnusable  the file with the tokens of `shoal login` cannot be used
     ├── NotEncrypted     a password would be sent in the clear
     ├── NotAUser         the token belongs to no person, who alone has a password
@@ -125,6 +126,18 @@ class NotADay(ClientError):
 
 class NoCluster(ClientError):
     """The address or the token of the API cannot be found."""
+
+
+class CopiedFolder(NoCluster):
+    """A data folder says where a cluster is that has another data folder."""
+
+    def __init__(self, folder: Path, original: str, api: str) -> None:
+        self.folder, self.original, self.api = folder, original, api
+        super().__init__(
+            f"{folder} is a copy: its cluster.json is of the cluster in {original}, with the API "
+            f"{api}; name that one with --data '{original}', or start the copy as a cluster of its "
+            f"own with `shoal up --data '{folder}'` (docs/storage.md says what to do before)"
+        )
 
 
 class LoginsUnusable(NoCluster):

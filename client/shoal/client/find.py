@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.client.errors import NoCluster
-from shoal.client.local.state import read_state
+from shoal.client.local.state import is_running, own_state, running_state
 
 if TYPE_CHECKING:
     from shoal.client.logins import Login
@@ -51,6 +51,8 @@ class Api:
     data: Path | None = None
     login: "Login | None" = None
     ca: Path | None = None
+    #: The data folder that the API has to have, where only the API can tell; None: it is known.
+    expected: Path | None = None
 
     @property
     def source(self) -> Source:
@@ -135,8 +137,18 @@ def ca_of(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def local_api(folder: Path) -> Api:
-    """Return how to reach the API of a data folder. Raises NoCluster."""
-    state = read_state(folder)
+    """Return how to reach the API of a data folder.
+
+    While ``shoal up`` holds the folder, its ``cluster.json`` counts. At other times another program
+    may have got the address, or the folder may be a copy; the API is told which folder is meant.
+    Raises NoCluster.
+    """
+    running = running_state(folder)
+    if running is None and is_running(folder):
+        raise NoCluster(
+            f"a cluster is starting in {folder} and has no API yet; try again in some seconds"
+        )
+    state = running or own_state(folder)
     token = _read_token(folder)
     if token is None:
         what = (
@@ -148,7 +160,10 @@ def local_api(folder: Path) -> Api:
             f"{what}, so no cluster was started there; start one with `shoal up`, name another "
             "folder with --data, or sign in to one with `shoal login URL`"
         )
-    return Api(state.api.rstrip("/") if state else DEFAULT_URL, token, folder)
+    if state is None:
+        return Api(DEFAULT_URL, token, folder)
+    expected = folder if running is None else None
+    return Api(state.api.rstrip("/"), token, folder, expected=expected)
 
 
 def _remote(url: str, environment: Mapping[str, str]) -> Api:

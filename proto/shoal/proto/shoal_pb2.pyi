@@ -290,6 +290,7 @@ class Payload(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     PUBLISH_FIELD_NUMBER: _builtins.int
     LARGEST_PUBLICATION_FIELD_NUMBER: _builtins.int
+    CLUSTER_FIELD_NUMBER: _builtins.int
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
     partition: _builtins.int
@@ -319,6 +320,8 @@ class Payload(_message.Message):
     """when the first of these began; 0: there were none"""
     largest_publication: _builtins.int
     """bytes that one of them may have"""
+    cluster: _builtins.str
+    """the uid of the cluster's database; empty: of an earlier version"""
     @_builtins.property
     def parameters(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all that the task sees, rendered"""
@@ -377,10 +380,11 @@ class Payload(_message.Message):
         environment: Global___Environment | None = ...,
         publish: _abc.Iterable[Global___Publication] | None = ...,
         largest_publication: _builtins.int = ...,
+        cluster: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "data_sources", b"data_sources", "environment", b"environment", "epoch", b"epoch", "largest_publication", b"largest_publication", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "publish", b"publish", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cluster", b"cluster", "data_sources", b"data_sources", "environment", b"environment", "epoch", b"epoch", "largest_publication", b"largest_publication", "logical_time", b"logical_time", "looks", b"looks", "outputs_from_log", b"outputs_from_log", "parameters", b"parameters", "params_json", b"params_json", "partition", b"partition", "project", b"project", "publish", b"publish", "queued_at", b"queued_at", "resources", b"resources", "secrets", b"secrets", "tag", b"tag", "task", b"task", "task_instance_id", b"task_instance_id", "timeout_s", b"timeout_s", "timezone", b"timezone", "type", b"type", "undeclared", b"undeclared", "version", b"version", "waiting_since", b"waiting_since", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1001,10 +1005,18 @@ class LogRef(_message.Message):
     WORKFLOW_FIELD_NUMBER: _builtins.int
     WORKFLOW_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    CLUSTERS_FIELD_NUMBER: _builtins.int
+    MAY_BE_UNNAMED_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     workflow: _builtins.str
     workflow_instance_id: _builtins.int
     task_instance_id: _builtins.int
+    may_be_unnamed: _builtins.bool
+    """the log may lie where earlier versions put it, without a cluster"""
+    @_builtins.property
+    def clusters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """uids that the cluster may have had when it ran, newest first"""
+
     def __init__(
         self,
         *,
@@ -1012,10 +1024,12 @@ class LogRef(_message.Message):
         workflow: _builtins.str = ...,
         workflow_instance_id: _builtins.int = ...,
         task_instance_id: _builtins.int = ...,
+        clusters: _abc.Iterable[_builtins.str] | None = ...,
+        may_be_unnamed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "task_instance_id", b"task_instance_id", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clusters", b"clusters", "may_be_unnamed", b"may_be_unnamed", "project", b"project", "task_instance_id", b"task_instance_id", "workflow", b"workflow", "workflow_instance_id", b"workflow_instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,9 +40,12 @@ class Purpose:
     names: re.Pattern[str]
 
 
-#: A project's name, and a random part: written once and never changed.
+#: The folder of the cluster that has written it ("owner"), a project's name, and a random part:
+#: written once and never changed. Names of earlier versions have no folder.
 RESOURCES = Purpose(
-    "resources", "resources_url", re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[0-9a-f]{32}")
+    "resources",
+    "resources_url",
+    re.compile(r"(?:(?P<owner>[0-9a-f]{32})/)?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[0-9a-f]{32}"),
 )
 
 
@@ -97,16 +100,22 @@ class Storage:
         return cls(cluster.resources)
 
     @staticmethod
-    def new_name(project: str) -> str:
-        """Return a name that no object has."""
-        return f"{project}/{uuid.uuid4().hex}"
+    def new_name(project: str, cluster: str) -> str:
+        """Return a name that no object has, of the cluster with this uid."""
+        return f"{cluster_folder(cluster)}/{project}/{uuid.uuid4().hex}"
 
     @staticmethod
     def name_for(project: str, cluster: str, task_instance_id: int, number: int) -> str:
         """Return the name of the object that an attempt writes for its file of this number.
 
-        It is always the same, and nobody else's: ``cluster`` is a name that no other cluster has.
+        It is always the same, and no other cluster's. ``cluster``: the uid.
         """
+        former = Storage.former_name_for(project, cluster, task_instance_id, number)
+        return f"{cluster_folder(cluster)}/{former}"
+
+    @staticmethod
+    def former_name_for(project: str, cluster: str, task_instance_id: int, number: int) -> str:
+        """Return the same as earlier versions named it, for attempts that began under them."""
         told = json.dumps([cluster, task_instance_id, number]).encode()
         return f"{project}/{hashlib.sha256(told).hexdigest()[:32]}"
 
@@ -126,7 +135,7 @@ class Storage:
     def _writing(self, files: "AbstractFileSystem", path: str, what: str) -> Iterator["Writer"]:
         with _telling(self, what):
             if _is_local(files):
-                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make_private(Path(path).parent, Path(self._files()[1]))
             file = files.open(path, "wb")
         try:
             yield _Told(file, self, what)
@@ -314,6 +323,15 @@ def _written_s(info: dict[str, Any]) -> float | None:
     if "modificationTime" in info:
         return float(info["modificationTime"]) / 1000
     return None
+
+
+def _make_private(folder: Path, root: Path) -> None:
+    """Make a folder below ``root``, and those on the way, for this user alone."""
+    if folder == root or root not in folder.parents:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return
+    _make_private(folder.parent, root)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _is_local(files: "AbstractFileSystem") -> bool:

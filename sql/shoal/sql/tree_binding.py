@@ -13,16 +13,18 @@ class TreeBinding:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._noted: str | None = None  # the cluster's uid that is among its names
 
     async def read(self) -> StoredBinding:
         """Return the present binding. Raises DatabaseUnavailable."""
         address = self._database.address
         async with self._database.unit_of_work(read_only=True) as uow:
             found = await uow.cluster.binding(address)
-        if found is not None:
+        if found is not None and found.cluster == self._noted:
             return found
         async with self._database.unit_of_work() as uow:
-            await uow.cluster.uid()  # a lost row is made anew
+            # A lost row is made anew, and a new uid is noted before anything is named by it.
+            self._noted = await uow.cluster.uid()
             found = await uow.cluster.binding(address)
             await uow.commit()
         assert found is not None

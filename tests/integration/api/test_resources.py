@@ -43,7 +43,7 @@ def content(project: str, name: str) -> str:
 
 def objects(cluster: ClusterSettings, project: str) -> list[Path]:
     """The files that the storage holds of a project."""
-    return [one for one in Path(cluster.resources, project).glob("**/*") if one.is_file()]
+    return [one for one in Path(cluster.resources).glob(f"*/{project}/**/*") if one.is_file()]
 
 
 async def put(api: Api, project: str, name: str, text: bytes, status: int = 201) -> None:

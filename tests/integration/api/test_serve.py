@@ -28,6 +28,7 @@ from shoal.api.web.errors import (
     NotAnAddress,
 )
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.folder_identity import FolderIdentity
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
@@ -197,6 +198,31 @@ async def test_requests_for_other_names_are_refused(
     if status == 421:
         assert answer.json()["type"] == "/problems/unknown-host"
         assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_requests_for_another_data_folder_are_refused_and_learn_nothing_without_its_token(
+    services: Services, tmp_path: Path
+) -> None:
+    own, other = FolderIdentity.of(services.data), FolderIdentity.of(tmp_path.parent)
+    right = {"Authorization": f"Bearer {services.token}"}
+    app = create_app(services)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost/api/v1"
+    ) as client:
+        for folder, headers, status in (
+            (own, right, 200),
+            (other, right, 421),
+            (other, {"Authorization": "Bearer wrong"}, 401),
+            (other, {}, 401),
+            ("nonsense", right, 200),
+        ):
+            answer = await client.get(
+                "/projects", headers={**headers, "Shoal-Data-Folder": str(folder)}
+            )
+            assert answer.status_code == status, folder
+            assert (str(services.data) in answer.text) is (status == 421)
+    assert own is not None
+    assert not own.is_same(FolderIdentity.from_text(str(other)) or own)
 
 
 async def test_a_taken_port_is_named(cluster: ClusterSettings) -> None:

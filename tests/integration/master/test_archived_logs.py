@@ -7,9 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from shoal.master.services.upkeep import archived_logs as sweeping
 from shoal.runtime.log_archive import LogArchive
+from shoal.sql import UnitOfWork
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S, eventually
 
@@ -33,9 +35,12 @@ async def test_logs_of_instances_that_there_are_not_any_more_go(
         await uow.commit()
     other = LogArchive(str(place), "of another cluster")
     workflow = await bench.publish({"a": {}})
+    async with bench.database.unit_of_work() as uow:  # it has had many instances
+        await have_had(uow, 2_000_000)
+        await uow.commit()
     async with bench.master():
         instance = await bench.start(workflow)
-        for number in (instance.id, 1_234_567):
+        for number in (instance.id, 1_234_567, 3_000_000):
             archive.put(number, 1, io.BytesIO(b"log"))
             other.put(number, 1, io.BytesIO(b"log"))
         await eventually(lambda: archive.instances(1234) == [])
@@ -52,6 +57,7 @@ async def test_logs_of_instances_that_there_are_not_any_more_go(
     assert archive.instances(instance.id // 1000) == [instance.id]
     assert archive.read(instance.id, 1, 0, 3) == b"log"
     assert other.instances(1234) == [1_234_567]
+    assert archive.instances(3000) == [3_000_000], "of a database that is ahead of this one"
 
 
 async def test_logs_may_outlive_their_runs(
@@ -64,7 +70,10 @@ async def test_logs_may_outlive_their_runs(
     async with bench.database.unit_of_work() as uow:
         archive = LogArchive(str(place), await uow.cluster.uid())
         await uow.commit()
-    for number in (7, 8):  # the database knows neither
+    async with bench.database.unit_of_work() as uow:
+        await have_had(uow, 8)
+        await uow.commit()
+    for number in (7, 8):  # the database knows neither any longer
         archive.put(number, 1, io.BytesIO(b"old"))
         archive.put(number, 2, io.BytesIO(b"new"))
     _age(place, "7/1.log", 50)
@@ -73,6 +82,14 @@ async def test_logs_may_outlive_their_runs(
     async with bench.master(keep_archived_logs_days=30.0):
         await eventually(lambda: archive.instances(0) == [7])
     assert archive.read(7, 1, 0, 3) == b"old", "an instance goes as a whole"
+
+
+async def have_had(uow: UnitOfWork, last: int) -> None:
+    """Let the database have had instances up to this id."""
+    query = f"SELECT setval(pg_get_serial_sequence('workflow_instance', 'id'), {last})"
+    if uow.connection.dialect == "sqlite":
+        query = f"INSERT INTO sqlite_sequence VALUES ('workflow_instance', {last})"
+    await uow.connection.execute(text(query))
 
 
 def _age(place: Path, name: str, days: float) -> None:

@@ -51,7 +51,9 @@ async def put(
     project: str = "default",
 ) -> str:
     """Store a version of a file; return its object."""
-    name = Storage.new_name(project)
+    async with database.unit_of_work() as uow:
+        name = Storage.new_name(project, await uow.cluster.uid())
+        await uow.commit()
     if storage is not None:
         with storage.writing(name) as file:
             file.write(content.encode())
@@ -222,7 +224,7 @@ async def test_what_is_not_needed_any_more_is_swept_with_its_objects(
         for number, age in enumerate(ages)
     ]
     async with bench.database.unit_of_work() as uow:
-        stuck = Storage.new_name("default")
+        stuck = Storage.new_name("default", await uow.cluster.uid())
         await uow.resources.begin("default", "b", stuck, now - timedelta(days=2))
         await uow.resources.begin("default", "c", "../../poison", now - timedelta(days=2))
         await uow.commit()

@@ -10,6 +10,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call, translated
 from shoal.proto.errors import PeerRefused
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.logs.files import log_workflow
 from shoal.worker.logs.service import LONGEST_VIEW
 from tests.integration.worker.agent_kit import InProcessWorker, log_file, the_worker, until
 from tests.support.fake_master import FakeMaster
@@ -79,6 +80,33 @@ async def test_binary_log_comes_back_byte_by_byte(
     behind = await reader.view(ref(number), 10**6)
     assert (behind.data, behind.size) == (b"", len(BINARY))
     assert await reader.download(ref(number)) == BINARY
+
+
+async def test_log_is_found_under_the_names_that_the_cluster_has_had(
+    master: FakeMaster, reader: Reader, cluster: ClusterSettings
+) -> None:
+    number = await master.submit("SHELL", {"script": "printf unnamed"})
+    await master.table.ended(number)
+    file = log_file(cluster.data, number)  # this master tells no name, as earlier versions
+
+    def named(*clusters: str, may_be_unnamed: bool = False) -> pb.LogRef:
+        found = ref(number)
+        found.clusters.extend(clusters)
+        found.may_be_unnamed = may_be_unnamed
+        return found
+
+    assert (await reader.view(named("present", may_be_unnamed=True))).data == b"unnamed"
+    with pytest.raises(PeerRefused, match="no log of task instance"):
+        await reader.view(named("present"))  # its id had another log under an earlier name
+    for uid in ("former", "present"):
+        place = file.parents[2] / log_workflow(uid, "tests", "wf") / "7" / file.name
+        place.parent.mkdir(parents=True)
+        place.write_text(uid)
+        found = named("present", "former", may_be_unnamed=True)
+        assert (await reader.view(found)).data == uid.encode()
+        assert await reader.download(found) == uid.encode()
+    assert (await reader.view(named("former"))).data == b"former"
+    assert (await reader.view(ref(number))).data == b"unnamed", "an API of an earlier version"
 
 
 async def test_one_view_is_at_most_a_mebibyte_and_a_download_everything(

@@ -34,7 +34,7 @@ MIB = 1 << 20
 
 def wanted(files: Mapping[str, str]) -> list[pb.Publication]:
     return [
-        pb.Publication(file=file, path=path, object=Storage.new_name("tests"))
+        pb.Publication(file=file, path=path, object=Storage.new_name("tests", "uid"))
         for file, path in files.items()
     ]
 

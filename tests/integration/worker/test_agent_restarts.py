@@ -93,6 +93,17 @@ def test_two_data_folders_with_one_work_folder_are_refused(tmp_path: Path) -> No
         pass
 
 
+def test_workers_of_two_data_folders_share_no_spool(tmp_path: Path) -> None:
+    """One would hand the other's results to its own masters, which know nothing of them."""
+    settings = WorkerSettings(name="w", spool_dir=tmp_path / "shared")
+    with WorkerHome(tmp_path / "one", settings) as home:
+        with pytest.raises(WorkFolderTaken, match="another spool_dir or name"):
+            WorkerHome(tmp_path / "two", settings).__enter__()
+        assert home.folders.spool.is_dir()
+    with WorkerHome(tmp_path / "two", settings):
+        pass
+
+
 async def test_spool_full_of_results_is_delivered_in_large_portions(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:

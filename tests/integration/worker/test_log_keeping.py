@@ -16,7 +16,7 @@ from shoal.worker.execution.launching import Launcher
 from shoal.worker.home.helpers import Helpers
 from shoal.worker.logs.archiving import LogArchiver
 from shoal.worker.logs.asking import Standing
-from shoal.worker.logs.files import LogStore
+from shoal.worker.logs.files import LogStore, log_workflow
 from shoal.worker.logs.folders import content, folders, remove
 from shoal.worker.logs.keeping import DAY_S, LogKeeper
 from shoal.worker.supervisor.shim.child import open_log
@@ -38,13 +38,14 @@ class Place:
         self.is_silent = False
         self.now: float | None = None  # by the masters' clock
         self.asked: list[int] = []
+        self.cluster = ""  # the uid that the master tells
 
     async def ask(self, ids: Sequence[int]) -> Standing:
         if self.is_silent:
             raise PeerUnavailable("master", "silent")
         self.asked += ids
         known = {i: at for i, at in self.ended.items() if i in ids and i not in self.open}
-        return Standing(self.open & set(ids), known, self.now or time.time())
+        return Standing(self.open & set(ids), known, self.now or time.time(), self.cluster)
 
     def keeper(self, days: float = 30.0, min_free_mb: int = 0, **more: object) -> LogKeeper:
         return LogKeeper(
@@ -58,8 +59,10 @@ class Place:
             **more,  # type: ignore[arg-type]
         )
 
-    def log(self, instance: int, task: int, days: float = 0.0, size: int = 10) -> Path:
-        path = self.store.path("demo.flow", instance, task)
+    def log(
+        self, instance: int, task: int, days: float = 0.0, size: int = 10, cluster: str = ""
+    ) -> Path:
+        path = self.store.path(log_workflow(cluster, "demo", "flow"), instance, task)
         os.close(open_log(str(path)))
         path.write_bytes(b"x" * size)
         at = time.time() - days * DAY_S
@@ -117,6 +120,34 @@ async def test_a_clock_of_our_own_that_is_wrong_deletes_nothing(place: Place) ->
     assert await place.keeper(clock=lambda: time.time() + 400 * DAY_S).sweep() == 0
     place.now += 400 * DAY_S
     assert await place.keeper(clock=lambda: time.time() + 400 * DAY_S).sweep() == 1
+
+
+async def test_logs_of_another_cluster_stay_by_age_and_for_space(place: Place) -> None:
+    """A copy's workers may have the original's folder of logs, by ``log_dir``."""
+    place.cluster = "ours"
+    place.ended = {}  # our masters know no such instance: to them it has been purged
+    place.log(1, 10, days=400, cluster="theirs")
+    place.log(1, 11, days=400, cluster="ours")
+    place.log(2, 20, days=400, cluster="theirs")
+    assert await place.keeper().sweep() == 1
+    assert place.left() == [10, 20]
+    assert not await place.keeper(min_free_mb=1 << 40).make_room()
+    assert place.left() == [10, 20]
+
+
+async def test_logs_of_earlier_versions_are_those_of_the_cluster_that_asks_first(
+    place: Place,
+) -> None:
+    place.ended = {}
+    place.cluster = "ours"
+    place.log(1, 10, days=400)
+    assert await place.keeper().sweep() == 1
+    place.log(1, 11, days=400)
+    place.cluster = "theirs"
+    assert await place.keeper().sweep() == 0
+    assert place.left() == [11]
+    place.cluster = ""  # the master is of an earlier version
+    assert await place.keeper().sweep() == 1
 
 
 async def test_without_a_master_nothing_goes(place: Place) -> None:

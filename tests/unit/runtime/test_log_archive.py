@@ -91,3 +91,20 @@ def test_archive_that_cannot_be_used_says_which_setting_it_is(tmp_path: Path) ->
     with pytest.raises(StorageError, match="it is the setting logs_url"):
         archive.put(1, 5, io.BytesIO(b"one"))
     assert LogArchive.of(ClusterSettings(data=tmp_path), UID) is None
+
+
+def test_log_is_read_under_the_name_that_the_cluster_had(url: str) -> None:
+    former, present = LogArchive(url, "former"), LogArchive(url, "present")
+    former.put(7, 1, io.BytesIO(b"before"))
+    former.put(7, 2, io.BytesIO(b"of the original alone"))
+    present.put(7, 2, io.BytesIO(b"after"))
+    names = {1: ["present", "former"], 2: ["present"], 3: ["present", "former"]}
+    both = LogArchive(url, "present", names.__getitem__)
+    assert both.read(7, 1, 0, both.size(7, 1)) == b"before"
+    assert both.read(7, 2, 0, both.size(7, 2)) == b"after"
+    with pytest.raises(ObjectMissing):
+        both.size(7, 3)
+    both.remove(7)
+    assert both.size(7, 1) == former.size(7, 1) == 6, "it belongs to the other cluster"
+    with pytest.raises(ObjectMissing):
+        both.size(7, 2)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.runtime.storage import PIECE, ObjectMissing, Storage, StorageError
+from shoal.runtime.storage import PIECE, ObjectMissing, Storage, StorageError, cluster_folder
 
-NAME = Storage.new_name("demo")
+NAME = Storage.new_name("demo", "uid")
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
 
 
@@ -68,13 +68,13 @@ def read(storage: Storage, name: str) -> bytes:
 
 def test_object_comes_back_as_it_was_written(storage: Storage) -> None:
     for pieces in ((), (b"one",), (os.urandom(PIECE),) * 7):  # S3's parts have 5 MiB and more
-        name = storage.new_name("demo")
+        name = storage.new_name("demo", "uid")
         write(storage, name, *pieces)
         assert read(storage, name) == b"".join(pieces)
 
 
 def test_object_is_removed_and_may_be_gone_already(storage: Storage) -> None:
-    name = storage.new_name("demo")
+    name = storage.new_name("demo", "uid")
     write(storage, name, b"one")
     assert read(storage, name) == b"one"
     storage.remove(name)
@@ -84,7 +84,7 @@ def test_object_is_removed_and_may_be_gone_already(storage: Storage) -> None:
 
 
 def test_upload_that_breaks_off_leaves_nothing_after_its_removal(storage: Storage) -> None:
-    name = storage.new_name("demo")
+    name = storage.new_name("demo", "uid")
     with suppress(ZeroDivisionError), storage.writing(name) as file:
         file.write(b"half")
         _ = 1 / 0
@@ -96,8 +96,9 @@ def test_upload_that_breaks_off_leaves_nothing_after_its_removal(storage: Storag
 def test_folder_is_private(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "deep" / "resources"))
     write(storage, NAME, b"one")
-    folder = tmp_path / "deep" / "resources" / "demo"
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder = tmp_path / "deep" / "resources" / cluster_folder("uid")
+    for one in (folder, folder / "demo"):
+        assert stat.S_IMODE(one.stat().st_mode) == 0o700
 
 
 def test_storage_that_cannot_be_used_says_which_setting_it_is(tmp_path: Path) -> None:
@@ -109,7 +110,31 @@ def test_storage_that_cannot_be_used_says_which_setting_it_is(tmp_path: Path) ->
         write(Storage("nowhere://x"), NAME, b"one")
 
 
-@pytest.mark.parametrize("name", ["../x", "demo/../../x", "/etc/passwd", "demo/x", "", "demo//x"])
+def test_objects_of_earlier_versions_are_read_and_of_each_cluster_apart(storage: Storage) -> None:
+    former = f"demo/{'a' * 32}"
+    own, other = storage.new_name("demo", "uid"), storage.new_name("demo", "another")
+    for name in (former, own, other):
+        write(storage, name, name.encode())
+        assert read(storage, name) == name.encode()
+    assert own.split("/")[0] == cluster_folder("uid") != other.split("/")[0]
+    fixed = {storage.name_for("demo", uid, 7, 0) for uid in ("uid", "another")}
+    assert len(fixed) == 2, "attempts of a copy have the ids of the original's"
+    assert {name.split("/")[0] for name in fixed} == {own.split("/")[0], other.split("/")[0]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x",
+        "demo/../../x",
+        "/etc/passwd",
+        "demo/x",
+        "",
+        "demo//x",
+        f"{'a' * 32}/../{'b' * 32}",
+        f"{'a' * 31}/demo/{'b' * 32}",
+    ],
+)
 def test_name_that_leads_elsewhere_is_none(tmp_path: Path, name: str) -> None:
     storage = Storage(str(tmp_path / "resources"))
     with pytest.raises(ObjectMissing, match="is no name of an object"):

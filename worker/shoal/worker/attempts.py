@@ -37,7 +37,7 @@ class Attempt:
         self.id = claim.entry.task_instance_id
         self.claimed_at = time.monotonic()
         self._state = AttemptState.CLAIMED
-        self.workflow: str | None = None  # "project.workflow", when it has begun; see LogStore
+        self.workflow: str | None = None  # when it has begun; see log_workflow
         self.granted = False  # a master has sent the payload; stays true after the end
         self.committed = False  # a master has stored its end: no worker will be granted it again
         self.began_at = 0.0  # when it got its slot, in monotonic seconds

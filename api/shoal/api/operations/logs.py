@@ -33,6 +33,7 @@ from shoal.proto.shoal_pb2 import (
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.storage import ObjectMissing, StorageError
 from shoal.sql import Database
+from shoal.sql.repositories.upkeep.cluster import ClusterNames
 
 log = structlog.get_logger()
 
@@ -65,9 +66,11 @@ class LogProxy:
         database: Database,
         workers: Members,
         channels: Channels,
+        names: ClusterNames,
         archive: LogArchive | None = None,
     ) -> None:
         self._database = database
+        self._cluster_names = names
         self._archive = archive
         self._workers = workers
         self._channels = channels
@@ -194,7 +197,10 @@ class LogProxy:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
             self._names[instance_id] = name
+        uids = self._cluster_names.of_attempt(task.id)
         return LogRef(
+            clusters=uids,
+            may_be_unnamed=uids[-1] == self._cluster_names.names[0].uid,
             project=task.project,
             workflow=name,
             workflow_instance_id=instance_id,

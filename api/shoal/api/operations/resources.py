@@ -27,13 +27,18 @@ STALLED_S = 60.0  # without a byte of the file
 
 
 class ResourceFiles:
-    """The contents of resources. ``clock`` is the cluster's."""
+    """The contents of resources. ``clock`` is the cluster's, ``cluster`` its uid."""
 
     def __init__(
-        self, database: Database, storage: Storage, limits: Limits, clock: Callable[[], datetime]
+        self,
+        database: Database,
+        storage: Storage,
+        limits: Limits,
+        clock: Callable[[], datetime],
+        cluster: str,
     ) -> None:
         self._database, self._storage = database, storage
-        self._limits, self._clock = limits, clock
+        self._limits, self._clock, self._cluster = limits, clock, cluster
 
     def check_size(self, length: str) -> None:
         """Raise BodyTooLarge for a file of so many bytes, as a header says it; empty: unknown."""
@@ -56,7 +61,7 @@ class ResourceFiles:
         asked when the newest version has the same content, for then there is no change.
         Raises BodyTooLarge, UploadStalled, StorageError, ResourceRefused.
         """
-        name = self._storage.new_name(project)
+        name = self._storage.new_name(project, self._cluster)
         async with self._database.unit_of_work() as uow:
             upload = await uow.resources.begin(project, path, name, self._clock())
             await uow.commit()

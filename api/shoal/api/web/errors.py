@@ -11,6 +11,7 @@
     │   ├── NoSuchThing            404  an object that the request names does not exist
     │   │   └── LogDeleted         404  the worker has deleted the log
     │   ├── UnknownHost            421  the request is for a name that the API does not have
+    │   ├── OtherFolder            421  the request is for the API of another data folder
     │   ├── UploadStalled          408  no byte of a file came for long
     │   ├── KeyReused              422  the idempotency key belongs to another request
     │   ├── NotNewestAttempt       409  another attempt of the task has followed the named one
@@ -109,6 +110,12 @@ class TooManyRequests(ApiError):
 
 class UnknownHost(ApiError):
     kind = Kind(HTTPStatus.MISDIRECTED_REQUEST, "unknown-host", "This API is not called so")
+
+
+class OtherFolder(ApiError):
+    kind = Kind(
+        HTTPStatus.MISDIRECTED_REQUEST, "other-data-folder", "This API has another data folder"
+    )
 
 
 class NoSuchThing(ApiError):

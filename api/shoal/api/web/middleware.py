@@ -6,6 +6,7 @@ HEAD is here, too: it is GET without the content, on every route.
 import re
 import secrets
 import time
+from pathlib import Path
 
 import structlog
 from starlette.datastructures import MutableHeaders
@@ -13,8 +14,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.api.settings import ApiSettings
-from shoal.api.web.errors import UnknownHost
-from shoal.api.web.hosts import check_host, names_of
+from shoal.api.web.errors import OtherFolder, UnknownHost
+from shoal.api.web.hosts import check_folder, check_host, names_of
 from shoal.api.web.problems import problem_response, unexpected
 
 log = structlog.get_logger()
@@ -49,10 +50,11 @@ class _HeadSent(Exception):
 
 
 class Exchange:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application. ``token``: that of the folder ``data``."""
 
-    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ApiSettings, data: Path, token: str) -> None:
         self._app = app
+        self._data, self._token = data, token
         self._names = names_of(settings)
         self._headers = {**SAFE_HEADERS, **(_OVER_TLS if settings.has_tls else {})}
 
@@ -98,7 +100,8 @@ class Exchange:
 
         try:
             check_host(request, self._names)
-        except UnknownHost as error:
+            check_folder(request, self._data, self._token)
+        except (UnknownHost, OtherFolder) as error:
             response = problem_response(request, error.kind, str(error))
             await response(request.scope, request.receive, send)
             return

@@ -12,9 +12,11 @@ from shoal.client.errors import AlreadyRunning, ServerFailed
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
 from shoal.client.local.state import (
     ClusterState,
+    holder_of,
+    holds_lock,
     is_running,
     make_data_folder,
-    read_state,
+    running_state,
     unusable,
 )
 from shoal.client.rest.lean_httpx import httpx
@@ -29,7 +31,7 @@ def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
     Raises AlreadyRunning, DataFolderUnusable, or ServerFailed with the end of its log.
     """
     if is_running(data):
-        state = read_state(data)
+        state = running_state(data)
         raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
     log = data / "logs" / "cluster.log"
     make_data_folder(data)
@@ -54,7 +56,7 @@ def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
             raise ServerFailed(
                 "shoal up", f"ended with status {supervisor.returncode}", log, _tail(log, log_start)
             )
-        state = read_state(data)
+        state = running_state(data)
         if state is not None and state.pid == supervisor.pid and _is_ready(data, state):
             return state
         time.sleep(_POLL_S)  # there is no event to wait for across processes
@@ -63,17 +65,28 @@ def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
 
 
 def stop_detached(data: Path) -> bool:
-    """Stop the supervisor of ``data`` and wait for its end. False: none was running."""
-    state = read_state(data)
-    if state is None or not is_running(data):
+    """Stop the supervisor of ``data`` and wait for its end. False: none was running.
+
+    Raises ServerFailed if it cannot be stopped from here.
+    """
+    holder, state = holder_of(data), running_state(data)
+    if holder is None:
         return False
-    os.kill(state.pid, signal.SIGTERM)
+    pid = holder.pid or (state.pid if state else 0)
+    if not pid or not holds_lock(pid, data):
+        raise ServerFailed(
+            "shoal up",
+            f"holds {data}, but is no process of this machine or container; stop it there",
+            data / "logs" / "cluster.log",
+            [],
+        )
+    os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + 3 * STOP_TIMEOUT_S
     while is_running(data):
         if time.monotonic() > deadline:
             raise ServerFailed(
                 "shoal up",
-                f"(process {state.pid}) does not stop",
+                f"(process {pid}) does not stop",
                 data / "logs" / "cluster.log",
                 [],
             )

@@ -40,6 +40,7 @@ from shoal.client.local.zookeeper import (
     require_free_port,
 )
 from shoal.client.rest.lean_httpx import httpx
+from shoal.runtime.folder_identity import FolderIdentity
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.runtime.vault import create_key
 
@@ -156,6 +157,7 @@ class LocalCluster:
         self._rotate_at = 0.0  # monotonic
         self._children: list[_Child] = []
         self._lock = cluster_lock(self.data)
+        self._start_id = ""
 
     def progress(self, text: str) -> None:
         """Tell people; that a full disk or a closed pipe keeps it from them ends nothing."""
@@ -165,7 +167,7 @@ class LocalCluster:
     def __enter__(self) -> Self:
         make_data_folder(self.data)
         try:
-            self._lock.__enter__()
+            self._start_id = self._lock.__enter__()
         except OSError as error:
             raise unusable(self.data, error) from error
         try:
@@ -196,6 +198,11 @@ class LocalCluster:
     def _start(self) -> None:
         settings = load_settings(ClusterSettings, "cluster", self.data)
         before = read_state(self.data)
+        if before is not None and before.path and not before.is_of(self.data):
+            self.progress(
+                f"this data folder was copied or moved from {before.path}; if that is still used, "
+                "give this one a name of its own first (docs/storage.md)"
+            )
         self._require_space()
         port = self._choose_api_port()
         self.token = ensure_token(self.data)
@@ -210,7 +217,15 @@ class LocalCluster:
         write_state(
             self.data,
             ClusterState(
-                self.url, zookeeper, settings.database_url, os.getpid(), self.masters, self.workers
+                api=self.url,
+                zookeeper=zookeeper,
+                database_url=settings.database_url,
+                pid=os.getpid(),
+                masters=self.masters,
+                workers=self.workers,
+                start=self._start_id,
+                path=str(self.data),
+                identity=str(FolderIdentity.of(self.data) or ""),
             ),
         )
         environment = {
@@ -265,7 +280,7 @@ class LocalCluster:
     def _start_zookeeper(self, before: ClusterState | None) -> str:
         """Start the embedded server, on the same port as last time if that is free."""
         port = free_port()
-        if before is not None:
+        if before is not None and before.is_of(self.data):  # not that of a cluster copied from
             previous = before.zookeeper.rpartition(":")[2]
             try:
                 require_free_port(HOST, int(previous), "ZooKeeper")

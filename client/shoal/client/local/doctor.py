@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shoal.client.local.cluster import DEFAULT_API_PORT
 from shoal.client.local.java import find_java
-from shoal.client.local.state import is_running, read_state
+from shoal.client.local.state import is_running, running_state
 from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
 from shoal.core.errors import ShoalError
 from shoal.runtime.settings import ClusterSettings, load_settings
@@ -142,7 +142,7 @@ def _disk(data: Path) -> Finding:
 
 
 def _api_port(data: Path, running: bool) -> Finding:
-    state = read_state(data)
+    state = running_state(data)
     if running and state is not None:
         return Finding("API port", Verdict.OK, f"this cluster's API is at {state.api}")
     try:
@@ -158,7 +158,7 @@ def _api_port(data: Path, running: bool) -> Finding:
 
 
 def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> Finding:
-    state = read_state(data)
+    state = running_state(data)
     configured = "zookeeper" in settings.model_fields_set
     if not configured and not (running and state):
         return Finding("ZooKeeper", Verdict.OK, "`shoal up` starts an embedded server")

@@ -21,7 +21,7 @@ import uvloop
 from shoal.client.local.garbage import collect_in_pieces, no_collections
 from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
-from shoal.client.local.state import find_zookeeper_credential, read_state
+from shoal.client.local.state import find_zookeeper_credential, own_state, read_state, running_state
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.runtime.settings import ClusterSettings, load_settings
@@ -51,6 +51,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
         _hide_memory()
     try:
         cluster = load_cluster(data)
+        if "zookeeper" not in cluster.model_fields_set:
+            own_state(cluster.data)  # raises if the folder tells another cluster's
         configure_logging(cluster.log_level, cluster.log_format)
         if points := failpoints.armed():
             log.warning("failpoints are armed: this process will hurt itself", points=points)
@@ -88,7 +90,8 @@ def load_cluster(data: Path) -> ClusterSettings:
     if state is not None and "history_url" not in cluster.model_fields_set:
         history = str(cluster.data / "history")
         cluster = cluster.model_copy(update={"history_url": history})
-    if state is not None and "zookeeper" not in cluster.model_fields_set:
+    is_own = state is not None and (state.is_of(cluster.data) or running_state(cluster.data))
+    if state is not None and is_own and "zookeeper" not in cluster.model_fields_set:
         found = {"zookeeper": state.zookeeper}
         if not cluster.zookeeper_credential:
             found["zookeeper_credential"] = find_zookeeper_credential(cluster.data)

@@ -1,6 +1,7 @@
 """What a local cluster leaves in its data folder so that others find it.
 
-``cluster.json`` tells the addresses; ``cluster.lock`` is held by the running ``shoal up``;
+``cluster.json`` tells the addresses; ``cluster.lock`` is held by the running ``shoal up``, and only
+with it the addresses are this folder's: a copy has all files, but nobody holds its lock.
 ``token`` opens the API, ``zookeeper.password`` the embedded ZooKeeper; ``tls/`` holds the identity
 that the processes show each other.
 """
@@ -9,22 +10,30 @@ import fcntl
 import json
 import os
 import secrets
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from shoal.client.errors import AlreadyRunning, DataFolderUnusable
+from shoal.client.errors import AlreadyRunning, CopiedFolder, DataFolderUnusable
+from shoal.runtime.folder_identity import FolderIdentity
 
 STATE_FILE = "cluster.json"
 LOCK_FILE = "cluster.lock"
 PASSWORD_FILE = "zookeeper.password"  # noqa: S105 - the name of the file
 SHORTEST_TOKEN = 20  # characters; the API refuses shorter ones too
+_LOCK_TRIES, _LOCK_PAUSE_S = 10, 0.05  # who only looks holds the lock for a moment
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """Where the parts of a local cluster are. ``pid`` is the supervisor's."""
+    """Where the parts of a local cluster are. ``pid`` is the supervisor's.
+
+    ``start`` is random and in the lock file, too. ``path`` and ``identity`` are those of the data
+    folder at the start. All three are empty in what earlier versions have written.
+    """
 
     api: str  # http://127.0.0.1:8765
     zookeeper: str
@@ -32,6 +41,26 @@ class ClusterState:
     pid: int
     masters: int
     workers: int
+    start: str = ""
+    path: str = ""
+    identity: str = ""
+
+    def is_of(self, data: Path) -> bool:
+        """Whether it was written in this folder, and not in one that this is a copy of."""
+        written = FolderIdentity.from_text(self.identity)
+        own = FolderIdentity.of(data)
+        return written is None or own is None or written.is_same(own)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The supervisor that holds a data folder, as it has written into the lock file.
+
+    ``pid`` 0, ``start`` empty: it is of an earlier version, or has just begun.
+    """
+
+    pid: int = 0
+    start: str = ""
 
 
 def read_state(data: Path) -> ClusterState | None:
@@ -42,6 +71,30 @@ def read_state(data: Path) -> ClusterState | None:
         return None
     well_typed = all(type(getattr(state, f.name)) is f.type for f in fields(ClusterState))
     return state if well_typed and state.api.startswith(("http://", "https://")) else None
+
+
+def running_state(data: Path) -> ClusterState | None:
+    """Return what the supervisor has left that holds the data folder now.
+
+    None: none does, or it has not got so far.
+    """
+    holder, state = holder_of(data), read_state(data)
+    if holder is not None and state is not None and not state.is_of(data):
+        # A copy whose supervisor has locked the file a moment ago, and not yet written into it.
+        time.sleep(_LOCK_PAUSE_S)
+        holder = holder_of(data)
+    return state if holder is not None and state and state.start == holder.start else None
+
+
+def own_state(data: Path) -> ClusterState | None:
+    """Return what the newest start in this very folder left; None: there was none.
+
+    Raises CopiedFolder if it is of another folder, and nothing runs in this one.
+    """
+    state = read_state(data)
+    if state is None or state.is_of(data) or running_state(data) is not None:
+        return state
+    raise CopiedFolder(data, state.path, state.api)
 
 
 def make_data_folder(data: Path) -> None:
@@ -150,32 +203,80 @@ def ensure_token(data: Path) -> str:
 
 
 @contextmanager
-def cluster_lock(data: Path) -> Iterator[None]:
-    """Hold the data folder for one supervisor. Raises AlreadyRunning."""
+def cluster_lock(data: Path) -> Iterator[str]:
+    """Hold the data folder for one supervisor; give what names this start. Raises AlreadyRunning.
+
+    From here on an older ``cluster.json``, which may have come with a copy, counts no longer.
+    """
     descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            state = read_state(data)
-            raise AlreadyRunning(
-                data, state.api if state else None, state.pid if state else None
-            ) from None
-        yield
+        if not _locked(descriptor, fcntl.LOCK_EX, _LOCK_TRIES):
+            state = running_state(data)
+            raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
+        start = secrets.token_hex(16)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), start))).encode(), 0)
+        yield start
     finally:
         os.close(descriptor)
+
+
+def holder_of(data: Path) -> Holder | None:
+    """Return the supervisor that holds the data folder now; None: none does."""
+    try:
+        # To look takes no right to write: the folder may be mounted for reading.
+        descriptor = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _locked(descriptor, fcntl.LOCK_SH):
+            return None
+        content = os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
+    try:
+        found = Holder(**json.loads(content))
+    except (ValueError, TypeError):
+        return Holder()
+    return found if type(found.pid) is int and type(found.start) is str else Holder()
 
 
 def is_running(data: Path) -> bool:
     """Whether a supervisor holds the data folder now."""
-    try:
-        descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    return holder_of(data) is not None
+
+
+def holds_lock(pid: int, data: Path) -> bool:
+    """Whether a process has the lock file of ``data`` open, as its supervisor does.
+
+    A number of another container means another process here. True where that cannot be looked at.
+    """
+    if sys.platform != "linux":
         return True
-    finally:
-        os.close(descriptor)
+    try:
+        lock = os.stat(data / LOCK_FILE)
+        with os.scandir(f"/proc/{pid}/fd") as entries:
+            return any(_is_file(entry.path, lock) for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # another user's
+        return True
+
+
+def _is_file(path: str, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), file)
+    except OSError:  # closed meanwhile
+        return False
+
+
+def _locked(descriptor: int, kind: int, tries: int = 1) -> bool:
+    """Take a lock; return whether it was free."""
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S if left else 0)
+        else:
+            return True
     return False

@@ -112,9 +112,12 @@ class ShoalClient(Operations):
         hint: str = "start it with `shoal up`",
         refused: str = REFUSED,
         ca: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self._connection = Connection(url, headers, timeout_s, hint, refused=refused, ca=ca)
+        self._connection = Connection(
+            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
+        )
         super().__init__(self._connection)
         self.url = self._connection.url
 
@@ -126,7 +129,14 @@ class ShoalClient(Operations):
     @classmethod
     def of(cls, api: Api) -> Self:
         """Return a client of an API."""
-        return cls(api.url, api.token, hint=api.hint, refused=api.refused, ca=api.ca)
+        return cls(
+            api.url,
+            api.token,
+            hint=api.hint,
+            refused=api.refused,
+            ca=api.ca,
+            folder=api.expected,
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -39,8 +39,9 @@ class Connection(Exchange):
         *,
         refused: str | None,
         ca: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
-        super().__init__(url, hint, refused=refused, ca=ca)
+        super().__init__(url, hint, refused=refused, ca=ca, folder=folder)
         self._http = httpx.Client(**self.options(headers, timeout_s))
 
     def close(self) -> None:

@@ -100,7 +100,7 @@ def payload(
     sources: Mapping[str, pb.DataSource] | None = None,
     cluster: str = "",
 ) -> pb.Payload:
-    """Return the payload of a stored attempt. ``own``: see Scope. ``cluster``: see ``tag``.
+    """Return the payload of a stored attempt. ``own``: see Scope. ``cluster``: the uid.
 
     Raises InvalidMacro if it cannot be rendered, UnknownSecret, VaultError.
     """
@@ -136,6 +136,7 @@ def payload(
         undeclared=_unnamed(spec, own),
         outputs_from_log=spec.outputs_from_log,
         tag=tag(run, attempt.task, cluster),
+        cluster=cluster,
         data_sources=sources,
         looks=attempt.looks,
         waiting_since=attempt.waiting_since.timestamp() if attempt.waiting_since else 0.0,

@@ -65,12 +65,15 @@ class Publications:
         Doing it again is harmless. Raises InvalidMacro, BadPublication, SqlError.
         """
         named = publications(run, attempt, own)
-        names = self._names(run, attempt)
-        found = [
-            pb.Publication(file=file, path=path, object=name)
-            for (file, path), name in zip(named, names, strict=True)
-        ]
         async with database.unit_of_work() as uow:
+            former = self._former_names(run, attempt)
+            # The worker of an attempt that began under an earlier version writes those.
+            is_former = await uow.resources.reserved(run.plan.spec.project, former, run.id)
+            names = former if is_former else self._names(run, attempt)
+            found = [
+                pb.Publication(file=file, path=path, object=name)
+                for (file, path), name in zip(named, names, strict=True)
+            ]
             objects = {one.object: one.path for one in found}
             await uow.resources.reserve(run.plan.spec.project, objects, run.id, at)
             failpoints.hit("publish.before_reserve")
@@ -91,7 +94,8 @@ class Publications:
         What is as the newest version is makes no new one.
         """
         project = run.plan.spec.project
-        uploads = await uow.resources.reserved(project, self._names(run, attempt), run.id)
+        names = [*self._names(run, attempt), *self._former_names(run, attempt)]
+        uploads = await uow.resources.reserved(project, names, run.id)
         wanted = len(run.plan.tasks[attempt.task].publish)
         written = {one.path: one for one in published}
         if len(uploads) != wanted:
@@ -122,6 +126,15 @@ class Publications:
         project, count = run.plan.spec.project, len(run.plan.tasks[attempt.task].publish)
         return [
             Storage.name_for(project, self._cluster, attempt.id, number) for number in range(count)
+        ]
+
+    def _former_names(self, run: Run, attempt: Attempt) -> list[str]:
+        """Return the same as earlier versions named them."""
+        assert attempt.id is not None
+        project, count = run.plan.spec.project, len(run.plan.tasks[attempt.task].publish)
+        return [
+            Storage.former_name_for(project, self._cluster, attempt.id, number)
+            for number in range(count)
         ]
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     UpdateBase,
     column,
+    func,
     select,
     text,
 )
@@ -209,6 +210,17 @@ class Connection:
         rows = await self.fetch(_NEXT_IDS, values)
         return [sorted(row.id for row in rows if row.name == table.name) for table in counts]
 
+    async def last_id(self, table: Table) -> int:
+        """Return the highest row id that a table has ever given out, also of rows that have gone.
+
+        On SQLite tables without AUTOINCREMENT know no more than their rows. 0: none.
+        """
+        row = await self.first(select(func.max(table.c.id).label("id")))
+        highest = 0 if row is None or row.id is None else int(row.id)
+        query = _LAST_ID_SQLITE if self.dialect == "sqlite" else _LAST_ID_POSTGRESQL
+        rows = await self.fetch(query, {"name": table.name})
+        return max([highest, *(int(row.seq) for row in rows if row.seq is not None)])
+
     async def _run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         self._check_open()
         try:
@@ -222,6 +234,10 @@ class Connection:
 
 
 _LAST_IDS = text("SELECT name, seq FROM sqlite_sequence").columns(column("name"), column("seq"))
+_LAST_ID_SQLITE = text("SELECT seq FROM sqlite_sequence WHERE name = :name").columns(column("seq"))
+_LAST_ID_POSTGRESQL = text(
+    "SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence(:name, 'id') AS regclass)) AS seq"
+).columns(column("seq"))
 _NEXT_IDS = text(
     "SELECT wanted.name, nextval(pg_get_serial_sequence(wanted.name, 'id')) AS id"
     " FROM unnest(CAST(:names AS text[]), CAST(:counts AS int[])) AS wanted (name, count),"

@@ -62,6 +62,7 @@ from shoal.sql.schema.runs import (
 from shoal.sql.schema.upkeep import (
     IS_OPEN_PART,
     cluster,
+    cluster_name,
     event,
     history_export,
     history_verified,
@@ -109,6 +110,7 @@ __all__ = [
     "backfill_run",
     "calendar",
     "cluster",
+    "cluster_name",
     "command",
     "concurrency_group",
     "concurrency_lease",

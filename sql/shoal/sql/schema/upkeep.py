@@ -19,6 +19,17 @@ cluster = Table(
     Column("tree_beats", BigInteger, nullable=False, server_default="0"),
 )
 
+# What the cluster has been called, oldest first; the last row has its present name. A copy that was
+# given a new name has the original's before it. ``after_…``: the highest ids when the name was new.
+cluster_name = Table(
+    "cluster_name",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("uid", Line(36), nullable=False),
+    Column("after_attempt", BigInteger, nullable=False),
+    Column("after_resource", BigInteger, nullable=False),
+)
+
 # One row, whose number is 1: ids of keys. ``primary_key`` encrypts secrets and passwords, NULL: the
 # first key of the file; ``next_key`` is to take its place; ``old`` may still be in use, ``retired``
 # never again.

@@ -37,6 +37,7 @@ from shoal.worker.execution.surroundings import Surroundings
 from shoal.worker.intake.prefetch import PrefetchBuffer
 from shoal.worker.intake.requeue import Requeuer
 from shoal.worker.intake.starting import Starting
+from shoal.worker.logs.files import log_workflow
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.notes import (
     append_line,
@@ -232,7 +233,7 @@ class Runner:
         """Let the task type do its work."""
         attempt.require_startable()
         around = self._around
-        attempt.workflow = f"{payload.project}.{payload.workflow}"
+        attempt.workflow = log_workflow(payload.cluster, payload.project, payload.workflow)
         work_dir = attempt.work_dir = around.work_root / str(attempt.id)
         attempt.publications = payload.publish
         attempt.largest_publication = payload.largest_publication

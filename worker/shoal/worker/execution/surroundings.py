@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.home.resources import ResourceCache
-from shoal.worker.logs.files import LogStore
+from shoal.worker.logs.files import LogStore, log_workflow
 from shoal.worker.results.publishing import Publisher
 from shoal.worker.results.spool import Spool
 
@@ -30,7 +30,7 @@ class Surroundings:
     def log_path(self, payload: pb.Payload) -> Path:
         """Return where the log of an attempt lies."""
         return self.store.path(
-            f"{payload.project}.{payload.workflow}",
+            log_workflow(payload.cluster, payload.project, payload.workflow),
             payload.workflow_instance_id,
             payload.task_instance_id,
         )

@@ -52,13 +52,13 @@ class HomeBusy(ShoalError):
 
 
 class WorkFolderTaken(ShoalError):
-    """Another running worker keeps its attempts in the same folder."""
+    """Another running worker keeps its attempts, or their results, in the same folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, setting: str = "work_dir") -> None:
         self.folder = folder
         super().__init__(
-            f"another worker, with another data folder, uses the work folder {folder}; give one "
-            "of them another work_dir or name"
+            f"another worker, with another data folder, uses the folder {folder}; give one of them "
+            f"another {setting} or name"
         )
 
 
@@ -87,7 +87,7 @@ class WorkerHome:
         self._base = data.absolute() / "workers" / settings.name
         self.name = ""
         self.processes_fd = -1
-        self._agent_fd = self._work_fd = -1
+        self._agent_fd = self._work_fd = self._spool_fd = -1
         self.folders: Folders
         self.cluster: ClusterFile
         self.cgroup: Path | None = None
@@ -126,10 +126,10 @@ class WorkerHome:
         return [one for one in sorted(self._base.glob("*/logs")) if one != own]
 
     def _unlock(self) -> None:
-        for fd in (self.processes_fd, self._agent_fd, self._work_fd):
+        for fd in (self.processes_fd, self._agent_fd, self._work_fd, self._spool_fd):
             if fd >= 0:
                 os.close(fd)
-        self.processes_fd = self._agent_fd = self._work_fd = -1
+        self.processes_fd = self._agent_fd = self._work_fd = self._spool_fd = -1
 
     def _wait_for_predecessor(self, folder: Path) -> None:
         """Return when nothing of the worker before us is alive. Raises HomeBusy."""
@@ -163,6 +163,9 @@ class WorkerHome:
         self._work_fd = os.open(folders.work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not _lock(self._work_fd):  # of a worker with another data folder
             raise WorkFolderTaken(folders.work)
+        self._spool_fd = os.open(folders.spool, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not _lock(self._spool_fd):  # whose results would be reported to other masters
+            raise WorkFolderTaken(folders.spool, "spool_dir")
         self._kill_former_groups(folder)
         kill_leftovers(folders.work)
         _discard_contents(folders.work)

@@ -117,9 +117,12 @@ class LogArchiver:
 
     async def _upload(self, some: Sequence[LogFolder]) -> None:
         standing = await self._ask([folder.workflow_instance_id for folder in some])
+        ours = await asyncio.to_thread(
+            lambda: [folder for folder in some if folder.belongs_to(standing.cluster)]
+        )
         known = [
             (folder.workflow, folder.workflow_instance_id)
-            for folder in some
+            for folder in ours
             if folder.workflow_instance_id in standing.open
             or folder.workflow_instance_id in standing.ended
         ]

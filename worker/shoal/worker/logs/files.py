@@ -14,11 +14,22 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from shoal.core.errors import ShoalError
+from shoal.runtime.storage import cluster_folder
 
-#: "project.workflow"; both are slugs, so the whole is one file name that is no ".." or hidden.
-WORKFLOW = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}")
+#: "project.workflow" behind the cluster's folder name and "@", which earlier versions left out.
+#: Project and workflow are slugs, so the whole is one file name that is no ".." or hidden.
+WORKFLOW = re.compile(r"(?:(?P<cluster>[0-9a-f]{32})@)?[A-Za-z0-9][A-Za-z0-9_.-]{0,200}")
 CHUNK = 64 * 1024  # bytes
 POLL_S = 0.15  # how soon followers see new output; a file on a network cannot notify us
+
+
+def log_workflow(cluster: str, project: str, workflow: str) -> str:
+    """Return the first part of the addresses of a workflow's logs, a folder's name.
+
+    ``cluster``: the uid; empty: it is not known, as in earlier versions.
+    """
+    name = f"{project}.{workflow}"
+    return f"{cluster_folder(cluster)}@{name}" if cluster else name
 
 
 class BadLogAddress(ShoalError, ValueError):
@@ -34,6 +45,9 @@ class LogNotFound(ShoalError):
 class LogStore:
     """All logs below ``root``: ``{workflow}/{workflow instance}/{task instance}.log``.
 
+    ``workflow`` is what ``log_workflow`` returns: it names the cluster, so clusters that share the
+    folder, or reuse ids, do not meet.
+
     A log that may still grow shows no more than ``limit`` bytes: what is behind them will be cut
     off (see log_limit.py).
     """
@@ -47,8 +61,8 @@ class LogStore:
         """Return where that log lies, whether it exists or not. Raises BadLogAddress."""
         if not isinstance(workflow, str) or WORKFLOW.fullmatch(workflow) is None:
             raise BadLogAddress(
-                f"{workflow!r} names no workflow's logs: expected project.workflow out of letters, "
-                "digits, '_', '-' and '.'"
+                f"{workflow!r} names no workflow's logs: expected [cluster@]project.workflow out "
+                "of letters, digits, '_', '-' and '.'"
             )
         for number in (workflow_instance_id, task_instance_id):
             # bool is an int for Python, but no id

@@ -11,8 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.runtime.storage import cluster_folder
 from shoal.worker.logs.files import WORKFLOW
 
+OWNER = ".owner"  # in the folder of logs: see _owner_of_unnamed
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -21,8 +23,20 @@ class LogFolder:
     """Where the logs of one workflow instance lie. Ids only grow, so they order by age."""
 
     workflow_instance_id: int
-    workflow: str  # project.workflow
+    workflow: str  # see log_workflow
     root: Path
+
+    def belongs_to(self, cluster: str) -> bool:
+        """Whether the logs are those of the cluster with this uid. Blocks. Raises OSError.
+
+        Those of earlier versions hold no cluster in their names: all in a folder are the first
+        cluster's that asks. ``cluster`` empty: a master of an earlier version does not tell.
+        """
+        if not cluster:
+            return True
+        match = WORKFLOW.fullmatch(self.workflow)
+        owner = match["cluster"] if match else None
+        return (owner or _owner_of_unnamed(self.root, cluster)) == cluster_folder(cluster)
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,18 @@ def folders(root: Path) -> list[LogFolder]:
                         if one.name.isascii() and one.name.isdigit()
                     ]
     return sorted(found)
+
+
+def _owner_of_unnamed(root: Path, cluster: str) -> str:
+    """Return the folder name of the cluster that owns the logs without one in their names."""
+    mark = root / OWNER
+    try:
+        fd = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        return mark.read_text("ascii", "replace").strip()
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        file.write(cluster_folder(cluster))
+    return cluster_folder(cluster)
 
 
 def content(folder: LogFolder) -> Content | None:

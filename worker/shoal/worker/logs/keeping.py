@@ -104,6 +104,8 @@ class LogKeeper:
                     await self.sweep()
             except ShoalError as error:
                 log.info("no logs deleted: no master answers", error=str(error))
+            except OSError as error:
+                log.warning("no logs deleted: it is not known whose they are", error=str(error))
             if self.published != told:  # the archiver works beside us
                 told = self.published
                 on_change()
@@ -122,6 +124,7 @@ class LogKeeper:
                 if not old:
                     continue
                 standing = await self._ask(old)
+                old = await asyncio.to_thread(_own, old, standing)
                 ahead = max(0.0, now - standing.now)  # of our clock
                 going = [
                     one
@@ -156,7 +159,7 @@ class LogKeeper:
             if not found:
                 continue
             standing = await self._ask(found)
-            for one in found:
+            for one in await asyncio.to_thread(_own, found, standing):
                 if self._is_over(one, standing):
                     deleted += await asyncio.to_thread(_remove, [one])
                     self.deleted_until = max(self.deleted_until, _age_from(one, standing))
@@ -237,6 +240,11 @@ def _age_from(one: Content, standing: Standing) -> float:
 
 def _batched(found: Sequence[LogFolder]) -> Iterable[Sequence[LogFolder]]:
     return (found[start : start + _TOGETHER] for start in range(0, len(found), _TOGETHER))
+
+
+def _own(some: Iterable[Content], standing: Standing) -> list[Content]:
+    """Return what is not another cluster's: whose instances these are, no master of ours knows."""
+    return [one for one in some if one.folder.belongs_to(standing.cluster)]
 
 
 def _contents(some: Iterable[LogFolder]) -> list[Content]:

@@ -6,6 +6,7 @@ negative one counts from the log's present end.
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
@@ -15,7 +16,7 @@ import grpc.aio
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import LogServiceServicer
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.logs.files import CHUNK, BadLogAddress, LogNotFound, LogStore
+from shoal.worker.logs.files import CHUNK, BadLogAddress, LogNotFound, LogStore, log_workflow
 
 LONGEST_VIEW = 1024 * 1024  # bytes
 
@@ -37,7 +38,7 @@ class LogService(LogServiceServicer):
         self, request: pb.ViewRequest, context: ViewContext
     ) -> pb.ViewResponse:
         """Return one range. A log whose attempt has not written yet is empty."""
-        address = _address(request.log)
+        address = await self._address(request.log)
         # Before reading: if it is over now, the size read below is final.
         finished = self._live(request.log) is None
         limit = min(max(0, request.limit), LONGEST_VIEW)
@@ -58,7 +59,7 @@ class LogService(LogServiceServicer):
         self, request: pb.FollowRequest, context: FollowContext
     ) -> AsyncIterator[pb.LogChunk]:
         """Send what is there, then what comes, until the attempt is over."""
-        address = _address(request.log)
+        address = await self._address(request.log)
         attempt = self._live(request.log)
         try:
             if attempt is None and not await asyncio.to_thread(self._store.exists, *address):
@@ -75,7 +76,7 @@ class LogService(LogServiceServicer):
         self, request: pb.DownloadRequest, context: DownloadContext
     ) -> AsyncIterator[pb.LogChunk]:
         """Send what there is now."""
-        address = _address(request.log)
+        address = await self._address(request.log)
         limit = self._store.limit if self._live(request.log) is not None else None
         try:
             file = await asyncio.to_thread(self._store.open_read, *address)
@@ -86,6 +87,26 @@ class LogService(LogServiceServicer):
             while data := await asyncio.to_thread(file.read, _next(offset, limit)):
                 yield pb.LogChunk(data=data, offset=offset)
                 offset += len(data)
+
+    async def _address(self, log: pb.LogRef) -> Address:
+        """Return where the log is: under the first of the cluster's names that has it.
+
+        Under none of them, the newest.
+        """
+        uids = [*log.clusters, ""] if log.may_be_unnamed or not log.clusters else log.clusters
+        found = [
+            (
+                log_workflow(uid, log.project, log.workflow),
+                log.workflow_instance_id,
+                log.task_instance_id,
+            )
+            for uid in uids
+        ]
+        with suppress(BadLogAddress, OSError):  # who reads it is told
+            for address in found if len(found) > 1 else ():
+                if await asyncio.to_thread(self._store.exists, *address):
+                    return address
+        return found[0]
 
     def _live(self, log: pb.LogRef) -> Attempt | None:
         """Return the attempt if it may still write."""
@@ -107,10 +128,6 @@ class LogService(LogServiceServicer):
 def _next(offset: int, limit: int | None) -> int:
     """Return how many bytes to read next."""
     return CHUNK if limit is None else max(0, min(CHUNK, limit - offset))
-
-
-def _address(log: pb.LogRef) -> Address:
-    return f"{log.project}.{log.workflow}", log.workflow_instance_id, log.task_instance_id
 
 
 def _unknown(log: pb.LogRef) -> str:

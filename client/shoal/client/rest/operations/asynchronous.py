@@ -31,8 +31,9 @@ class AsyncConnection(Exchange):
         *,
         refused: str | None,
         ca: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
-        super().__init__(url, hint, refused=refused, ca=ca)
+        super().__init__(url, hint, refused=refused, ca=ca, folder=folder)
         self._http = httpx.AsyncClient(**self.options(headers, timeout_s))
 
     async def aclose(self) -> None:
@@ -109,9 +110,12 @@ class AsyncShoalClient(AsyncOperations):
         hint: str = "start it with `shoal up`",
         refused: str = REFUSED,
         ca: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self._connection = AsyncConnection(url, headers, timeout_s, hint, refused=refused, ca=ca)
+        self._connection = AsyncConnection(
+            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
+        )
         super().__init__(self._connection)
         self.url = self._connection.url
 
@@ -123,7 +127,14 @@ class AsyncShoalClient(AsyncOperations):
     @classmethod
     def of(cls, api: Api) -> Self:
         """Return a client of an API."""
-        return cls(api.url, api.token, hint=api.hint, refused=api.refused, ca=api.ca)
+        return cls(
+            api.url,
+            api.token,
+            hint=api.hint,
+            refused=api.refused,
+            ca=api.ca,
+            folder=api.expected,
+        )
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,10 +12,13 @@ from urllib.parse import urlsplit
 
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem, NoCluster
 from shoal.client.rest.lean_httpx import httpx
+from shoal.runtime.folder_identity import FolderIdentity
 
 CONNECT_TIMEOUT_S = 5.0
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+#: Says which data folder a request is for; an API with another one refuses (421).
+FOLDER_HEADER = "Shoal-Data-Folder"
 _UNKNOWN_AUTHORITY = (
     "if its certificate is from a private authority, name the PEM file of that: `shoal login URL "
     "--ca FILE`, or SHOAL_CA"
@@ -30,16 +33,28 @@ class Exchange:
 
     ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:
     the API's own words do. ``ca`` is a PEM file of the only authorities that are trusted.
+    ``folder`` is the data folder that the API has to have; an API with another one refuses. None:
+    any.
     """
 
-    def __init__(self, url: str, hint: str, *, refused: str | None, ca: Path | None) -> None:
+    def __init__(
+        self,
+        url: str,
+        hint: str,
+        *,
+        refused: str | None,
+        ca: Path | None,
+        folder: Path | None = None,
+    ) -> None:
         self.url, self._hint, self._refused = url.rstrip("/"), hint, refused
-        self._ca = ca
+        self._ca, self._folder = ca, folder
         self._reached = False
 
     def options(self, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         """Return what an HTTP client for this API is made with."""
         url = urlsplit(self.url)
+        if self._folder is not None and (identity := FolderIdentity.of(self._folder)):
+            headers = {**headers, FOLDER_HEADER: str(identity)}
         is_own = url.hostname in LOOPBACK
         return {
             "base_url": f"{self.url}/api/v1",
@@ -114,6 +129,11 @@ class Exchange:
             detail = f"{response.url} answers {status} {title}; is that a Shoal API?"
         if status == 401 and self._refused is not None:
             detail = f"the API at {self.url} refuses the token: {self._refused}"
+        if status == 421 and kind == "other-data-folder":
+            detail = (
+                f"{detail}, {self._folder}, in which nothing runs now; {self._hint}, or name the "
+                "folder of that API with --data"
+            )
         return ApiProblem(status, kind, title, detail, errors)
 
 

@@ -3,6 +3,9 @@
 The owner of partition 0 compares what lies there with the database, so that also goes what a
 worker has copied after the purge. Should two masters do it at once, both remove the same.
 
+An archive that is ahead of its database, as after the restore of an older one, keeps the logs of
+the instances that this database has never had.
+
 ``keep_archived_logs_days`` keeps them longer than the run: then they go by the age of the last one,
 since the database does not know any more when the run ended.
 """
@@ -40,18 +43,28 @@ class ArchivedLogSweeper(PeriodicService):
         """Remove everything that may go. Raises StorageError: the next poll repeats it."""
         if self._archive is None or not self._engine.owns(HOME):
             return
-        removed = 0
+        removed = ahead = 0
         for thousand in await asyncio.to_thread(self._archive.thousands):
             found = await asyncio.to_thread(self._archive.instances, thousand)
             # Read after the listing: an instance is in the database before it has logs.
             async with self._database.unit_of_work(read_only=True) as uow:
                 known = await uow.instances.ends(found)
+                last = await uow.instances.last_id()
             for instance in found:
-                if instance not in known and await self._may_go(self._archive, instance):
+                if instance > last:
+                    ahead += 1
+                elif instance not in known and await self._may_go(self._archive, instance):
                     await asyncio.to_thread(self._archive.remove, instance)
                     removed += 1
             if not self._engine.owns(HOME):
                 break
+        if ahead:
+            log.warning(
+                "the archive has logs of instances that this database has never had: an older "
+                "database was restored; give it a new name (docs/storage.md), else its new runs "
+                "take the places of those logs",
+                instances=ahead,
+            )
         if removed:
             log.info("removed archived logs of purged instances", instances=removed)
 

@@ -2,16 +2,29 @@
 
 The owner of partition 0 does it. The object goes before its row, so none is ever forgotten; should
 two masters do it at once, both remove the same.
+
+Objects of another cluster stay. The rows of a copied database name the original's objects, which
+the copy reads: of those only the copy's rows go.
 """
 
 import asyncio
+from collections.abc import Sequence, Set
 from datetime import timedelta
 
 import structlog
 
 from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.upkeep.object_claims import ObjectClaims
 from shoal.master.services.upkeep.purging import HOME
-from shoal.runtime.storage import ObjectMissing, Storage, StorageError
+from shoal.runtime.storage import (
+    RESOURCES,
+    ObjectMissing,
+    Storage,
+    StorageError,
+    cluster_folder,
+)
+from shoal.sql.repositories.definitions.resources import Unneeded
+from shoal.sql.repositories.upkeep.cluster import ClusterName
 
 log = structlog.get_logger()
 
@@ -39,13 +52,13 @@ class ResourceSweeper(PeriodicService):
 
     async def poll(self, is_regular: bool) -> None:
         """Remove everything that may go."""
-        there_is_more = True
-        while there_is_more and self._engine.owns(HOME):
-            there_is_more = await self._sweep()
-            await asyncio.sleep(_PAUSE_S if there_is_more else 0)
+        after: int | None = 0
+        while after is not None and self._engine.owns(HOME):
+            after = await self._sweep(after)
+            await asyncio.sleep(0 if after is None else _PAUSE_S)
 
-    async def _sweep(self) -> bool:
-        """Remove a batch; return whether there may be more."""
+    async def _sweep(self, after: int) -> int | None:
+        """Remove a batch behind the id ``after``; return its last id, None: there is no more."""
         now = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
             found = await uow.resources.unneeded(
@@ -53,9 +66,20 @@ class ResourceSweeper(PeriodicService):
                 ended=None if self._keep is None else now - self._keep,
                 newest=self._newest,
                 limit=_AT_ONCE,
+                after=after,
             )
-        removed, failures = [], 0
+            name = (await uow.cluster.names()).present
+        held = await self._held(found, name)
+        gone: list[int] = []  # rows
+        foreign = failures = 0
         for one in found:
+            match _owner(one, name):
+                case None if one.object not in held:
+                    continue  # it is not known to be ours
+                case str(folder) if folder != cluster_folder(name.uid):
+                    gone.append(one.id)
+                    foreign += 1
+                    continue
             try:
                 await asyncio.to_thread(self._storage.remove, one.object)
             except ObjectMissing:  # what cannot be there need not be removed
@@ -66,10 +90,37 @@ class ResourceSweeper(PeriodicService):
                 if failures == _ENOUGH_FAILURES:  # it may be the storage, and each try takes long
                     break
                 continue
-            removed.append(one.id)
-        if removed:
+            gone.append(one.id)
+        if gone:
             async with self._database.unit_of_work() as uow:
-                await uow.resources.forget(removed)
+                await uow.resources.forget(gone)
                 await uow.commit()
-            log.info("removed resources", count=len(removed))
-        return len(removed) == _AT_ONCE
+            log.info("removed resources", count=len(gone) - foreign)
+        if foreign:
+            log.info("forgot resources whose contents another cluster owns", count=foreign)
+        more = len(found) == _AT_ONCE and failures < _ENOUGH_FAILURES
+        return found[-1].id if more else None
+
+    async def _held(self, found: Sequence[Unneeded], name: ClusterName) -> Set[str]:
+        """Return the objects without a cluster in their names that are ours to remove."""
+        if all(_owner(one, name) is not None for one in found):
+            return frozenset()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            known = await uow.resources.without_cluster(name.after_resource)
+        claims = ObjectClaims(self._storage.url, name.uid)
+        try:
+            return await asyncio.to_thread(claims.held, known, self._clock())
+        except StorageError as error:
+            log.warning("resources of earlier versions are removed later", error=str(error))
+            return frozenset()
+
+
+def _owner(one: Unneeded, name: ClusterName) -> str | None:
+    """Return the folder of the cluster that owns an object; None: its name does not tell."""
+    match = RESOURCES.names.fullmatch(one.object)
+    if match is None:  # no object can have this name
+        return cluster_folder(name.uid)
+    if match["owner"] is None and one.id <= name.after_resource:
+        return ""  # the cluster had another name when it was written
+    found: str | None = match["owner"]
+    return found

@@ -331,11 +331,18 @@ class Resources:
     # -- what is not needed any more ------------------------------------------------------------
 
     async def unneeded(
-        self, *, uploads: datetime, ended: datetime | None, newest: int, limit: int
+        self,
+        *,
+        uploads: datetime,
+        ended: datetime | None,
+        newest: int,
+        limit: int,
+        after: int = 0,
     ) -> _UnneededList:
         """Return uploads that began before ``uploads``, and versions that ended before ``ended``.
 
-        Of a file that there is, the ``newest`` versions stay. ``ended`` None: every version stays.
+        By their ids, starting behind ``after``. Of a file that there is, the ``newest`` versions
+        stay. ``ended`` None: every version stays.
         An upload of a run stays until the run has been over since ``uploads``.
         """
         may_be_under_way = (
@@ -364,9 +371,19 @@ class Resources:
                 .correlate(resource)
             )
             which = or_(which, and_(resource.c.ended_at < ended, ~kept))
-        query = select(resource.c.id, resource.c.object).where(which)
+        query = select(resource.c.id, resource.c.object).where(which, resource.c.id > after)
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
+
+    async def without_cluster(self, after: int) -> _NameList:
+        """Return the objects of rows behind the id ``after`` whose names hold no cluster.
+
+        Those are of versions that wrote PROJECT/OBJECT, without the cluster's folder before it.
+        """
+        query = select(resource.c.object).where(
+            resource.c.id > after, resource.c.object.not_like("%/%/%")
+        )
+        return [str(row.object) for row in await self._connection.rows(query)]
 
     async def _current(self, home: str, path: str) -> StoredResource | None:
         row = await self._connection.first(_named(home, path).where(IS_CURRENT))

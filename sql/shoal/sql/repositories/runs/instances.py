@@ -102,6 +102,10 @@ class Instances:
                 found[row.id] = row.finished_at if row.state in FINISHED_WORKFLOW else None
         return found
 
+    async def last_id(self) -> int:
+        """Return the highest id that an instance has ever had in this database; 0: none."""
+        return await self._connection.last_id(workflow_instance)
+
     async def open_runs(self, partition: int, on_unreadable: OnUnreadable = refuse) -> list[Run]:
         """Return what the owner of a partition has to work on, by instance id.
 
