@@ -57,7 +57,9 @@ def describe() -> None:
     from shoal.api.web.description import describe
 
     # A description needs no database: only what the application is put together with.
-    services = SimpleNamespace(version="0", settings=ApiSettings(), feed=None)
+    services = SimpleNamespace(
+        version="0", settings=ApiSettings(), data=Path(), token="", feed=None
+    )
     description = describe(create_app(services))  # type: ignore[arg-type]
     DESCRIPTION.write_text(json.dumps(description, indent=1, sort_keys=True), encoding="utf-8")
 

@@ -1,6 +1,7 @@
 """The description of the API, made without a cluster."""
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 from shoal.api.app import create_app
@@ -13,6 +14,7 @@ class _Described:
     """What an application needs of its services to be described, and no more."""
 
     settings = ApiSettings()
+    data, token = Path(), ""
     version = "1"  # of the API, as in /api/v1: each release has the same description otherwise
 
 

@@ -56,7 +56,7 @@ async def test_worker_starts_in_the_trees_of_one_cluster_alone(
     Spool(cluster.data / HOME / "spool").write("7", {"attempt": 7})
     await bind(session, THEIRS)
     with pytest.raises(BindingRefused) as refused:
-        async with InProcessWorker(cluster) as worker:
+        async with InProcessWorker(cluster) as worker, asyncio.timeout(DEADLINE_S):
             await worker.task
     for named in ("cluster-1", "cluster-2", cluster.zookeeper, str(cluster.data / HOME)):
         assert named in str(refused.value)

@@ -123,7 +123,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "refusals of former epochs cost the present ownership",
-        _KEEPER["fenced"].drop("e == self._taken[p].epoch"),
+        _KEEPER["_is_taken"].drop("self._taken[partition].epoch == epoch"),
         f"{_STRANDED}::test_late_refusals_of_former_epochs_give_nothing_up",
     ),
     Promise.PROGRESS.broken_if(

@@ -133,9 +133,7 @@ class PartitionKeeper:
 
     def fenced(self, epochs: Mapping[int, int]) -> None:
         """A transaction's fence has refused these epochs. Called on the loop, from any service."""
-        current = {
-            p: e for p, e in epochs.items() if p in self._taken and e == self._taken[p].epoch
-        }
+        current = {p: epoch for p, epoch in epochs.items() if self._is_taken(p, epoch)}
         if current:
             self._refused |= current
             self._has_refused.set()
