@@ -29,7 +29,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.starting import migrate_when_there, when_there
 
 log = structlog.get_logger()
 
@@ -84,9 +84,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         resolver = Resolver(stores)
         stack.push_async_callback(resolver.aclose)
         secrets = Secrets(database, Vault.of(cluster), resolver)
-        async with database.unit_of_work() as uow:
-            uid = await uow.cluster.uid()
-            await uow.commit()
+        uid = await when_there(database, lambda: _uid(database))
         senders = {job_of(share): share for share in range(SHARES)}
         keep = timedelta(days=settings.keep_alerts_days) if settings.keep_alerts_days else None
 
@@ -125,8 +123,20 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
 
 
 async def _until_defined(database: Database) -> None:
+    """Return once a rule, a receiver or a channel was ever defined."""
     while True:
-        async with database.unit_of_work(read_only=True) as uow:
-            if await uow.alert_jobs.changes():
-                return
+        if await when_there(database, lambda: _changes(database)):
+            return
         await asyncio.sleep(_IDLE_POLL_S)
+
+
+async def _changes(database: Database) -> int:
+    async with database.unit_of_work(read_only=True) as uow:
+        return await uow.alert_jobs.changes()
+
+
+async def _uid(database: Database) -> str:
+    async with database.unit_of_work() as uow:
+        uid = await uow.cluster.uid()
+        await uow.commit()
+    return uid

@@ -57,7 +57,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.starting import migrate_when_there, when_there
 
 log = structlog.get_logger()
 
@@ -84,8 +84,12 @@ async def serve(
             async with AsyncExitStack() as stack:
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
-                if settings.first_admin and (password := await make_first_admin(services)):
-                    show(password, cluster.data)
+                if settings.first_admin:
+                    password = await when_there(
+                        services.database, lambda: make_first_admin(services)
+                    )
+                    if password:
+                        show(password, cluster.data)
                 await serve_app(services, listener, ready)
 
         await _until_stopped(work(), stopping, opened)
@@ -135,12 +139,17 @@ async def open_services(
     stack.push_async_exit(session)
     partitions = await layout.prepare(session, cluster.partitions)
     await stack.enter_async_context(TreeKeeper(session, partitions))
-    async with database.unit_of_work() as uow:
-        await uow.partitions.ensure(partitions)
-        if not await uow.projects.list(limit=1):  # for what names no project
-            await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
-        uid = await uow.cluster.uid()
-        await uow.commit()
+
+    async def register() -> str:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(partitions)
+            if not await uow.projects.list(limit=1):  # for what names no project
+                await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        return uid
+
+    uid = await when_there(database, register)
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))

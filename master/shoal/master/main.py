@@ -20,7 +20,7 @@ from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.starting import migrate_when_there, when_there
 
 log = structlog.get_logger()
 
@@ -90,12 +90,17 @@ async def _open(
     stack.push_async_exit(session)
     partitions = await layout.prepare(session, cluster.partitions)
     await stack.enter_async_context(TreeKeeper(session, partitions))
-    async with database.unit_of_work() as uow:
-        await uow.partitions.ensure(partitions)
-        uid = await uow.cluster.uid()
-        await uow.commit()
+
+    async def register() -> str:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(partitions)
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        return uid
+
+    uid = await when_there(database, register)
     vault = Vault.of(cluster)
-    await require_keys(database, vault)
+    await when_there(database, lambda: require_keys(database, vault))
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)

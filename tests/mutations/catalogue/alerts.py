@@ -11,7 +11,30 @@ _EPOCHS = "alert/shoal/alert/jobs/epochs.py"
 _READING = "alert/shoal/alert/jobs/reading.py"
 _SENDING = "alert/shoal/alert/jobs/sending.py"
 
+_MAIN = "alert/shoal/alert/main.py"
+_RESTARTS = "tests/integration/alert/test_restarts.py"
+
 MUTATIONS = (
+    mutation(
+        "an alert server ends when the database restarts before the first rule",
+        Promise.PROGRESS,
+        _MAIN,
+        (
+            "if await when_there(database, lambda: _changes(database)):",
+            "if await _changes(database):",
+        ),
+        (f"{_RESTARTS}::test_restart_while_no_rule_is_defined",),
+    ),
+    mutation(
+        "an alert server ends when the database restarts before its jobs begin",
+        Promise.PROGRESS,
+        _MAIN,
+        (
+            "uid = await when_there(database, lambda: _uid(database))",
+            "uid = await _uid(database)",
+        ),
+        (f"{_RESTARTS}::test_restart_between_the_first_rule_and_the_jobs",),
+    ),
     mutation(
         "alerts end when ZooKeeper has lost its data",
         Promise.NOTHING_LOST,
