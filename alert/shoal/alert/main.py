@@ -90,7 +90,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
 
         workers = await stack.enter_async_context(Members(session, layout.WORKERS))
         masters = await stack.enter_async_context(Members(session, layout.MASTERS))
-        conditions = Cluster(database, session, workers, masters, cluster.tls_cert)
+        conditions = Cluster(database, session, workers, masters, cluster.tls_cert, clock)
 
         async def do(job: str, turn: int) -> None:
             epoch = await epoch_in_database(database, shared, job, turn)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.coordination import starting
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable
@@ -71,10 +72,8 @@ async def test_restart_between_the_first_rule_and_the_jobs(
     site: Site, server: RestartableServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server goes down when ZooKeeper has been reached, just before the database is asked."""
-    from shoal.alert import main
-
     await _define(site)
-    connect, gone = main.connect_when_there, []
+    connect, gone = starting.connect_when_there, []
 
     async def connect_and_lose(make: object) -> object:
         session = await connect(make)  # type: ignore[arg-type]
@@ -82,7 +81,7 @@ async def test_restart_between_the_first_rule_and_the_jobs(
         gone.append(True)
         return session
 
-    monkeypatch.setattr(main, "connect_when_there", connect_and_lose)
+    monkeypatch.setattr("shoal.alert.main.connect_when_there", connect_and_lose)
     async with site.server() as task:
         async with asyncio.timeout(30):
             while not gone:

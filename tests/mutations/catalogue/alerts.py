@@ -128,7 +128,7 @@ MUTATIONS = (
         "a cluster that cannot be seen has recovered",
         Promise.NOTHING_LOST,
         "alert/shoal/alert/watching/watcher.py",
-        ("and (is_seen or one.trigger not in OF_CLUSTER)", "and True"),
+        ("one.trigger in self.unseen or (", "("),
         (f"{_CONDITIONS}::test_cluster_that_cannot_be_seen_has_not_recovered[sqlite]",),
     ),
     mutation(
