@@ -12,8 +12,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -116,16 +117,26 @@ def temporary_server(
     in_memory = in_memory and _has_memory()
     if in_memory:
         settings = (*_SMALL, *settings)
+    place = _MEMORY if in_memory else "/tmp"
+    with (
+        _initialised(binaries, place) as folder,
+        _running(binaries, folder, settings, port) as url,
+    ):
+        # The version is that of Debian's folder: 15 was the first that has a choice.
+        copies_files = in_memory and float(binaries.parent.name) >= 15
+        yield PostgresqlServer(url, copies_files)
+
+
+@contextmanager
+def _initialised(binaries: Path, place: Path | str = "/tmp") -> Iterator[Path]:
+    """Yield a folder in ``place`` with an empty cluster in ``data``; it is gone at the end."""
     # Short, for the name of a socket has at most 107 bytes.
-    folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir=_MEMORY if in_memory else "/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir=place))
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)
         run_tool(folder, [binaries / "initdb", *INITDB, "-D", folder / "data"])
-        with _running(binaries, folder, settings, port) as url:
-            # The version is that of Debian's folder: 15 was the first that has a choice.
-            copies_files = in_memory and float(binaries.parent.name) >= 15
-            yield PostgresqlServer(url, copies_files)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -136,6 +147,36 @@ def _has_memory() -> bool:
         return shutil.disk_usage(_MEMORY).free >= _LEAST_MEMORY
     except OSError:
         return False
+
+
+class RestartableServer:
+    """A server of a test's own, at one address, that goes down and comes back with its data."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self._start = partial(_running, binaries, folder, _FAST, PORT)
+        self._running = ExitStack()
+        self.url = self.start()
+
+    def start(self) -> str:
+        """Start the server and return its URL when it answers."""
+        self.url = self._running.enter_context(self._start())
+        return self.url
+
+    def stop(self) -> None:
+        """End all connections and the server."""
+        self._running.close()
+
+
+@contextmanager
+def restartable_server() -> Iterator[RestartableServer]:
+    """Run a server that the test may stop and start. Raises PostgresqlMissing."""
+    binaries = find_binaries()
+    with _initialised(binaries) as folder:
+        server = RestartableServer(binaries, folder)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 def find_binaries() -> Path:

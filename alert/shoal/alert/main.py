@@ -36,7 +36,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.starting import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
@@ -89,7 +89,10 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         )
         stack.push_async_exit(session)
         store = TreeBinding(database)
-        tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+        tree = await when_there(
+            database,
+            lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
+        )
         uid = tree.binding.cluster
         clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
         resolver = Resolver(stores)
@@ -100,7 +103,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
 
         workers = await stack.enter_async_context(Members(session, layout.WORKERS))
         masters = await stack.enter_async_context(Members(session, layout.MASTERS))
-        conditions = Cluster(database, session, workers, masters, cluster.tls_cert)
+        conditions = Cluster(database, session, workers, masters, cluster.tls_cert, clock)
 
         async def do(job: str, turn: int) -> None:
             epoch = await epoch_in_database(database, shared, job, turn)
@@ -133,8 +136,13 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
 
 
 async def _until_defined(database: Database) -> None:
+    """Return once a rule, a receiver or a channel was ever defined."""
     while True:
-        async with database.unit_of_work(read_only=True) as uow:
-            if await uow.alert_jobs.changes():
-                return
+        if await when_there(database, lambda: _changes(database)):
+            return
         await asyncio.sleep(_IDLE_POLL_S)
+
+
+async def _changes(database: Database) -> int:
+    async with database.unit_of_work(read_only=True) as uow:
+        return await uow.alert_jobs.changes()

@@ -58,7 +58,8 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.repositories.upkeep.cluster import ClusterNames
+from shoal.sql.starting import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
@@ -86,8 +87,12 @@ async def serve(
             async with AsyncExitStack() as stack:
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
-                if settings.first_admin and (password := await make_first_admin(services)):
-                    show(password, cluster.data)
+                if settings.first_admin:
+                    password = await when_there(
+                        services.database, lambda: make_first_admin(services)
+                    )
+                    if password:
+                        show(password, cluster.data)
                 await serve_app(services, listener, ready)
 
         await _until_stopped(work(), stopping, opened)
@@ -136,15 +141,23 @@ async def open_services(
     )
     stack.push_async_exit(session)
     store = TreeBinding(database)
-    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+    tree = await when_there(
+        database,
+        lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
+    )
     partitions, uid = tree.partitions, tree.binding.cluster
     keeper = await stack.enter_async_context(TreeKeeper(session, partitions, tree.binding))
-    async with database.unit_of_work() as uow:
-        await uow.partitions.ensure(partitions)
-        if not await uow.projects.list(limit=1):  # for what names no project
-            await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
-        names = await uow.cluster.names()
-        await uow.commit()
+
+    async def register() -> ClusterNames:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(partitions)
+            if not await uow.projects.list(limit=1):  # for what names no project
+                await uow.projects.ensure(WorkflowSpec.model_fields["project"].default)
+            names = await uow.cluster.names()
+            await uow.commit()
+        return names
+
+    names = await when_there(database, register)
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     masters = await stack.enter_async_context(Members(session, layout.MASTERS))
     workers = await stack.enter_async_context(Members(session, layout.WORKERS))

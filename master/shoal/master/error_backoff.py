@@ -10,8 +10,8 @@ import traceback
 import structlog
 
 from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import DatabaseDamaged, SchemaMissing, SchemaTooNew, SchemaTooOld
-from shoal.sql.statements.reading import reason_of
 
 log = structlog.get_logger()
 

@@ -19,7 +19,7 @@ from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there
+from shoal.sql.starting import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
@@ -93,13 +93,20 @@ async def _open(
     stack.push_async_exit(session)
     # Before anything is taken: tree and database are those of one cluster.
     store = TreeBinding(database)
-    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
+    tree = await when_there(
+        database,
+        lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
+    )
     keeper = await stack.enter_async_context(TreeKeeper(session, tree.partitions, tree.binding))
-    async with database.unit_of_work() as uow:
-        await uow.partitions.ensure(tree.partitions)
-        await uow.commit()
+
+    async def register() -> None:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(tree.partitions)
+            await uow.commit()
+
+    await when_there(database, register)
     vault = Vault.of(cluster)
-    await require_keys(database, vault)
+    await when_there(database, lambda: require_keys(database, vault))
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)

@@ -1,13 +1,17 @@
-"""Starting before the database does: wait for it, and say so once."""
+"""Starting before the database does, or while it restarts: wait for it, and log that once."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import structlog
 
 from shoal.sql.engine import Database
-from shoal.sql.errors import DatabaseRefused, DatabaseUnavailable
+from shoal.sql.errors import DatabaseRefused, DatabaseUnavailable, SqlError
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 PAUSE_S = 1.0  # between two tries
 
@@ -40,3 +44,31 @@ async def migrate_when_there(database: Database) -> None:
             if waits:
                 log.info("the database answers", database=database.address)
             return
+
+
+async def when_there(database: Database, do: Callable[[], Awaitable[T]]) -> T:
+    """Return what ``do`` returns; call it again after every error that may pass.
+
+    For what a process asks the database between its start and the loops that have retries: a
+    server that restarts then must not end it. ``do`` may happen twice. Raises what is not
+    retriable. Cancel it to stop waiting.
+    """
+    waits = False
+    while True:
+        try:
+            found = await do()
+        except SqlError as error:
+            if not error.retriable:
+                raise
+            if not waits:
+                log.warning(
+                    "waiting for the database; this process continues as soon as it answers",
+                    database=database.address,
+                    error=str(error),
+                )
+            waits = True
+            await asyncio.sleep(PAUSE_S)
+        else:
+            if waits:
+                log.info("the database answers", database=database.address)
+            return found

@@ -17,6 +17,7 @@ from shoal.alert.settings import AlertSettings
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
 from shoal.core.alerts.records import Alert, DefinitionKind, Delivery
 from shoal.core.alerts.rules import RuleSpec
+from shoal.core.runs.quarantine import Consumer, QuarantinedItem
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
@@ -35,11 +36,12 @@ _MODELS: dict[DefinitionKind, type[BaseModel]] = {
 
 @dataclass
 class Site:
-    """A project "p" whose webhook "hook" leads to ``sink``."""
+    """A project whose webhook "hook" leads to ``sink``."""
 
     cluster: ClusterSettings
     database: Database
     sink: HttpServer
+    project: str = "p"
 
     async def define(
         self, of: DefinitionKind, name: str, spec: dict[str, Any], at: datetime | None = None
@@ -47,8 +49,8 @@ class Site:
         """Define something, checked as the API checks it; ``at`` None: now."""
         checked, at = _MODELS[of].model_validate(spec).model_dump(mode="json"), at or _now()
         async with self.database.unit_of_work() as uow:
-            await uow.projects.ensure("p", at)
-            await uow.alert_definitions.put("p", of, name, checked, at)
+            await uow.projects.ensure(self.project, at)
+            await uow.alert_definitions.put(self.project, of, name, checked, at)
             await uow.commit()
 
     async def channel(self, name: str = "hook", **spec: Any) -> None:
@@ -82,15 +84,17 @@ class Site:
             NewEvent(
                 at,
                 one.get("kind", "instance.state"),
-                "p",
+                self.project,
                 {key: value for key, value in one.items() if key not in ("kind", "run")},
                 one.get("run"),
             )
             for one in events
         ]
         async with self.database.unit_of_work() as uow:
-            await uow.projects.ensure("p", at)
-            await uow.projects.set_description("p", f"written at {at}")  # events never come first
+            await uow.projects.ensure(self.project, at)
+            await uow.projects.set_description(
+                self.project, f"written at {at}"
+            )  # events never come first
             await uow.events.add(made)
             await uow.commit()
 
@@ -132,12 +136,12 @@ class Site:
     async def alerts(self) -> list[Alert]:
         """All alerts, the first one first."""
         async with self.database.unit_of_work(read_only=True) as uow:
-            return (await uow.alerts.list("p", limit=100_000))[::-1]
+            return (await uow.alerts.list(self.project, limit=100_000))[::-1]
 
     async def deliveries(self) -> list[Delivery]:
         """All messages, the first one first."""
         async with self.database.unit_of_work(read_only=True) as uow:
-            return (await uow.deliveries.list("p", limit=100_000))[::-1]
+            return (await uow.deliveries.list(self.project, limit=100_000))[::-1]
 
     async def settled(self, count: int = 1) -> list[Delivery]:
         """Wait until there are so many messages, and none is to be sent any more."""
@@ -147,6 +151,11 @@ class Site:
                 if len(found) >= count and all(one.state not in _UNSENT for one in found):
                     return found
                 await asyncio.sleep(0.02)
+
+    async def quarantined(self) -> list[QuarantinedItem]:
+        """What alert servers have quarantined, the newest first."""
+        async with self.database.unit_of_work(read_only=True) as uow:
+            return await uow.quarantine.list(1_000, Consumer.ALERTS)
 
 
 _UNSENT = ("PENDING", "SENDING")

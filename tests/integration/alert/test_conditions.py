@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from shoal.alert.watching.cluster import Cluster
 from shoal.alert.watching.watcher import WATCHING, Watcher
@@ -364,3 +364,112 @@ async def test_cluster_that_cannot_be_seen_has_not_recovered(watched: Watched) -
     watched.watcher = Watcher(watched.site.database, 1, 15.0, watched.clock, blind)
     assert await watched.look()
     assert [holds for _, holds, _ in await watched.told()] == [True]
+
+
+async def quarantined(watched: Watched) -> list[tuple[str, str, int]]:
+    """Return what alert servers have quarantined: kind, item, how often it was tried."""
+    return [(one.kind, one.item, one.tries) for one in await watched.site.quarantined()]
+
+
+async def test_run_at_the_end_of_the_calendar_is_not_learnt_from(watched: Watched) -> None:
+    workflow = await daily(watched)
+    usual = {"percentile": 95, "runs": 10, "timezone": "Asia/Shanghai"}
+    await rule(watched, "workflow.not-finished", deadline=usual)
+    for day in range(1, 7):
+        await watched.ran(workflow, MONDAY - day * DAY + HOUR)
+    for end in (datetime(9999, 12, 31, 23, tzinfo=UTC), datetime(1, 1, 1, 1, tzinfo=UTC)):
+        [run] = await created(watched.site.database, workflow, logical_time=end)
+        async with watched.site.database.unit_of_work() as uow:
+            changed = update(workflow_instance).where(workflow_instance.c.id == run.id)
+            ended = {"state": "SUCCEEDED", "started_at": MONDAY, "finished_at": MONDAY}
+            await uow.connection.execute(changed.values(ended))
+            await uow.commit()
+    await watched.look(MONDAY + 9 * HOUR)
+    assert await quarantined(watched) == []
+
+
+async def test_workflow_that_cannot_be_looked_at_stops_no_other(watched: Watched) -> None:
+    """What was known of it stays; it is looked at again, and forgotten when that works."""
+    if watched.site.database.kind == "sqlite":
+        pytest.skip("what SQLite's columns hold by hand is read as missing")
+    bad = await daily(watched)
+    for number in range(5):
+        await published(watched.site.database, definition(f"w{number}", project="p"))
+    other = replace(watched.site, project="q")
+    await published(watched.site.database, definition("daily", project="q"))
+    await other.rule(
+        "watch",
+        at=MONDAY - 30 * DAY,
+        triggers=["workflow.no-success"],
+        workflows=["*"],
+        no_success_for="26h",
+    )
+    rate = {"below": 0.9, "runs": 2}
+    await rule(watched, "workflow.low-success-rate", workflows=["*"], success_rate=rate)
+    for number in range(2):
+        await watched.ran(bad, MONDAY + number * HOUR, WorkflowState.FAILED)
+    known = await watched.look(MONDAY + 3 * HOUR)
+    assert list(known) == ["workflow.low-success-rate/daily/watch"]
+    await watched.site.rule(
+        "silent",
+        at=MONDAY - 30 * DAY,
+        triggers=["workflow.no-success"],
+        workflows=["*"],
+        no_success_for="26h",
+    )
+    await broken(watched, bad)
+    found = await watched.look(MONDAY + 2 * DAY)
+    names = {f"workflow.no-success/w{number}/silent" for number in range(5)}
+    assert set(found) == names | set(known) | {"workflow.no-success/daily/watch"}
+    assert await quarantined(watched) == [("workflow", "p/daily", 1)]
+    await watched.look(MONDAY + 2 * DAY)
+    assert await quarantined(watched) == [("workflow", "p/daily", 2)]
+    await repaired(watched, bad)
+    found = await watched.look(MONDAY + 2 * DAY)
+    assert "workflow.no-success/daily/silent" in found
+    assert await quarantined(watched) == []
+
+
+async def broken(watched: Watched, workflow: int) -> None:
+    """Give the newest runs of a workflow an end that this version cannot read."""
+    async with watched.site.database.unit_of_work() as uow:
+        await uow.connection.execute(
+            text(
+                "UPDATE workflow_instance SET state = 'SUCCEEDED', finished_at = 'infinity'"
+                f" WHERE workflow_id = {workflow}"
+            )
+        )
+        await uow.commit()
+
+
+async def repaired(watched: Watched, workflow: int) -> None:
+    """Undo ``broken``; its runs have failed."""
+    async with watched.site.database.unit_of_work() as uow:
+        changed = update(workflow_instance).where(workflow_instance.c.workflow_id == workflow)
+        await uow.connection.execute(changed.values(state="FAILED", finished_at=MONDAY))
+        await uow.commit()
+
+
+async def test_part_of_the_cluster_that_cannot_be_looked_at_stops_no_other(
+    watched: Watched, tmp_path: Path
+) -> None:
+    await rule(watched, "cluster.degraded")
+    certificate = tmp_path / "node.pem"
+    certificate.write_bytes(b"junk")
+
+    async def look(path: Path, at: datetime) -> set[str]:
+        members = watched.members
+        cluster = Cluster(watched.site.database, watched.session, *members, path, watched.clock)
+        clock = watched.clock
+        watched.watcher = Watcher(watched.site.database, 1, 15.0, clock, cluster)
+        return set(await watched.look(at))
+
+    expected = {"cluster.degraded/certificate/watch"}
+    assert await look(certificate, MONDAY) == expected
+    unusable = tmp_path / ("x" * 300)  # not even the question whether it is there has an answer
+    assert await look(unusable, MONDAY + HOUR) >= expected
+    assert [item for item in await quarantined(watched) if item[0] == "cluster"] == [
+        ("cluster", "certificate", 1)
+    ]
+    assert not await look(tmp_path / "none", MONDAY + 2 * HOUR) & expected
+    assert await quarantined(watched) == []

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +15,7 @@ from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.coordination.cluster.membership import Membership
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.queue.entry import Entry
+from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
 from shoal.core.timing.cluster_time import Shown
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
@@ -326,3 +328,24 @@ async def test_others_than_administrators_are_told_that_and_not_why(
     }
     assert shown["checks"]["zookeeper"] == {"ok": True, "detail": "works"}
     assert (shown["masters"], shown["master_troubles"]) == (1, [])
+
+
+async def test_what_is_quarantined_is_told_with_reasons_to_administrators(api: Api) -> None:
+    now = api.services.clock()
+    skipped = QuarantinedItem(
+        Kind.EVENT, "17", None, "why", 1, now, Consumer.ALERTS, "p", "daily", now, is_skipped=True
+    )
+    held = replace(skipped, kind=Kind.WORKFLOW, item="p/daily", is_skipped=False)
+    async with api.services.database.unit_of_work() as uow:
+        for one in (skipped, held, held):
+            await uow.quarantine.note(one)
+        await uow.commit()
+    found = (await api.client.get(f"{PREFIX}/health")).json()
+    assert found["quarantine"] is not None
+    assert (found["quarantine"]["held"], found["quarantine"]["skipped"]) == (1, 1)
+    newest = {one["kind"]: one for one in found["quarantine"]["newest"]}
+    assert (newest["event"]["reason"], newest["event"]["project"]) == ("why", "p")
+    assert (newest["workflow"]["tries"], newest["workflow"]["consumer"]) == (2, "alerts")
+    assert found["checks"]["set_aside"] == 0  # masters have quarantined nothing
+    cluster = (await api.client.get(f"{PREFIX}/cluster")).json()
+    assert cluster["set_aside"] == []

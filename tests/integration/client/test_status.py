@@ -173,3 +173,34 @@ def test_members_are_shown_without_the_database(shoal: Shoal, server: ScriptedSe
 def test_json_is_complete(shoal: Shoal, server: ScriptedServer) -> None:
     found = shoal("status", "--json").json
     assert found == {"api": server.url, "health": HEALTH, **cluster()}
+
+
+def quarantined(**fields: Any) -> dict[str, Any]:
+    """An item as the API shows it."""
+    return {
+        "consumer": "alerts",
+        "kind": "event",
+        "item": "17",
+        "project": "flights",
+        "workflow": "daily",
+        "reason": "TypeError: \x1b]0;title\x07 (occurrences.py:166)",
+        "tries": 1,
+        "since": "2026-11-21T06:00:00Z",
+        "last_at": "2026-11-21T06:00:00Z",
+        "is_skipped": True,
+        **fields,
+    }
+
+
+def test_what_other_consumers_have_quarantined_is_shown(
+    shoal: Shoal, server: ScriptedServer
+) -> None:
+    held = quarantined(kind="workflow", item="flights/daily", is_skipped=False, reason="why")
+    newest = [quarantined(), held, quarantined(consumer="masters", item="99")]
+    show(server, cluster(), quarantine={"held": 2, "skipped": 1, "newest": newest})
+    lines = shoal("status").out.splitlines()
+    [line] = [one for one in lines if one.startswith("alerts: event 17 of flights was skipped: ")]
+    assert "(occurrences.py:166)" in line
+    assert "\x1b" not in line
+    assert "✗ alerts: workflow flights/daily of flights is quarantined: why" in lines
+    assert not any("99" in line for line in lines)

@@ -20,6 +20,8 @@ _CONDITIONS = "tests/integration/alert/test_conditions.py"
 _TELLING = "tests/integration/alert/test_telling.py"
 _DEATHS = "tests/integration/alert/test_deaths.py"
 _CHANNELS = "tests/integration/alert/test_channels.py"
+_MAIN = Place("shoal.alert.main")
+_RESTARTS = "tests/integration/alert/test_restarts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.NOTHING_LOST.broken_if(
@@ -81,7 +83,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a cluster that cannot be seen has recovered",
-        _WATCHER["look"].always("is_seen or one.trigger not in OF_CLUSTER"),
+        _WATCHER["covers"].drop("one.trigger in self.unseen"),
         f"{_CONDITIONS}::test_cluster_that_cannot_be_seen_has_not_recovered[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(
@@ -121,5 +123,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         _RULES["put_alert_rule"].never("not caller.may(Permission.CLUSTER_READ)"),
         "tests/integration/api/test_alerts.py::"
         "test_rules_about_the_cluster_are_for_its_administrators",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an alert server ends when the database restarts before the first rule",
+        _MAIN["_until_defined"].replace("when_there(...)", "_changes(database)"),
+        f"{_RESTARTS}::test_restart_while_no_rule_is_defined",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an alert server ends when the database restarts before its jobs begin",
+        _MAIN["_work"].replace(
+            "await when_there(database, lambda: bind_tree(...))", "await bind_tree(...)"
+        ),
+        f"{_RESTARTS}::test_restart_between_the_first_rule_and_the_jobs",
     ),
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 import structlog
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from shoal.core.alerts.matching import mismatch
 from shoal.core.alerts.occurrences import Occurrence, Trigger
@@ -92,7 +92,7 @@ class Catalog:
 def _parsed(one: Definition, kind: type[S]) -> S | None:
     try:
         return kind.model_validate(one.spec)
-    except ValidationError as error:
+    except Exception as error:  # noqa: BLE001 - it stops nothing but itself
         log.warning(
             "a definition for alerts cannot be used",
             project=one.project,

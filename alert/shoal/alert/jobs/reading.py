@@ -1,7 +1,8 @@
 """The job that reads events: what rules are about becomes alerts, what has recovered ends them.
 
 Events are written in the transactions of the changes that they tell of, so none is lost; the
-position in them is stored together with the alerts, so none is dealt with twice.
+position in them is stored together with the alerts, so none is dealt with twice. An event that
+cannot be worked with is quarantined alone, and the position moves past it in the same transaction.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from shoal.alert.jobs.catalog import Catalog, Rule
+from shoal.alert.jobs.quarantine import quarantined
 from shoal.alert.jobs.telling import deliveries, next_at
 from shoal.core.alerts.occurrences import (
     MOMENTS,
@@ -24,8 +26,10 @@ from shoal.core.alerts.occurrences import (
     warned,
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
+from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import ChangeEvent, Instance
 from shoal.sql import Database, EventTail, UnitOfWork
+from shoal.sql.isolation import isolate
 from shoal.sql.repositories.alerts.jobs import READING
 
 log = structlog.get_logger()
@@ -81,11 +85,41 @@ class Reader:
             await uow.commit()
 
     async def _deal_with(self, batch: Sequence[ChangeEvent]) -> None:
-        """Store what a batch of events means, and that it has been dealt with."""
+        """Store what a batch of events means; an event that nothing can be made of is skipped."""
+
+        async def deal(events: Sequence[ChangeEvent]) -> None:
+            behind = [one for one in batch if one.id > events[-1].id]
+            await self._store_meaning(events, behind)
+
+        await isolate(batch, deal, self._skip)
+
+    async def _skip(self, event: ChangeEvent, error: Exception) -> None:
+        """Quarantine an event, and store that it has been dealt with."""
+        record = quarantined(
+            Kind.EVENT,
+            event.id,
+            error,
+            self._clock(),
+            project=event.project,
+            workflow=text if isinstance(text := event.data.get("workflow"), str) else None,
+            is_skipped=True,
+        )
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(READING, self._epoch, event.id)
+            await uow.quarantine.note(record)
+            await uow.commit()
+
+    async def _store_meaning(
+        self, batch: Sequence[ChangeEvent], behind: Sequence[ChangeEvent]
+    ) -> None:
+        """Store what events mean, and that they have been dealt with; ``behind``: known later ones.
+
+        One transaction: an error leaves everything as it was.
+        """
         now = self._clock()
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(READING, self._epoch, batch[-1].id)
-            matched = await self._matched(uow, batch)
+            matched = await self._matched(uow, batch, behind)
             ends = [found for event in batch if (found := recovery(event)) is not None]
             runs = await self._runs(uow, matched, ends)
             alerts = await uow.alerts.add(
@@ -101,7 +135,7 @@ class Reader:
     # -- what rules are about -----------------------------------------------------------------
 
     async def _matched(
-        self, uow: UnitOfWork, batch: Sequence[ChangeEvent]
+        self, uow: UnitOfWork, batch: Sequence[ChangeEvent], behind: Sequence[ChangeEvent]
     ) -> list[tuple[Occurrence, Rule]]:
         found: list[tuple[Occurrence, Rule]] = []
         for place, event in enumerate(batch):
@@ -111,7 +145,7 @@ class Reader:
                 continue
             wanted = {trigger for rule in rules.values() for trigger in rule.spec.triggers}
             if happened.trigger is Trigger.TASK_FAILED and wanted & _OF_FAILURES:
-                happened = await self._final_or_not(uow, happened, batch[place + 1 :])
+                happened = await self._final_or_not(uow, happened, [*batch[place + 1 :], *behind])
             found += [(happened, rule) for rule in rules.values() if rule.is_about(happened)]
             if happened.trigger is Trigger.TASK_SUCCEEDED and Trigger.TASK_WARNED in wanted:
                 found += await self._warned(uow, happened, rules.values())

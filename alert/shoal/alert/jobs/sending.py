@@ -3,12 +3,15 @@
 A message is stored as SENDING before it leaves, and what came of it afterwards. So a server that
 is killed in between leaves one that the next server sends again: at least once, and after one
 death at most twice. Each channel has a limit of its own, so a dead one holds up no other.
+
+A message that cannot be written as usual is sent as plain text. One that cannot be sent at all
+fails. Both are quarantined with the reason, and hold up no other.
 """
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -16,10 +19,12 @@ import structlog
 from pydantic import ValidationError
 
 from shoal.alert.jobs.catalog import Catalog, Named
+from shoal.alert.jobs.quarantine import quarantined
 from shoal.alert.jobs.secrets import Secrets
 from shoal.alert.settings import AlertSettings
 from shoal.core.alerts.channels import SEND_S, ChannelFailed, Way
 from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.plain import MOST_PLAIN, write_plain
 from shoal.core.alerts.messages.writing import reworded, write
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import AlertState, Delivery, DeliveryKind, DeliveryState, Try
@@ -27,10 +32,12 @@ from shoal.core.alerts.rules import Language, RuleSpec
 from shoal.core.alerts.shares import job_of
 from shoal.core.alerts.times import pause_s
 from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import Kind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.templates import TEMPLATES, TemplateError
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.errors import JobTaken
+from shoal.sql.errors import JobTaken, UnreadableRow
+from shoal.sql.isolation import is_outage
 
 log = structlog.get_logger()
 
@@ -99,7 +106,12 @@ class Sender:
         now = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
             await self._catalog.refresh(uow, now)
-            due = await uow.deliveries.due(self._share, now, _TAKEN_AT_ONCE, self._busy())
+            bad: list[UnreadableRow] = []
+            due = await uow.deliveries.due(
+                self._share, now, _TAKEN_AT_ONCE, self._busy(), bad.append
+            )
+        for row in bad:
+            await self._give_up(int(str(row.key)), None, row)
         if not due:
             return 0
         looked_at = 0
@@ -112,7 +124,13 @@ class Sender:
             ):
                 continue
             looked_at += 1
-            message = await self._claim(delivery, now)
+            try:
+                message = await self._claim(delivery, now)
+            except Exception as error:
+                if is_outage(error):
+                    raise
+                await self._give_up(delivery.id, delivery.project, error)
+                continue
             if message is None:
                 continue
             line.sending += 1
@@ -138,7 +156,6 @@ class Sender:
             if not await uow.deliveries.claim(delivery.id):
                 return None
             mentioned = await uow.deliveries.mentioned(delivery.id, _MOST_MENTIONED)
-            facts = await uow.alert_facts.read(delivery, mentioned, now)
             if await self._is_withdrawn(uow, delivery, mentioned):
                 await uow.deliveries.settle(
                     delivery.id,
@@ -149,10 +166,55 @@ class Sender:
                 await uow.commit()
                 return None
             await uow.commit()
+        # Nothing more is added to a message that is being sent, so it can be written now.
+        try:
+            return await self._written(delivery, mentioned, now)
+        except Exception as error:
+            if is_outage(error):
+                raise
+            return await self._plain(delivery, mentioned, error)
+
+    async def _written(
+        self, delivery: Delivery, mentioned: Sequence[int], now: datetime
+    ) -> Message:
+        """Return a message as it usually is."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            facts = await uow.alert_facts.read(delivery, mentioned, now)
         rule = self._catalog.rule(delivery.project, delivery.rule)
         language = rule.language if rule is not None else Language.ENGLISH
         message = write(facts, language, self._settings.public_url, self._cluster)
         return message if rule is None else _reworded(message, rule)
+
+    async def _plain(
+        self, delivery: Delivery, mentioned: Sequence[int], error: Exception
+    ) -> Message:
+        """Return a message that says less, and quarantine the usual one."""
+        await self._quarantine(delivery.id, delivery.project, error)
+        async with self._database.unit_of_work(read_only=True) as uow:
+            alerts = await uow.alerts.known(mentioned[-MOST_PLAIN:])
+        return write_plain(delivery, alerts, len(mentioned), self._cluster, reason_of(error))
+
+    async def _give_up(self, delivery_id: int, project: str | None, error: Exception) -> None:
+        """Quarantine a message that cannot be sent; it has failed."""
+        record = self._record(delivery_id, project, error)
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(job_of(self._share), self._epoch)
+            await uow.quarantine.note(record)
+            await uow.deliveries.settle(
+                delivery_id, DeliveryState.FAILED, self._clock(), record.reason
+            )
+            await uow.commit()
+
+    async def _quarantine(self, delivery_id: int, project: str | None, error: Exception) -> None:
+        record = self._record(delivery_id, project, error)
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(job_of(self._share), self._epoch)
+            await uow.quarantine.note(record)
+            await uow.commit()
+
+    def _record(self, delivery_id: int, project: str | None, error: Exception) -> QuarantinedItem:
+        now = self._clock()
+        return quarantined(Kind.MESSAGE, delivery_id, error, now, project=project, is_skipped=True)
 
     async def _is_withdrawn(
         self, uow: UnitOfWork, delivery: Delivery, mentioned: list[int]
@@ -160,14 +222,20 @@ class Sender:
         """Say whether nobody needs to know any more: nobody was told, and all has recovered."""
         if delivery.tries > 0 or delivery.kind in (DeliveryKind.RESOLVED, DeliveryKind.TEST):
             return False
-        return all(one.state is AlertState.RESOLVED for one in await uow.alerts.known(mentioned))
+        found = await uow.alerts.known(mentioned)
+        # One that cannot be read may go on.
+        return len(found) == len(mentioned) and all(
+            one.state is AlertState.RESOLVED for one in found
+        )
 
     async def _send(
         self, delivery: Delivery, message: Message, channel: ChannelSpec | None, line: _Line
     ) -> None:
         began, started = self._clock(), time.monotonic()
         try:
-            is_sent, may_pass, answer = await self._attempt(delivery, message, channel)
+            secrets: dict[str, str] = {}
+            is_sent, may_pass, answer = await self._attempt(delivery, message, channel, secrets)
+            answer = _masked(answer, secrets.values())
             took_s = time.monotonic() - started
             number = delivery.tries + 1
             pause = pause_s(number) if may_pass else None
@@ -188,11 +256,21 @@ class Sender:
             )
         except JobTaken as error:
             self._ended = error
-        except Exception as error:
-            log.exception("what came of a message is not stored", delivery=delivery.id)
-            self._ended = error  # the job begins anew, and sends it again
+        except Exception as error:  # noqa: BLE001 - of an outage, or of this message
+            await self._not_stored(delivery, error)
         finally:
             line.sending -= 1
+
+    async def _not_stored(self, delivery: Delivery, error: Exception) -> None:
+        """See to a message whose outcome could not be stored."""
+        log.warning("what came of a message is not stored", delivery=delivery.id, error=str(error))
+        if not is_outage(error):
+            try:
+                return await self._give_up(delivery.id, delivery.project, error)
+            except Exception as again:  # noqa: BLE001 - then it is not of this message alone
+                error = again
+        self._ended = error  # the job begins anew, and sends it again
+        return None
 
     async def _store(
         self, delivery: Delivery, state: DeliveryState, tried: Try, due_at: datetime | None
@@ -207,9 +285,16 @@ class Sender:
             await uow.commit()
 
     async def _attempt(
-        self, delivery: Delivery, message: Message, channel: ChannelSpec | None
+        self,
+        delivery: Delivery,
+        message: Message,
+        channel: ChannelSpec | None,
+        secrets: dict[str, str],
     ) -> tuple[bool, bool, str]:
-        """Return whether a message was sent, whether a failure may pass, and what was said."""
+        """Return whether a message was sent, whether a failure may pass, and what was said.
+
+        ``secrets`` gets those that the channel is given: what is said may hold them.
+        """
         if channel is None:
             return False, False, f"there is no channel {delivery.channel} (any more)"
         if not channel.enabled:
@@ -217,7 +302,7 @@ class Sender:
         try:
             kind = load_channel(channel.kind)
             options = kind.Options.model_validate(channel.options)
-            secrets = await self._secrets.of(delivery.project, channel.options, delivery.id)
+            secrets |= await self._secrets.of(delivery.project, channel.options, delivery.id)
             way = Way(delivery.recipients, secrets, self._settings.for_channels())
             if kind.needs_addresses and not delivery.recipients:
                 return False, False, f"receiver {delivery.receiver} names no address for it"
@@ -236,6 +321,13 @@ class Sender:
             log.exception("a channel has failed in an unexpected way", delivery=delivery.id)
             return False, True, f"unexpected: {error!r}"[:_LONGEST_ANSWER]
         return True, False, answer[:_LONGEST_ANSWER]
+
+
+def _masked(text: str, secrets: Iterable[str]) -> str:
+    """Return what a channel has said without the secrets that it was given."""
+    for one in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(one, "***")
+    return text
 
 
 def _reworded(message: Message, rule: RuleSpec) -> Message:

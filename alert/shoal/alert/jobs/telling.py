@@ -8,7 +8,7 @@ import structlog
 from shoal.alert.jobs.catalog import Catalog
 from shoal.core.alerts.records import Alert, DeliveryKind, NewDelivery
 from shoal.core.alerts.rules import RuleSpec, Severity
-from shoal.core.alerts.times import quiet_until
+from shoal.core.alerts.times import later, quiet_until
 
 log = structlog.get_logger()
 
@@ -54,7 +54,7 @@ def next_at(rule: RuleSpec, alert: Alert, steps: int, now: datetime) -> datetime
     first = alert.at + timedelta(seconds=rule.group_for)
     times = []
     if steps < len(rule.escalation):
-        times.append(first + timedelta(seconds=rule.escalation[steps].after))
+        times.append(later(first, rule.escalation[steps].after))
     if rule.repeat_every is not None:
-        times.append(max(first, now) + timedelta(seconds=rule.repeat_every))
-    return min(times, default=None)
+        times.append(later(max(first, now), rule.repeat_every))
+    return min((one for one in times if one is not None), default=None)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,17 +13,18 @@ from shoal.coordination import Members, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import Owners, disagreements, in_words
-from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.alerts.occurrences import Trigger
 from shoal.sql import Database, UnitOfWork
 
+PARTS = ("partitions", "worker", "master", "quarantine", "answers", "certificate")
 KINDS = {"worker": Trigger.WORKER_GONE, "master": Trigger.MASTER_GONE}
 
 _SLOW_S = 1.0  # for the database or ZooKeeper to answer a trivial question
 _SLOW_LOOKS = 3  # in a row, before that is told
 _ENDING = timedelta(days=14)  # of a certificate
 _NAMED = 10  # partitions
+_NEWS = timedelta(hours=1)  # in which alerts about skipped items are degraded service
 
 Problems = dict[str, str]  # what it is, as part of a subject; and the reason
 
@@ -38,31 +39,35 @@ class Cluster:
         workers: Members,
         masters: Members,
         certificate: Path | None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._database, self._session = database, session
         self._members = {"worker": workers, "master": masters}
         self._owners = Owners(session)
-        self._certificate = certificate
+        self._certificate, self._clock = certificate, clock
         self._unowned: dict[int, float] = {}
         self._differing: dict[int, float] = {}
         self._slow = {"database": 0, "zookeeper": 0}
 
-    async def look(self, uow: UnitOfWork) -> Problems | None:
-        """Return what keeps the cluster from its work; None: it cannot be seen now."""
-        if self._session.state is not SessionState.CONNECTED:
-            return None
-        try:
-            found = dict(await self._partitions(uow))
-        except CoordinationError:
-            return None
-        found |= dict(_of_members(self._members["worker"].current(), "worker"))
-        found |= dict(_of_members(self._members["master"].current(), "master"))
-        if count := await uow.quarantine.count():
-            found["quarantine"] = f"{count} items are quarantined: masters cannot work on them"
-        found |= {name: reason async for name, reason in self._slowness()}
-        if (ending := await asyncio.to_thread(self._ending)) is not None:
-            found["certificate"] = ending
-        return found
+    @property
+    def is_seen(self) -> bool:
+        """Whether ZooKeeper can be asked now."""
+        return self._session.state is SessionState.CONNECTED
+
+    async def look(self, uow: UnitOfWork, part: str) -> Problems:
+        """Return what keeps one of ``PARTS`` from its work. Raises CoordinationError, SqlError."""
+        match part:
+            case "partitions":
+                return dict(await self._partitions(uow))
+            case "worker" | "master":
+                return dict(_of_members(self._members[part].current(), part))
+            case "quarantine":
+                return await _quarantine(uow, self._clock())
+            case "answers":
+                return {name: reason async for name, reason in self._slowness()}
+            case _:
+                ending = await asyncio.to_thread(self._ending)
+                return {} if ending is None else {"certificate": ending}
 
     async def members(
         self, uow: UnitOfWork, kind: str, now: datetime
@@ -133,6 +138,29 @@ class Cluster:
 
 def _listed(found: Sequence[object]) -> str:
     return ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
+
+
+def part_of(problem: str) -> str:
+    """Return which of ``PARTS`` a problem is of, by the beginning of its name."""
+    return {"database": "answers", "zookeeper": "answers", "skipped": "quarantine"}.get(
+        problem, problem
+    )
+
+
+async def _quarantine(uow: UnitOfWork, now: datetime) -> Problems:
+    found: Problems = {}
+    held = sum(
+        count
+        for (_, is_skipped), count in (await uow.quarantine.counts()).items()
+        if not is_skipped
+    )
+    if held:
+        found["quarantine"] = f"{held} items are quarantined and wait for a repair"
+    news = await uow.quarantine.counts(now - _NEWS)
+    skipped = sum(count for (_, is_skipped), count in news.items() if is_skipped)
+    if skipped:
+        found["skipped"] = f"{skipped} items were skipped in the last hour: see `shoal status`"
+    return found
 
 
 def _names(kind: str, members: Mapping[str, MemberInfo]) -> set[str]:

@@ -1,6 +1,7 @@
 """Conditions of workflows: deadlines, successes that do not come, how many runs succeed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
@@ -16,31 +17,60 @@ _LEARN_EVERY = timedelta(minutes=30)  # what is usual
 _Learnt = tuple[str, Trigger, int]  # rule, trigger, workflow
 
 
+@dataclass(frozen=True)
+class Watched:
+    """A workflow that ``rules`` are about."""
+
+    project: str
+    name: str
+    id: int
+    since: datetime
+    rules: Sequence[Rule]
+
+    @property
+    def key(self) -> str:
+        """What no other workflow has."""
+        return f"{self.project}/{self.name}"
+
+
 class Workflows:
     """Looks at the workflows that rules name. It keeps what it has learnt of their usual times."""
 
     def __init__(self) -> None:
         self._usual: dict[_Learnt, tuple[datetime, list[PastRun]]] = {}
 
-    async def look(
-        self, uow: UnitOfWork, project: str, rules: Mapping[str, Rule], now: datetime
-    ) -> list[Condition]:
-        """Return the conditions that hold in a project."""
+    async def watched(
+        self, uow: UnitOfWork, project: str, rules: Mapping[str, Rule]
+    ) -> list["Watched"]:
+        """Return the workflows of a project that rules are about, each with these rules."""
         watching = [one for one in rules.values() if one.watches(OF_WORKFLOWS)]
         if not watching:
             return []
+        return [
+            Watched(project, name, workflow_id, since, about)
+            for name, workflow_id, since in await _workflows(uow, project)
+            if (
+                about := [
+                    rule
+                    for rule in watching
+                    if any(fnmatchcase(name, pattern) for pattern in rule.spec.workflows)
+                ]
+            )
+        ]
+
+    async def look(self, uow: UnitOfWork, one: "Watched", now: datetime) -> list[Condition]:
+        """Return the conditions that hold of a workflow."""
         found = []
-        for name, workflow_id, since in await _workflows(uow, project):
-            for rule in watching:
-                if any(fnmatchcase(name, pattern) for pattern in rule.spec.workflows):
-                    begun = max(since, rule.since)
-                    for trigger in rule.watches(OF_WORKFLOWS):
-                        problem = await self._problem(uow, rule, trigger, workflow_id, begun, now)
-                        if problem is not None:
-                            about, reason = problem
-                            subject = "/".join(filter(None, (trigger, name, rule.name, about)))
-                            one = Condition(project, rule.name, subject, trigger, name, reason)
-                            found.append(one)
+        for rule in one.rules:
+            begun = max(one.since, rule.since)
+            for trigger in rule.watches(OF_WORKFLOWS):
+                problem = await self._problem(uow, rule, trigger, one.id, begun, now)
+                if problem is not None:
+                    about, reason = problem
+                    subject = "/".join(filter(None, (trigger, one.name, rule.name, about)))
+                    found.append(
+                        Condition(one.project, rule.name, subject, trigger, one.name, reason)
+                    )
         return found
 
     async def _problem(

@@ -1,11 +1,12 @@
 """What is fetched from a provider: within a time, up to a size, and nothing but JSON."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
+
+from shoal.core.untrusted import read_json
 
 MOST_BYTES = 256 * 1024
 _MOST_CONNECTIONS = 20
@@ -47,13 +48,13 @@ async def fetch(
                 method, url, content=content, headers=headers, timeout=timeout_s
             ) as answer,
         ):
-            found = json.loads(await _read(answer))
+            found = read_json(await _read(answer))
     except TimeoutError:
         raise BadAnswer(f"{url} has not answered within {timeout_s} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error) or type(error).__name__
         raise BadAnswer(f"{url} could not be asked: {reason}") from error
-    except (ValueError, RecursionError) as error:  # of JSON, of UTF-8
+    except ValueError as error:  # of JSON, of UTF-8
         raise BadAnswer(f"{url} gave nothing to be used ({type(error).__name__})") from error
     if not isinstance(found, dict):
         raise BadAnswer(f"{url} gave no JSON object")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.core.access.pkce import number_of
+from shoal.core.untrusted import read_json
 
 COOKIE = "__Host-shoal-sign-in"
 LASTS_S = 600  # to sign in at the provider
@@ -95,10 +96,10 @@ def from_cookie(text: str, now_s: float) -> Flow | None:
     if len(text) > _LONGEST_COOKIE:
         return None
     try:
-        found: Any = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        found: Any = read_json(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         secret, provider, return_to, expires_s, *rest = found
         line = CommandLine(*rest) if rest else None
-    except (binascii.Error, ValueError, TypeError, RecursionError):
+    except (binascii.Error, ValueError, TypeError):
         return None
     texts = [secret, provider, return_to, *((line.state, line.challenge) if line else ())]
     if not all(isinstance(one, str) for one in texts) or type(expires_s) is not int:

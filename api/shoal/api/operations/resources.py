@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
+from shoal.core.untrusted import is_more
 from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
 from shoal.sql import Database, Recorder, UnitOfWork
 from shoal.sql.errors import NotFound
@@ -42,7 +43,7 @@ class ResourceFiles:
 
     def check_size(self, length: str) -> None:
         """Raise BodyTooLarge for a file of so many bytes, as a header says it; empty: unknown."""
-        if length.isdecimal() and int(length) > self._limits.file:
+        if is_more(length, self._limits.file):
             raise self._too_large()
 
     async def put(

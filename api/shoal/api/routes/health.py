@@ -10,7 +10,15 @@ from shoal.api.access.guard import needs
 from shoal.api.operations.health.clocks import differences
 from shoal.api.operations.health.master_database import troubles
 from shoal.api.operations.health.overdue import ANSWER_S, overdue
-from shoal.api.schemas.platform.health import Check, Checks, ClockDifference, Health, Live
+from shoal.api.schemas.platform.health import (
+    Check,
+    Checks,
+    ClockDifference,
+    Health,
+    Live,
+    QuarantinedOut,
+    QuarantineOut,
+)
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
 from shoal.api.web.route import BoundedRoute, strict_router
@@ -20,8 +28,10 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import Consumer
 
 NAMED = 10  # partitions
+MOST_SHOWN = 20  # quarantined items
 NOT_TOLD = "does not work; an administrator sees why"
 
 # The only route without a token: it says nothing but that the process answers.
@@ -85,24 +95,27 @@ def _as_seen(found: Health, caller: Caller) -> Health:
             "checks": found.checks.model_copy(update=plain),
             "master_troubles": [],
             "clock_differences": [],
+            "quarantine": found.quarantine and found.quarantine.model_copy(update={"newest": []}),
         }
     )
 
 
 async def _look(shoal: Services) -> Health:
-    database, zookeeper, commands, set_aside, damaged = await asyncio.gather(
+    database, zookeeper, commands, quarantine, damaged = await asyncio.gather(
         _database(shoal),
         _zookeeper(shoal),
         overdue(shoal),
         _quarantined(shoal),
         _damaged_znodes(shoal),
     )
+    set_aside, aside = quarantine
     partitions = _partitions(shoal)
     masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
     paused = sum(1 for worker in shoal.workers.current().values() if worker.data.get("paused"))
     without_database = troubles(shoal.masters.current())
     fine = database.ok and zookeeper.ok and masters > 0 and workers > paused
-    fine = fine and partitions.ok and commands.ok and not (without_database or set_aside)
+    fine = fine and partitions.ok and commands.ok
+    fine = fine and not (without_database or (aside and aside.held))
     return Health(
         status="ok" if fine else "degraded",
         checks=Checks(
@@ -120,6 +133,7 @@ async def _look(shoal: Services) -> Health:
         workers=workers,
         version=shoal.version,
         master_troubles=without_database,
+        quarantine=aside,
         clock_differences=[
             ClockDifference(clock=clock, ahead_s=by_s) for clock, by_s in differences(shoal).items()
         ],
@@ -138,15 +152,25 @@ async def _database(shoal: Services) -> Check:
     return Check(ok=True, detail=f"{kind} answers")
 
 
-async def _quarantined(shoal: Services) -> int:
+async def _quarantined(shoal: Services) -> tuple[int, QuarantineOut | None]:
+    """Return how much masters have quarantined, and what all consumers have."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
             shoal.database.unit_of_work(read_only=True) as uow,
         ):
-            return await uow.quarantine.count()
+            counts = await uow.quarantine.counts()
+            newest = await uow.quarantine.list(MOST_SHOWN) if counts else []
     except (ShoalError, TimeoutError):
-        return 0  # the check of the database reports it
+        return 0, None  # the check of the database reports it
+    of_masters = sum(count for (one, _), count in counts.items() if one == Consumer.MASTERS)
+    return of_masters, QuarantineOut(
+        held=sum(count for (_, is_skipped), count in counts.items() if not is_skipped),
+        skipped=sum(count for (_, is_skipped), count in counts.items() if is_skipped),
+        newest=[
+            QuarantinedOut(**{**vars(one), "last_at": one.last_at or one.since}) for one in newest
+        ],
+    )
 
 
 async def _zookeeper(shoal: Services) -> Check:

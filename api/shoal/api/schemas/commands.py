@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import ONE_LINE, TIME, Instant, PriorityName, Strict, example
+from shoal.api.schemas.common import ONE_LINE, TIME, LogicalTime, PriorityName, Strict, example
 from shoal.api.web.paging import MAX_ID
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
@@ -117,8 +117,10 @@ class CommandIn(Strict):
     parameters: dict[str, str] = Field(
         default={}, description="START: values for the workflow's parameters."
     )
-    logical_time: Instant | None = Field(
-        default=None, description="START: the instant the run is for; null is now."
+    logical_time: LogicalTime | None = Field(
+        default=None,
+        description="START: the instant the run is for; null is now. From 0001-01-02T00:00:00Z to "
+        "9999-12-30T23:59:59Z.",
     )
     priority: PriorityName | None = Field(
         default=None, description="START: null is the workflow's own."

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shoal.core.runs.why.codes import Code
+from shoal.core.timing.logical_time import logical_time
 
 T = TypeVar("T")
 TIME = "2026-11-21T06:00:00Z"
@@ -35,6 +36,14 @@ Instant = Annotated[
     AwareDatetime,
     BeforeValidator(_written, json_schema_input_type=AwareDatetime),
     AfterValidator(_in_utc),
+]
+
+
+# Of a run: within the calendar, so far from its ends that every time zone can show it.
+LogicalTime = Annotated[
+    AwareDatetime,
+    BeforeValidator(_written, json_schema_input_type=AwareDatetime),
+    AfterValidator(logical_time),
 ]
 
 

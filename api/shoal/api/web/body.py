@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from shoal.api.web.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
 from shoal.core.errors import shortened
+from shoal.core.untrusted import is_more
 
 MAX_BODY_BYTES = 8 * 1024 * 1024  # 10,000 tasks of some 800 bytes
 _INLINE_BYTES = 64 * 1024  # larger bodies are parsed and validated in a thread
@@ -60,7 +61,7 @@ class JsonRequest(Request):
 
     async def _read(self) -> bytes:
         length = self.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self.most_bytes:
+        if is_more(length, self.most_bytes):
             raise _too_large(self.most_bytes)
         content = bytearray()
         async for chunk in self.stream():

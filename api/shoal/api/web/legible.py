@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.statements.reading import leave_out, reason_of
+from shoal.sql.statements.reading import leave_out
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Query
 
 from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.core.untrusted import read_json
 
 T = TypeVar("T")
 
@@ -62,8 +63,8 @@ def decode_cursor(kind: str, cursor: str | None, *types: type) -> tuple[Any, ...
 def _content(cursor: str) -> Any:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
+        return read_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
         return None
 
 

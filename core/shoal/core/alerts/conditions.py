@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from shoal.core.alerts.times import ClockTime, Weekday, instant, weekday_of
 from shoal.core.definition.fields import Duration, Strict, Zone
 from shoal.core.timing.durations import format_duration
+from shoal.core.timing.wallclock import shown_in
 
 FEWEST_RUNS = 5  # from which a usual time is derived
 MOST_RUNS = 365
@@ -83,7 +84,8 @@ class Deadline(Strict):
             else:
                 assert offset is not None, "returned above"
                 since = instant(day, time(0), zone)
-                at, since = since + offset, since - timedelta(microseconds=1)
+                at = _later(since, offset)
+                since -= timedelta(microseconds=1)
             if at <= now:
                 return Due(day, at, since)
         return None
@@ -92,9 +94,13 @@ class Deadline(Strict):
         """Return how long after the midnight of their days runs are there, but for the slowest."""
         offsets = []
         for one in past:
-            day = one.logical_time.astimezone(zone).date()
+            try:
+                day = one.logical_time.astimezone(zone).date()
+                midnight = instant(day, time(0), zone)
+            except OverflowError:  # at the ends of the calendar: a day that nothing is learnt from
+                continue
             if weekday_of(day) in self.days:
-                offsets.append(one.at - instant(day, time(0), zone))
+                offsets.append(one.at - midnight)
         if len(offsets) < FEWEST_RUNS or self.percentile is None:
             return None
         place = math.ceil(len(offsets) * self.percentile / 100)
@@ -115,9 +121,18 @@ class SuccessRate(Strict):
         return f"{sum(last)} of the last {len(last)} runs succeeded; {self.below:.0%} are wanted"
 
 
+def _later(moment: datetime, by: timedelta) -> datetime:
+    """Return ``moment + by``, or the end of the calendar that it would lie beyond."""
+    try:
+        return moment + by
+    except OverflowError:
+        end = datetime.max if by > timedelta(0) else datetime.min
+        return end.replace(tzinfo=UTC)
+
+
 def missed(due: Due, what: str, timezone: str) -> str:
     """Return the reason of an alert about a deadline; ``what`` has not happened."""
-    at = due.at.astimezone(ZoneInfo(timezone))
+    at = shown_in(due.at, ZoneInfo(timezone))
     return f"no run for {due.day} has {what} by {at:%Y-%m-%d %H:%M} {timezone}"
 
 

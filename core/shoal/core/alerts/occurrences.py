@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.core.runs.filters import EventKind
 from shoal.core.runs.records import ChangeEvent
+from shoal.core.untrusted import MOST_DIGITS, read_count
 
 
 class Trigger(StrEnum):
@@ -145,10 +146,12 @@ def settled(failed: Occurrence, later: Iterable[ChangeEvent]) -> Occurrence:
 
 def warned(succeeded: Occurrence, outputs: Mapping[str, str]) -> Occurrence | None:
     """Return that checks of a task did not hold although it succeeded; None: they did."""
-    count = outputs.get("warned", "0")
-    if succeeded.trigger is not Trigger.TASK_SUCCEEDED or not count.isdecimal() or int(count) == 0:
+    count = outputs.get("warned", "0").lstrip("0")
+    if succeeded.trigger is not Trigger.TASK_SUCCEEDED or not (count.isascii() and count.isdigit()):
         return None
-    reason = f"{count} checks of the data do not hold"
+    # A number of too many digits is not a count, but it does not say that all checks hold either.
+    said = count if read_count(count) is not None else f"more than {10**MOST_DIGITS - 1:,}"
+    reason = f"{said} checks of the data do not hold"
     return replace(succeeded, trigger=Trigger.TASK_WARNED, reason=reason)
 
 

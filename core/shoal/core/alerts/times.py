@@ -115,6 +115,14 @@ def pause_s(tries: int) -> float | None:
     return min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** (tries - 1))
 
 
+def later(moment: datetime, seconds: float) -> datetime | None:
+    """Return the time so many seconds after an aware ``moment``; None: beyond the year 9999."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+
+
 def instant(day: date, at: time, zone: ZoneInfo) -> datetime:
     """Return when a clock of a zone shows a time; one that it skips is when it skips it."""
     return first_instant_from(datetime.combine(day, at), zone).astimezone(UTC)

@@ -24,8 +24,9 @@ from shoal.core.backfill.request import (
     read_when,
 )
 from shoal.core.backfill.upstream import Follower, Upstream, WorkflowKey
-from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.model import BackfillBase, WorkflowSpec
 from shoal.core.schedule.fire_times import Timetable
+from shoal.core.timing.logical_time import FIRST, LogicalTimeOutOfRange, logical_time
 from shoal.core.timing.wallclock import first_instant_from, is_aware
 
 _DAY = timedelta(days=1)
@@ -122,7 +123,8 @@ def dates_of(request: BackfillRequest, target: Target) -> list[datetime]:
     """
     zone = ZoneInfo(target.spec.timezone)
     if request.dates:
-        return sorted({_instant(read_when(text), zone, "dates") for text in request.dates})
+        named = {_instant(read_when(text), zone, "dates") for text in request.dates}
+        return _in_range(sorted(named), target)
     assert request.first is not None
     assert request.last is not None
     start = _instant(read_when(request.first), zone, "from")
@@ -142,7 +144,22 @@ def dates_of(request: BackfillRequest, target: Target) -> list[datetime]:
         )
     if not found:
         raise BackfillRefused("from", missing)
-    return _bounded(found)
+    return _in_range(_bounded(found), target)
+
+
+def _in_range(dates: list[datetime], target: Target) -> list[datetime]:
+    """Return dates whose days, and those after them, are in the calendar of every time zone.
+
+    A workflow with ``backfill_base: next_day`` counts from the day after. Raises BackfillRefused.
+    """
+    ahead = _DAY if target.spec.backfill_base is BackfillBase.NEXT_DAY else timedelta(0)
+    try:
+        for moment in (dates[0], dates[-1] + ahead):
+            logical_time(moment)
+    except (OverflowError, LogicalTimeOutOfRange):
+        field, bad = ("to", dates[-1]) if dates[0] >= FIRST else ("from", dates[0])
+        raise BackfillRefused(field, str(LogicalTimeOutOfRange(bad.isoformat()))) from None
+    return dates
 
 
 def dates_downstream(
@@ -155,36 +172,40 @@ def dates_downstream(
     zone = ZoneInfo(root.zone(calendar_of(request)))
     days = sorted({moment.astimezone(zone).date() for moment in dates})
     own = ZoneInfo(target.zone(By.SCHEDULE))
-    if request.by is By.DAY or not target.timetables:
-        zone = ZoneInfo(target.spec.timezone)
-        return _bounded(sorted({_midnight(day, zone) for day in days}))
-    found = [
-        moment
-        for day in days
-        for moment in _fire_times(
-            target.timetables, _midnight(day, own), _midnight(day + _DAY, own)
-        )
-    ]
-    return _bounded(sorted(set(found)))
+    try:
+        if request.by is By.DAY or not target.timetables:
+            zone = ZoneInfo(target.spec.timezone)
+            found = [_midnight(day, zone) for day in days]
+        else:
+            found = [
+                moment
+                for day in days
+                for moment in _fire_times(
+                    target.timetables, _midnight(day, own), _midnight(day + _DAY, own)
+                )
+            ]
+    except OverflowError:
+        reason = f"{'/'.join(target.key)}: {LogicalTimeOutOfRange(days[-1])}"
+        raise BackfillRefused("to", reason) from None
+    found = _bounded(sorted(set(found)))
+    return _in_range(found, target) if found else found
 
 
 def _instant(when: date | datetime, zone: ZoneInfo, field: str) -> datetime:
+    """Return the logical time that ``when`` means. Raises BackfillRefused."""
     wall = when if isinstance(when, datetime) else datetime.combine(when, time())
     try:
-        moment = wall if is_aware(wall) else first_instant_from(wall, zone)
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise BackfillRefused(field, f"{when} lies outside of the years 1 to 9999") from None
+        return logical_time(wall if is_aware(wall) else first_instant_from(wall, zone))
+    except (OverflowError, LogicalTimeOutOfRange):
+        raise BackfillRefused(field, str(LogicalTimeOutOfRange(when.isoformat()))) from None
 
 
 def _end(when: date | datetime, zone: ZoneInfo) -> datetime:
-    """Return the first instant behind a range that ends with ``when``."""
-    try:
-        if isinstance(when, datetime):
-            return _instant(when, zone, "to") + _MOMENT
-        return _instant(when + _DAY, zone, "to")
-    except OverflowError:
-        raise BackfillRefused("to", f"{when} lies outside of the years 1 to 9999") from None
+    """Return the first instant behind a range that ends with ``when``. Raises BackfillRefused."""
+    last = _instant(when, zone, "to")
+    if isinstance(when, datetime):
+        return last + _MOMENT
+    return last + _DAY if when == date.max else _midnight(when + _DAY, zone)
 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
@@ -198,6 +219,8 @@ def _midnights(start: datetime, end: datetime, zone: ZoneInfo) -> list[datetime]
     while (midnight := _midnight(day, zone)) < end:
         if midnight >= start:
             found.add(midnight)
+        if day == date.max:
+            break
         day += _DAY
     return sorted(found)
 

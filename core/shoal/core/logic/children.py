@@ -9,6 +9,7 @@ from pydantic import Field, StrictInt, field_validator
 from shoal.core.definition.fields import Name, ParameterName, scalar_text
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import LogicType, TaskParams
+from shoal.core.untrusted import read_json
 
 MOST_ITEMS = 1_000
 
@@ -67,7 +68,7 @@ def items_of(rendered: str | Sequence[Any]) -> list[str]:
     items: Any = rendered
     if isinstance(rendered, str):
         try:
-            items = json.loads(rendered)
+            items = read_json(rendered)
         except ValueError as error:
             raise InvalidItems(
                 f"items must be a JSON list, got {rendered[:80]!r}: {error}"

@@ -72,6 +72,17 @@ def first_instant_from(wall: datetime, zone: tzinfo) -> datetime:
     return at(wall, zone)
 
 
+def shown_in(moment: datetime, zone: tzinfo) -> datetime:
+    """Return an aware ``moment`` by the clock of ``zone``; in UTC where that clock cannot show it.
+
+    That is at the ends of the calendar, before the year 1 or after 9999.
+    """
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment.astimezone(UTC)
+
+
 def is_aware(moment: datetime) -> bool:
     return moment.utcoffset() is not None
 

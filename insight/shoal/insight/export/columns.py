@@ -107,7 +107,7 @@ def tasks_of(spec: str) -> list[dict[str, Any]] | None:
             }
             for task in json.loads(spec)["tasks"]
         ]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

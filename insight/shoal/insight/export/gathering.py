@@ -1,7 +1,6 @@
 """Read what has ended since a position, in pieces, as Arrow tables."""
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from shoal.core.untrusted import read_json
 from shoal.insight.export.columns import arrow_of, labels_of, tasks_of
 from shoal.insight.history.tables import (
     ATTEMPTS,
@@ -243,6 +243,6 @@ def _parent(stored: str | None) -> int | None:
     if stored is None:
         return None
     try:
-        return int(json.loads(stored)["instance_id"])
+        return int(read_json(stored)["instance_id"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -210,7 +210,7 @@ class HistoryStore:
         content = self._storage.read_range(name, 0, self._storage.size(name))
         try:
             return Manifest.from_json(json.loads(content))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedHistory(
                 f"{self._storage.url}/{name} is no manifest: {error}; restore it from a copy, or "
                 "export the history anew to an empty folder"

@@ -15,13 +15,11 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import Kind, QuarantinedItem, failure_of
 from shoal.master.error_backoff import trace_of
 from shoal.master.wakeup import wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
-from shoal.sql.statements.reading import reason_of
 
 log = structlog.get_logger()
 
@@ -68,8 +66,10 @@ class Quarantine:
         known = self._items.get(key)
         tries = known.record.tries + 1 if known else 1
         since = known.record.since if known else self._clock()
-        reason = str(error) if isinstance(error, ShoalError) else reason_of(error)
-        record = QuarantinedItem(kind, str(item), partition, reason, tries, since)
+        reason = failure_of(error)
+        record = QuarantinedItem(
+            kind, str(item), partition, reason, tries, since, last_at=self._clock()
+        )
         pause_s = min(self._first_retry_s * 2.0 ** min(tries - 1, 20), _LONGEST_PAUSE_S)
         self._items[key] = _Item(record, time.monotonic() + pause_s)
         log.error(
@@ -162,7 +162,8 @@ class Quarantine:
         records = [self._items[key].record for key in keys if key in self._items]
         ours = [one for one in records if one.partition in self._epochs]
         async with self._database.unit_of_work() as uow:
-            await uow.fence({one.partition: self._epochs[one.partition] for one in ours})
+            epochs = {at: self._epochs[at] for one in ours if (at := one.partition) is not None}
+            await uow.fence(epochs)
             await uow.quarantine.remove(keys - {(one.kind, one.item) for one in records})
             await uow.quarantine.put(ours)
             await uow.commit()

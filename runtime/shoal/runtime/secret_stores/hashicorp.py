@@ -5,7 +5,6 @@ elsewhere. A redirect is not followed, nothing is read from the environment, an 
 and the time is that of the whole look.
 """
 
-import json
 import os
 import ssl
 import stat
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from shoal.core.untrusted import read_json
 from shoal.runtime.secret_stores.errors import SecretRefused, StoreUnavailable
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
 from shoal.runtime.settings import InvalidSettings, require_encryption
@@ -272,8 +272,8 @@ class Hashicorp(SecretStore[HashicorpSettings]):
     def _object(self, answer: httpx.Response, whole: bytes) -> Mapping[str, Any]:
         status = answer.status_code
         try:
-            found = json.loads(whole)
-        except (ValueError, RecursionError):
+            found = read_json(whole)
+        except ValueError:
             found = None
         if status in _PASSING or status >= 500:
             why = "it is sealed" if _says(found, "sealed") else f"it answers with {status}"

@@ -9,6 +9,8 @@ from sqlalchemy import BigInteger, Dialect, Integer, String, Text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from shoal.core.untrusted import encodable
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # ``json.dumps`` would make an encoder for each value, which takes longer than most values do.
@@ -67,17 +69,6 @@ class UtcDateTime(TypeDecorator[datetime]):
             return Unreadable(error)
 
 
-def storable(text: str) -> str:
-    """Return ``text`` with what a database's UTF-8 text cannot hold replaced by U+FFFD.
-
-    That is NUL and lone surrogates; both reach us in the output of programs that failed.
-    """
-    if text.isascii():
-        return text.replace("\0", "\ufffd")
-    text = text.replace("\0", "\ufffd")
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 class Line(TypeDecorator[str]):
     """Text of at most ``length`` characters, for names and keys."""
 
@@ -85,7 +76,7 @@ class Line(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else storable(value)
+        return None if value is None else encodable(value)
 
 
 class Prose(TypeDecorator[str]):
@@ -95,7 +86,7 @@ class Prose(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else storable(value)
+        return None if value is None else encodable(value)
 
 
 class JsonText(str):
@@ -118,7 +109,7 @@ class Json(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         if value is None:
             return None
-        return storable(value if isinstance(value, JsonText) else _ENCODE(value))
+        return encodable(value if isinstance(value, JsonText) else _ENCODE(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         if value is None:

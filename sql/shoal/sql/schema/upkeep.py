@@ -65,16 +65,22 @@ takeover = Table(
     sqlite_autoincrement=True,
 )
 
-# What a partition's owner cannot work with and has quarantined: see the master's ``quarantine.py``.
+# What a consumer cannot work with: see ``shoal.core.runs.quarantine``. Rows with a partition are
+# written by its owner.
 quarantine = Table(
     "quarantine",
     metadata,
+    Column("consumer", Line(20), primary_key=True),
     Column("kind", Line(20), primary_key=True),
     Column("item", Line(255), primary_key=True),  # its id as text, or its name
-    Column("partition", Integer, nullable=False, index=True),
+    Column("partition", Integer, index=True),  # NULL: not of a partition
+    Column("project", Line(100)),
+    Column("workflow", Line(100)),
     Column("reason", Prose, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("since", UtcDateTime, nullable=False),
+    Column("last_at", UtcDateTime),  # of the last try; NULL: ``since``
+    Column("is_skipped", Boolean, nullable=False, server_default=false()),  # never tried again
 )
 
 # No foreign keys: events are pruned by age alone.

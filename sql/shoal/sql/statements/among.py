@@ -16,7 +16,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from shoal.sql.schema.types import storable
+from shoal.core.untrusted import encodable
 
 
 class _Numbers(TypeDecorator[Collection[int]]):
@@ -77,7 +77,7 @@ class _Pairs(TypeDecorator[Collection[tuple[str, str]]]):
         self, value: Collection[tuple[str, str]] | None, dialect: Dialect
     ) -> str:
         assert value is not None
-        return json.dumps([[storable(text) for text in pair] for pair in value])
+        return json.dumps([[encodable(text) for text in pair] for pair in value])
 
 
 def pairs(name: str) -> BindParameter[Any]:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import structlog
 from sqlalchemy import Row
 
+from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import UnreadableRow
 from shoal.sql.schema.types import Unreadable
 
@@ -18,8 +19,6 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 OnUnreadable = Callable[[UnreadableRow], None]
-
-_LONGEST_REASON = 500  # characters
 
 
 def refuse(error: UnreadableRow) -> NoReturn:
@@ -81,12 +80,6 @@ def unreadable(kind: str, row: Row[Any], error: Exception, key: str = "id") -> U
         reason_of(error),
         partition if isinstance(partition, int) else -1,
     )
-
-
-def reason_of(error: BaseException) -> str:
-    """Return what an error says, in a line or two for people."""
-    said = str(error).strip() or "no reason given"
-    return f"{type(error).__name__}: {said}"[:_LONGEST_REASON]
 
 
 async def enough(

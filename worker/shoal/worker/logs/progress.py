@@ -1,7 +1,6 @@
 """The worker's gRPC service for progress: how far running attempts are, as their work says."""
 
 import asyncio
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import grpc.aio
 
 from shoal.core.errors import shortened
 from shoal.core.task_types import PROGRESS_FILE
+from shoal.core.untrusted import read_json
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import ProgressServiceServicer
 from shoal.worker.attempts import Attempts
@@ -48,7 +48,7 @@ def _read(task_instance_id: int, folder: Path) -> pb.TaskProgress | None:
     """Return what an attempt says; None if that is nothing, or cannot be understood."""
     try:
         with (folder / PROGRESS_FILE).open("rb") as file:
-            said = json.loads(file.read(LONGEST_FILE))
+            said = read_json(file.read(LONGEST_FILE))
         total = said.get("total")
         progress = pb.TaskProgress(
             task_instance_id=task_instance_id,
@@ -59,7 +59,7 @@ def _read(task_instance_id: int, folder: Path) -> pb.TaskProgress | None:
         )
         if total is not None:
             progress.total = _number(total)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
     return progress
 

@@ -19,12 +19,15 @@ from typing import Any
 
 import structlog
 
+from shoal.core.untrusted import read_json
 from shoal.worker.execution.attempt import ATTEMPT_ID
 from shoal.worker.supervisor.shim.journal import SUFFIX as JOURNAL
 from shoal.worker.supervisor.shim.journal import pending, read_all, record_at, settle, sync_folder
 from shoal.worker.supervisor.shim.records import write_record
 
 log = structlog.get_logger()
+
+_LONGEST = 1 << 30  # bytes of a result: all that its attempt may write
 
 SUFFIX = ".json"
 
@@ -89,7 +92,7 @@ class Spool:
                 for _, entry in self._in_journal(journal_name, entry_id):
                     return entry.record
             content = None
-        record = json.loads(content or b"")
+        record = read_json(content or b"", most=_LONGEST)
         if not isinstance(record, dict):
             raise ValueError(f"the result of {entry_id} in {self.folder} is no JSON object")
         return record
@@ -153,7 +156,7 @@ class Spool:
 
     def _read(self, path: Path) -> SpoolEntry | None:
         try:
-            stored_at, record = path.stat().st_mtime, json.loads(path.read_bytes())
+            stored_at, record = path.stat().st_mtime, read_json(path.read_bytes(), most=_LONGEST)
             if not isinstance(record, dict):
                 raise ValueError("not a JSON object")
         except FileNotFoundError:  # removed since we listed it

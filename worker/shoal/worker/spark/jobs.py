@@ -15,6 +15,8 @@ import secrets
 from typing import Any
 from urllib.parse import urlencode
 
+from shoal.core.untrusted import read_json
+
 _TIMEOUT_S = 5.0
 # A job's tag, by ExecuteJobTag of Spark Connect.
 _SESSION = re.compile(r"SparkConnect_OperationTag_User_.*_Session_([0-9a-f-]{36})_Operation_")
@@ -63,7 +65,7 @@ class ServerJobs:
         self._ask(port, "POST", f"/jobs/job/kill/?{urlencode(asked)}")
 
     def _get(self, port: int, path: str) -> Any:
-        return json.loads(self._ask(port, "GET", path))
+        return read_json(self._ask(port, "GET", path))
 
     def _ask(self, port: int, method: str, path: str) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)

@@ -21,6 +21,7 @@ from shoal.core.definition.priority import Priority
 from shoal.core.runs.filters import Between, InstanceFilter, Lasting, Order, SortKey, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT
+from shoal.core.untrusted import read_json
 
 LONGEST_TEXT = 200  # characters that are looked for
 
@@ -238,10 +239,10 @@ def from_cursor(
     if position is None:
         return None
     try:
-        value = json.loads(position[0])
+        value = read_json(position[0])
         if isinstance(value, str):
             value = datetime.fromisoformat(value).astimezone(UTC)
-    except (ValueError, OverflowError, RecursionError):
+    except (ValueError, OverflowError):
         raise bad_cursor() from None
     is_time = order.key in _TIMES and isinstance(wanted, InstanceFilter)
     is_time = is_time or order.key in (SortKey.STARTED, SortKey.FINISHED)

@@ -1,5 +1,6 @@
 """Health of the cluster."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -52,6 +53,34 @@ class ClockDifference(BaseModel):
     ahead_s: float = Field(description="Seconds ahead of the cluster's time; negative: behind.")
 
 
+class QuarantinedOut(BaseModel):
+    """What a part of Shoal cannot work with: it stops nothing else."""
+
+    consumer: str = Field(description="masters, alerts.")
+    kind: str = Field(
+        description="Of masters: instance, command, schedule, backfill, concurrency group; of "
+        "alert servers: event, message, alert, workflow, condition, cluster."
+    )
+    item: str = Field(description="Its id, or its name.")
+    project: str | None
+    workflow: str | None
+    reason: str
+    tries: int = Field(description="How often it has failed.")
+    since: datetime
+    last_at: datetime = Field(description="When it failed last.")
+    is_skipped: bool = Field(
+        description="Nothing tries it again by itself: what comes after it was worked with."
+    )
+
+
+class QuarantineOut(BaseModel):
+    """Everything that is quarantined, of all consumers."""
+
+    held: int = Field(description="Items that are tried again until they work.")
+    skipped: int = Field(description="Items that are not tried again; kept for people to look at.")
+    newest: list[QuarantinedOut] = Field(description="The newest ones; for administrators.")
+
+
 class Health(BaseModel):
     """Whether the cluster can do its work."""
 
@@ -74,6 +103,7 @@ class Health(BaseModel):
             "version": "0.1.0",
             "master_troubles": [],
             "clock_differences": [],
+            "quarantine": {"held": 0, "skipped": 0, "newest": []},
         }
     )
 
@@ -85,6 +115,11 @@ class Health(BaseModel):
     master_troubles: list[str] = Field(
         default=[],
         description="Masters that the database does not answer, in words; for administrators.",
+    )
+    quarantine: QuarantineOut | None = Field(
+        default=None,
+        description="What is quarantined, and why. Held items make the status degraded. Null: the "
+        "database cannot be asked.",
     )
     clock_differences: list[ClockDifference] = Field(
         default=[],

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StrictInt, field_validator, model_validat
 
 from shoal.api.schemas.authoring import LONGEST_TEXT
 from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
-from shoal.api.schemas.common import TIME, Instant, PriorityName, Strict, body_example, example
+from shoal.api.schemas.common import TIME, LogicalTime, PriorityName, Strict, body_example, example
 from shoal.core.access.things import Thing
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.labels import Labels
@@ -49,7 +49,10 @@ class StartPreviewIn(Strict):
         "version. Needs `project.edit`.",
     )
     parameters: dict[str, str] = Field(default={})
-    logical_time: Instant | None = Field(default=None, description="Null is now.")
+    logical_time: LogicalTime | None = Field(
+        default=None,
+        description="Null is now. From 0001-01-02T00:00:00Z to 9999-12-30T23:59:59Z.",
+    )
     priority: PriorityName | None = None
     tasks: list[str] | None = Field(default=None, min_length=1, max_length=MAX_NAMED_TASKS)
     mode: SelectionMode | None = Field(default=None, description="With `tasks`.")

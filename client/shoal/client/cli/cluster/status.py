@@ -104,6 +104,7 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         )
         console.print(_check(False, harmless(text)), soft_wrap=True)
     _show_quarantined(cluster)
+    _show_others_quarantined(health)
     for each in (cluster.get("damaged_znodes") or [])[-_DAMAGED:]:
         told = harmless(f"found damaged and repaired: {each['path']} ({each['reason']})")
         console.print(Text(told, "yellow"), soft_wrap=True)
@@ -152,6 +153,30 @@ def _show_quarantined(cluster: "ClusterOut") -> None:
             "`shoal recover INSTANCE` tries again at once"
         )
         out().print(_check(False, text), soft_wrap=True)
+
+
+def _show_others_quarantined(health: "Health") -> None:
+    """What alert servers and other consumers cannot work with."""
+    from rich.text import Text
+
+    from shoal.client.cli.terminal.output import out
+    from shoal.client.cli.terminal.text import one_line
+
+    # An API of an earlier version says nothing of it.
+    found = health.get("quarantine")
+    if not found:
+        return
+    others = [one for one in found["newest"] if one["consumer"] != "masters"]
+    for one in others[:_MOST_QUARANTINED]:
+        home = f" of {one['project']}" if one["project"] else ""
+        what = "was skipped" if one["is_skipped"] else "is quarantined"
+        about = f"{one['consumer']}: {one['kind']} {one['item']}{home}"
+        line = one_line(f"{about} {what}: {one['reason']}")
+        shown = Text(line, "yellow") if one["is_skipped"] else _check(False, line)
+        out().print(shown, soft_wrap=True)
+    if found["skipped"]:
+        line = f"{found['skipped']:,} items were skipped, the newest are listed"
+        out().print(Text(line, "yellow"), soft_wrap=True)
 
 
 def _names(cluster: "ClusterOut", addresses: Sequence[str]) -> str:

@@ -9,7 +9,12 @@ from shoal.client.cli.runs.following import Wait, follow_up
 from shoal.client.cli.runs.labels import Labels, parse_labels
 from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
 from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
-from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
+from shoal.client.cli.terminal.starting import (
+    Parameters,
+    parse_parameters,
+    parse_priority,
+    require_logical_time,
+)
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -109,4 +114,5 @@ def _logical_time(
     if moment.tzinfo is None:
         zone = client.get_workflow(project, name)["definition"].get("timezone", "UTC")
         moment = moment.replace(tzinfo=ZoneInfo(zone))
+    require_logical_time(moment, "--logical-time")
     return moment

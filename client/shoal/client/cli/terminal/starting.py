@@ -1,6 +1,7 @@
 """Options of commands that start runs: parameters and priority."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, cast
 
 import typer
@@ -36,3 +37,13 @@ def parse_priority(text: str | None) -> "PriorityName | None":
         return cast("PriorityName", Priority.read(int(text) if text.isdecimal() else text).name)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--priority") from None
+
+
+def require_logical_time(moment: datetime, option: str) -> None:
+    """Return if a run can be for an aware ``moment``. Raises BadParameter."""
+    from shoal.core.timing.logical_time import LogicalTimeOutOfRange, logical_time
+
+    try:
+        logical_time(moment)
+    except LogicalTimeOutOfRange as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -8,6 +8,7 @@ import typer
 
 from shoal.client.cli.terminal.listing import in_utc
 from shoal.client.cli.terminal.options import Data, Json
+from shoal.client.cli.terminal.starting import require_logical_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,6 +99,7 @@ def simulate(
     The timetables and the decisions are the cluster's own; durations are drawn from its history.
     """
     from shoal.client.cli.terminal.output import print_json, say
+    from shoal.core.timing.logical_time import LAST
     from shoal.insight.simulate import changes
     from shoal.insight.simulate.chart import write as write_chart
     from shoal.insight.simulate.model import read, write
@@ -127,6 +129,11 @@ def simulate(
     found = changes.with_workflows(found, _definitions(add_workflow or ()))
     found = changes.with_durations(found, lengths)
     begin = in_utc(start) or found.at
+    require_logical_time(begin, "--from")
+    if LAST - begin < timedelta(days=days):
+        raise typer.BadParameter(
+            f"{days:g} days from {begin} end after {LAST}", param_hint="--days"
+        )
     question = Question(
         begin,
         begin + timedelta(days=days),

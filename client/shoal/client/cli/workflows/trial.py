@@ -151,6 +151,8 @@ def _environment(file: Path | None, none: bool) -> "EnvironmentSpec | None":
 def _moment(text: str | None, timezone: str) -> datetime:
     from zoneinfo import ZoneInfo
 
+    from shoal.client.cli.terminal.starting import require_logical_time
+
     zone = ZoneInfo(timezone)
     if text is None:
         return datetime.now(UTC).astimezone(zone)
@@ -161,7 +163,9 @@ def _moment(text: str | None, timezone: str) -> datetime:
             f"{text!r} is no time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
             param_hint="--date",
         ) from None
-    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    moment = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    require_logical_time(moment, "--date")
+    return moment
 
 
 def _run(trial: "Trial", as_json: bool) -> "Tried":

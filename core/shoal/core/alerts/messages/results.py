@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from shoal.core.alerts.messages.message import Attachment
+from shoal.core.untrusted import encodable, read_json
 
 _SHOWN = 20  # rows of a message; an attachment has all
 _MOST_COLUMNS = 50
@@ -33,25 +34,28 @@ def table_of(outputs: Mapping[str, str]) -> Table | None:
     if not outputs:
         return None
     columns = sorted(outputs)[:_MOST_COLUMNS]
-    return Table(columns, [[outputs[name] for name in columns]])
+    return Table(columns, [[encodable(outputs[name]) for name in columns]])
 
 
 def _listed(text: str | None) -> Table | None:
     """Return the table that a JSON list of objects is; None: it is none."""
     try:
-        items = json.loads(text) if text else None
+        items = read_json(text) if text else None
     except ValueError:
         return None
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
         return None
-    columns = list(dict.fromkeys(str(key) for one in items for key in one))[:_MOST_COLUMNS]
-    return Table(columns, [[_cell(one.get(name)) for name in columns] for one in items])
+    columns = list(dict.fromkeys(key for one in items for key in one))[:_MOST_COLUMNS]
+    return Table(
+        [encodable(one) for one in columns],
+        [[_cell(one.get(name)) for name in columns] for one in items],
+    )
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def text_lines(table: Table) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +15,7 @@ from shoal.core.alerts.records import Alert, DeliveryKind
 from shoal.core.alerts.rules import Language, Severity
 from shoal.core.runs.records import TaskInstance
 from shoal.core.timing.durations import format_duration
+from shoal.core.timing.wallclock import shown_in
 
 _ORDER = list(Severity)
 _COLOURS = {Severity.INFO: "#1677ff", Severity.WARNING: "#d48806", Severity.CRITICAL: "#cf1322"}
@@ -251,7 +252,8 @@ def _url(public_url: str, alert: Alert) -> str | None:
 
 
 def _time(moment: datetime, zone: str) -> str:
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} {zone}"
+    shown = shown_in(moment, ZoneInfo(zone))
+    return f"{shown:%Y-%m-%d %H:%M} {zone if shown.tzinfo is not UTC else 'UTC'}"
 
 
 def _took(task: TaskInstance, now: datetime) -> str:

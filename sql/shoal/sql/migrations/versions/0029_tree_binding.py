@@ -1,6 +1,6 @@
 """The database knows which ZooKeeper tree it is served from
 
-Revision: 0029, after 0027. Columns are added to the cluster's row; the first role that starts fills
+Revision: 0029, after 0028. Columns are added to the cluster's row; the first role that starts fills
 them.
 """
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0029"
-down_revision = "0027"
+down_revision = "0028"
 branch_labels = None
 depends_on = None
 

@@ -10,6 +10,7 @@ from sqlalchemy import BindParameter, Row, bindparam, delete, func, insert, sele
 
 from shoal.core.access.audit.chain import Head, link_hash
 from shoal.core.access.audit.entries import Entry, EntryFilter, NewEntry
+from shoal.core.untrusted import read_json
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state
@@ -206,7 +207,7 @@ def _values(entry: NewEntry) -> dict[str, Any]:
 def _entry(row: Row[Any]) -> Entry:
     """Return a stored entry; one that was tampered with is shown as far as it can be."""
     try:
-        detail = json.loads(row.detail)
+        detail = read_json(row.detail)
     except (TypeError, ValueError):
         detail = {"unreadable": str(row.detail)}
     at = row.at

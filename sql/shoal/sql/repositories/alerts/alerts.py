@@ -21,7 +21,13 @@ from shoal.sql.schema.tables import (
     alert_try,
     project,
 )
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.reading import (
+    OnUnreadable,
+    enough,
+    leave_out,
+    readable,
+    require_numbers,
+)
 
 _A = alert.c
 _TOGETHER = 200  # in one statement
@@ -62,6 +68,14 @@ class Alerts:
         for some in batched(sorted(ids), _TOGETHER):
             rows = await self._connection.rows(_alerts().where(_A.id.in_(some)).order_by(_A.id))
             found += readable(rows, _alert, "alert", leave_out)
+        return found
+
+    async def still_open(self, ids: Collection[int]) -> set[int]:
+        """Return which of these alerts are open, also if they cannot be read."""
+        found: set[int] = set()
+        for some in batched(sorted(ids), _TOGETHER):
+            rows = await self._connection.rows(select(_A.id).where(IS_OPEN_ALERT, _A.id.in_(some)))
+            found |= {row.id for row in rows}
         return found
 
     async def of_event(self, home: str, event_id: int) -> _AlertList:
@@ -123,11 +137,22 @@ class Alerts:
         resolved = await self.known(ends)
         await self._events.add([_event(one, AlertState.RESOLVED, ends[one.id]) for one in resolved])
 
-    async def due(self, now: datetime, limit: int) -> _AlertList:
-        """Return open alerts whose next reminder or escalation is due, the longest due first."""
+    async def due(
+        self, now: datetime, limit: int, on_unreadable: OnUnreadable = leave_out
+    ) -> _AlertList:
+        """Return open alerts whose next reminder or escalation is due, the longest due first.
+
+        ``on_unreadable`` gets the rows among them that cannot be read.
+        """
         query = _alerts().where(IS_OPEN_ALERT, _A.next_at <= now).order_by(_A.next_at, _A.id)
         rows = await self._connection.rows(query.limit(limit))
-        return readable(rows, _alert, "alert", leave_out)
+        return readable(rows, _alert, "alert", on_unreadable)
+
+    async def put_off(self, alert_id: int, next_at: datetime) -> None:
+        """Look at an open alert again at ``next_at``; all else about it stays."""
+        await self._connection.execute(
+            update(alert).where(_A.id == alert_id, IS_OPEN_ALERT).values(next_at=next_at)
+        )
 
     async def schedule(
         self, alert_id: int, next_at: datetime | None, steps: int, silenced_by: int | None

@@ -14,7 +14,13 @@ from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.runs.events import Events, NewEvent
 from shoal.sql.schema.tables import IS_UNSENT, alert_delivery, alert_mention, alert_try, project
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.reading import (
+    OnUnreadable,
+    enough,
+    leave_out,
+    readable,
+    require_numbers,
+)
 
 _D, _M, _T = alert_delivery.c, alert_mention.c, alert_try.c
 _TOGETHER = 200  # in one statement
@@ -78,11 +84,17 @@ class Deliveries:
                 )
 
     async def due(
-        self, share: int, now: datetime, limit: int, busy: Collection[tuple[str, str]] = ()
+        self,
+        share: int,
+        now: datetime,
+        limit: int,
+        busy: Collection[tuple[str, str]] = (),
+        on_unreadable: OnUnreadable = leave_out,
     ) -> list[Delivery]:
         """Return messages of a share whose time has come, the longest due first.
 
-        ``busy``: (project, channel) of which none is wanted.
+        ``busy``: (project, channel) of which none is wanted. ``on_unreadable`` gets the rows among
+        them that cannot be read.
         """
         query = (
             _deliveries()
@@ -92,7 +104,7 @@ class Deliveries:
         for home, channel in sorted(busy):
             query = query.where(~and_(project.c.name == home, _D.channel == channel))
         rows = await self._connection.rows(query.limit(limit))
-        return readable(rows, _delivery, "alert delivery", leave_out)
+        return readable(rows, _delivery, "alert delivery", on_unreadable)
 
     async def claim(self, delivery_id: int) -> bool:
         """Take a message for sending; False: it is not to be sent any more, or not now."""

@@ -10,12 +10,13 @@ from sqlalchemy import Text, and_, or_, select, type_coerce
 from shoal.core.definition import long_json
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.definition.selection import Selection
+from shoal.core.runs.quarantine import reason_of
 from shoal.core.runs.run import Plan
 from shoal.runtime.plugins import load_task_type
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
 from shoal.sql.schema.tables import workflow, workflow_version
-from shoal.sql.statements.reading import check_values, reason_of
+from shoal.sql.statements.reading import check_values
 
 VersionKey = tuple[int, int]  # (workflow id, version)
 

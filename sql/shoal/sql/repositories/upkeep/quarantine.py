@@ -1,49 +1,93 @@
-"""What masters have quarantined, and why: see ``shoal.core.runs.quarantine``."""
+"""What is quarantined, and why: see ``shoal.core.runs.quarantine``."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
-from sqlalchemy import Row, delete, func, insert, select
+from sqlalchemy import Row, and_, delete, func, insert, select, update
 
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import quarantine
 from shoal.sql.statements.reading import enough
 
+MOST_SKIPPED = 1_000
+"""Skipped items of a consumer and kind that are kept."""
+
 _Items = list[QuarantinedItem]
+_Q = quarantine.c
 
 
 class QuarantinedItems:
-    """The ``quarantine`` table. Written, and fenced, by the owners of the partitions."""
+    """The ``quarantine`` table. Rows with a partition are written, and fenced, by its owner."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def put(self, items: Sequence[QuarantinedItem]) -> None:
-        """Store what is quarantined, in place of what was known of it."""
-        await self.remove([(one.kind, one.item) for one in items])
+        """Store items in place of what was known of them."""
         for one in items:
+            await self.remove([(one.kind, one.item)], one.consumer)
             await self._connection.execute(insert(quarantine).values(**vars(one)))
 
-    async def remove(self, keys: Collection[tuple[Kind, str]]) -> None:
+    async def note(self, one: QuarantinedItem) -> None:
+        """Store an item; one that is stored already is tried once more, with the new reason."""
+        at = one.last_at or one.since
+        changed = await self._connection.execute(
+            update(quarantine)
+            .where(_Q.consumer == one.consumer, _Q.kind == one.kind, _Q.item == one.item)
+            .values(
+                reason=one.reason,
+                tries=_Q.tries + one.tries,
+                last_at=at,
+                is_skipped=one.is_skipped,
+            )
+        )
+        if changed.rowcount == 0:
+            await self._connection.insert_new(
+                quarantine, ["consumer", "kind", "item"], {**vars(one), "last_at": at}
+            )
+
+    async def remove(
+        self, keys: Collection[tuple[Kind, str]], consumer: Consumer = Consumer.MASTERS
+    ) -> None:
         """Forget what is no longer quarantined."""
-        q = quarantine.c
         for kind, item in sorted(keys):
-            await self._connection.execute(delete(quarantine).where(q.kind == kind, q.item == item))
+            await self._connection.execute(
+                delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
+            )
 
     async def clear(self, partitions: Collection[int]) -> None:
         """Forget everything of these partitions: their new owner tries again."""
         await self._connection.execute(
-            delete(quarantine).where(quarantine.c.partition.in_(sorted(partitions)))
+            delete(quarantine).where(_Q.partition.in_(sorted(partitions)))
         )
 
-    async def count(self) -> int:
-        """Return how much is quarantined."""
-        found: int = await self._connection.scalar(select(func.count()).select_from(quarantine))
+    async def count(self, consumer: Consumer = Consumer.MASTERS) -> int:
+        """Return how much of a consumer is quarantined."""
+        found: int = await self._connection.scalar(
+            select(func.count()).select_from(quarantine).where(_Q.consumer == consumer)
+        )
         return found
 
-    async def list(self, limit: int = 100) -> _Items:
-        """Return what is quarantined, the newest first."""
-        query = select(quarantine).order_by(quarantine.c.since.desc(), quarantine.c.item)
+    async def counts(self, since: datetime | None = None) -> Mapping[tuple[str, bool], int]:
+        """Return the number of items by consumer, and by whether they are skipped.
+
+        ``since``: only those that failed at that time or later.
+        """
+        query = select(_Q.consumer, _Q.is_skipped, func.count().label("total")).group_by(
+            _Q.consumer, _Q.is_skipped
+        )
+        if since is not None:
+            query = query.where(func.coalesce(_Q.last_at, _Q.since) >= since)
+        rows = await self._connection.rows(query)
+        return {(row.consumer, bool(row.is_skipped)): row.total for row in rows}
+
+    async def list(self, limit: int = 100, consumer: Consumer | None = None) -> _Items:
+        """Return what is quarantined, the newest first; of all consumers without ``consumer``."""
+        at = func.coalesce(_Q.last_at, _Q.since)
+        query = select(quarantine).order_by(at.desc(), _Q.item)
+        if consumer is not None:
+            query = query.where(_Q.consumer == consumer)
         return await enough(
             lambda most: self._connection.rows(query.limit(most)),
             _item,
@@ -52,16 +96,57 @@ class QuarantinedItems:
             key="item",
         )
 
-    async def of(self, kind: Kind, item: object) -> QuarantinedItem | None:
+    async def keys(self, consumer: Consumer, kinds: Collection[Kind]) -> set[tuple[Kind, str]]:
+        """Return the kind and name of each quarantined item of these kinds."""
+        rows = await self._connection.rows(
+            select(_Q.kind, _Q.item).where(_Q.consumer == consumer, _Q.kind.in_(sorted(kinds)))
+        )
+        return {(Kind(row.kind), row.item) for row in rows}
+
+    async def of(
+        self, kind: Kind, item: object, consumer: Consumer = Consumer.MASTERS
+    ) -> QuarantinedItem | None:
         """Return why a thing is quarantined; None if it is not."""
-        q = quarantine.c
         row = await self._connection.first(
-            select(quarantine).where(q.kind == kind, q.item == str(item))
+            select(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == str(item))
         )
         return None if row is None else _item(row)
+
+    async def prune(self, consumer: Consumer, before: datetime | None) -> None:
+        """Forget skipped items that failed before ``before``, and all but the newest.
+
+        ``before`` None: none for its age. ``MOST_SKIPPED`` of each kind stay.
+        """
+        mine = and_(_Q.consumer == consumer, _Q.is_skipped.is_(True))
+        if before is not None:
+            await self._connection.execute(delete(quarantine).where(mine, _Q.last_at < before))
+        counts = await self._connection.rows(
+            select(_Q.kind).where(mine).group_by(_Q.kind).having(func.count() > MOST_SKIPPED)
+        )
+        for kind in [row.kind for row in counts]:
+            of_kind = and_(mine, _Q.kind == kind)
+            newest = (
+                select(_Q.item)
+                .where(of_kind)
+                .order_by(_Q.last_at.desc(), _Q.item.desc())
+                .limit(MOST_SKIPPED)
+            )
+            await self._connection.execute(
+                delete(quarantine).where(of_kind, _Q.item.not_in(newest.scalar_subquery()))
+            )
 
 
 def _item(row: Row[tuple[object, ...]]) -> QuarantinedItem:
     return QuarantinedItem(
-        Kind(row.kind), row.item, row.partition, row.reason, row.tries, row.since
+        kind=Kind(row.kind),
+        item=row.item,
+        partition=row.partition,
+        reason=row.reason,
+        tries=row.tries,
+        since=row.since,
+        consumer=Consumer(row.consumer),
+        project=row.project,
+        workflow=row.workflow,
+        last_at=row.last_at,
+        is_skipped=row.is_skipped,
     )

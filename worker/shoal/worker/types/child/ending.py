@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
+from shoal.core.untrusted import read_json
 
 #: The exit code after a failure that may be none another time.
 FAILED = 1
@@ -59,11 +60,11 @@ def write_again_s(folder: Path, seconds: float) -> None:
 def read_again_s(folder: Path) -> float | None:
     """Return the seconds to the next look that work has left; None if it has not. Blocks."""
     try:
-        seconds = json.loads((folder / _AGAIN_FILE).read_bytes()[:100])
+        seconds = read_json((folder / _AGAIN_FILE).read_bytes()[:100])
     except (OSError, ValueError):
         return None
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return float(seconds) if is_number else None
+    return float(seconds) if is_number and abs(seconds) < 1e15 else None
 
 
 def write_reason(folder: Path, reason: str) -> None:
@@ -77,7 +78,7 @@ def read_reason(folder: Path) -> str | None:
     """Return the reason that work has left in its folder; None if there is none. Blocks."""
     try:
         with (folder / _REASON_FILE).open(encoding="utf-8") as file:
-            reason = json.loads(file.read(8 * LONGEST_REASON))
+            reason = read_json(file.read(8 * LONGEST_REASON))
     except (OSError, ValueError):
         return None
     return shortened(reason, LONGEST_REASON) if isinstance(reason, str) and reason else None

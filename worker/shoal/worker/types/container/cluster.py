@@ -10,6 +10,7 @@ from kubernetes.client.exceptions import ApiException
 
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.timing.durations import format_duration
+from shoal.core.untrusted import read_count
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container import job as manifests
@@ -72,7 +73,7 @@ def settle(work: Work[ContainerParams], rules: Rules) -> None:
 
 def _attempt(job: Any) -> int:
     text = str((job.metadata.labels or {}).get(manifests.ATTEMPT, ""))
-    return int(text) if text.isdecimal() else 0
+    return read_count(text) or 0
 
 
 def _labels(work: Work[ContainerParams]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from docker.types import Mount
 from urllib3.exceptions import HTTPError
 
 from shoal.core.errors import shortened
+from shoal.core.untrusted import read_count
 from shoal.worker.types.child.ending import WorkFailed
 
 ATTEMPT = "shoal.attempt"  # label
@@ -158,7 +159,7 @@ class Container:
     def attempt(self) -> int:
         """The number of the attempt that has made it; 0 if it does not say."""
         text = str((self._container.labels or {}).get(ATTEMPT, ""))
-        return int(text) if text.isdecimal() else 0
+        return read_count(text) or 0
 
     @property
     def id(self) -> str:

@@ -1,6 +1,5 @@
 """The way into a cluster: the worker's own, whatever the task says."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from shoal.core.errors import shortened
+from shoal.core.untrusted import read_json
 from shoal.worker.types.child.ending import WorkFailed
 
 #: Label of everything that belongs to a task: its tag.
@@ -91,7 +91,7 @@ def is_missing(error: ApiException) -> bool:
 def said(error: ApiException) -> str:
     """Return what the API server says, in its own words."""
     try:
-        message = json.loads(error.body or "{}").get("message")
+        message = read_json(error.body or "{}").get("message")
     except (ValueError, AttributeError):
         message = None
     return shortened(str(message or error.reason or error.status), 500)

@@ -6,13 +6,14 @@ pages nor an open port: a folder ``eventlog_v2_<application>`` with ``events_1_<
 there, so an application of any length takes little room.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from shoal.core.untrusted import read_json
 
 _FOLDER = "eventlog_v2_"
 _FILE = re.compile(r"events_(\d+)_")
@@ -115,7 +116,7 @@ class EventLog:
             if _WANTED.match(line) is None:
                 continue
             with suppress(ValueError, KeyError, TypeError, AttributeError):
-                self._application.apply(json.loads(line))
+                self._application.apply(read_json(line))
                 is_new = True
         return is_new
 

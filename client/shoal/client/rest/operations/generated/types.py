@@ -817,20 +817,6 @@ class HappenedOut(TypedDict):
     data: dict[str, Any]
 
 
-class Health(TypedDict):
-    """
-    Whether the cluster can do its work.
-    """
-
-    status: Literal["ok", "degraded"]
-    checks: Checks
-    masters: int
-    workers: int
-    version: str
-    master_troubles: NotRequired[list[str]]
-    clock_differences: NotRequired[list[ClockDifference]]
-
-
 class HistoryExportOut(TypedDict):
     """
     The export of the history, for which the purge waits.
@@ -1371,6 +1357,23 @@ class PurgeOut(TypedDict):
     even_if_not_exported: NotRequired[bool]
     held: NotRequired[int]
     held_because: NotRequired[str | None]
+
+
+class QuarantinedOut(TypedDict):
+    """
+    What a part of Shoal cannot work with: it stops nothing else.
+    """
+
+    consumer: str
+    kind: str
+    item: str
+    project: str | None
+    workflow: str | None
+    reason: str
+    tries: int
+    since: str
+    last_at: str
+    is_skipped: bool
 
 
 class QueueEntryOut(TypedDict):
@@ -3597,6 +3600,16 @@ class PublishOut(TypedDict):
     diff: list[ChangeOut]
 
 
+class QuarantineOut(TypedDict):
+    """
+    Everything that is quarantined, of all consumers.
+    """
+
+    held: int
+    skipped: int
+    newest: list[QuarantinedOut]
+
+
 class QuietHours(TypedDict):
     """
     Hours of some days, in a zone. ``until`` may be earlier than ``since``: the next day.
@@ -4227,6 +4240,21 @@ class GridOut(TypedDict):
     runs: list[GridRun]
     legend: list[GridLegend]
     next: str | None
+
+
+class Health(TypedDict):
+    """
+    Whether the cluster can do its work.
+    """
+
+    status: Literal["ok", "degraded"]
+    checks: Checks
+    masters: int
+    workers: int
+    version: str
+    master_troubles: NotRequired[list[str]]
+    quarantine: NotRequired[QuarantineOut | None]
+    clock_differences: NotRequired[list[ClockDifference]]
 
 
 class InstanceDetail(TypedDict):

@@ -1,0 +1,85 @@
+"""Values that others have written, read within bounds.
+
+Outputs of tasks, files of programs and answers of servers hold anything. Python's own readers
+answer some of it with another error than ValueError (RecursionError for JSON of many levels), or
+with values that fail later (a number of 5,000 digits cannot become text again, a lone surrogate
+cannot be encoded). Code that reads such a value calls these functions instead.
+"""
+
+import json
+from typing import Any
+
+MOST_CHARACTERS = 16 << 20
+"""Characters, or bytes, of a JSON text that is read."""
+
+MOST_LEVELS = 100
+"""Lists and objects inside one another."""
+
+MOST_DIGITS = 15
+"""Digits of a count: each such number is exact as a float as well."""
+
+
+class NotJson(ValueError):
+    """A text that is not JSON, or more of it than is read."""
+
+
+def read_json(text: str | bytes, most: int = MOST_CHARACTERS, levels: int = MOST_LEVELS) -> Any:
+    """Return the JSON value of a text. Raises NotJson.
+
+    ``most``: characters or bytes. NaN and Infinity are read as Python reads them.
+    """
+    if len(text) > most:
+        raise NotJson(f"it has {len(text):,} characters, at most {most:,} are read")
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise NotJson(f"it has more than {levels} levels") from None
+    except ValueError as error:  # of JSON, of UTF-8, or a number of too many digits
+        raise NotJson(str(error)) from None
+    if isinstance(text, bytes):
+        brackets = text.count(b"[") + text.count(b"{")
+    else:
+        brackets = text.count("[") + text.count("{")
+    if brackets > levels and _levels(value) > levels:
+        raise NotJson(f"it has more than {levels} levels")
+    return value
+
+
+def _levels(value: Any) -> int:
+    """Return how deep a value is, without recursion."""
+    count, level = 0, [value]
+    while level := [one for one in level if isinstance(one, dict | list)]:
+        count += 1
+        level = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
+    return count
+
+
+def read_count(text: str) -> int | None:
+    """Return the whole number from 0 on that a text of ASCII digits is; None if it is not one.
+
+    A number of more than ``MOST_DIGITS`` digits is not a count.
+    """
+    digits = text.lstrip("0") if len(text) > MOST_DIGITS else text
+    if not (text.isascii() and text.isdecimal()) or len(digits) > MOST_DIGITS:
+        return None
+    return int(digits or "0")
+
+
+def is_more(text: str, most: int) -> bool:
+    """Say whether a text is a whole number above ``most``, of however many digits."""
+    if not (text.isascii() and text.isdecimal()):
+        return False
+    count = read_count(text)
+    return count is None or count > most
+
+
+def encodable(text: str) -> str:
+    """Return ``text`` with NUL and lone surrogates replaced by U+FFFD.
+
+    No UTF-8 text and no database can hold them; both reach us in the output of programs that
+    failed.
+    """
+    text = text.replace("\0", "\ufffd")
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
