@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -228,7 +229,7 @@ def test_status_and_lists(here: Shoal, cluster: LocalCluster) -> None:
     wait_for(lambda: "128 of 128 partitions have an owner" in here("status").out)
     status = here("status")
     assert status.status == 0
-    assert f"✓ ok  Shoal 0.1.0 at {cluster.url}" in status.out
+    assert f"✓ ok  Shoal {version('shoal')} at {cluster.url}" in status.out
     found = here("status", "--json").json
     assert (len(found["masters"]), len(found["workers"]), found["api"]) == (1, 1, cluster.url)
     assert {t["name"] for t in here("task-types", "--json").json} >= {"SHELL", "PYTHON", "SPARK"}

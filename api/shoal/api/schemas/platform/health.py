@@ -100,7 +100,7 @@ class Health(BaseModel):
             },
             "masters": 2,
             "workers": 2,
-            "version": "0.1.0",
+            "version": "0.2.0",
             "master_troubles": [],
             "clock_differences": [],
             "quarantine": {"held": 0, "skipped": 0, "newest": []},
