@@ -120,7 +120,7 @@ RUN: Sequence[Bad] = (
     Bad("HTTP", "the worker's own machine", {"url": "http://127.0.0.1:9/"}),
     Bad("WAIT_FILE", "a storage that is not allowed", {"url": "s3://bucket/in/*"}),
     Bad("WAIT_FILE", "the worker's own machine", {"url": "http://127.0.0.1:9/x"}),
-    Bad("WAIT_SQL", "something that is no query", {**_ORDERS, "sql": "delete from orders"}),
+    Bad("WAIT_SQL", "something that is not a query", {**_ORDERS, "sql": "delete from orders"}),
     Bad(
         "WAIT_SQL", "a column that is not there", {**_ORDERS, "sql": "select nonsense from orders"}
     ),

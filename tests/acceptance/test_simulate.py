@@ -89,7 +89,7 @@ def test_simulated_waits_are_those_of_the_recorded_day(
     assert error["attempts"] == 3 * RUNS
     longest_s = recorded.waits[-1]
     assert error["recorded"]["max_s"] == pytest.approx(longest_s, abs=0.01)
-    # Machines differ in how long a start takes, and it is no part of a sleep: ratios.
+    # Machines differ in how long a start takes, and it is not a part of a sleep: ratios.
     assert 0.7 < error["simulated"]["p95_s"] / error["recorded"]["p95_s"] < 1.4
     assert 0.7 < error["simulated"]["max_s"] / error["recorded"]["max_s"] < 1.4
     assert error["median_s"] < 0.15 * longest_s

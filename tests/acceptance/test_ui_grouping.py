@@ -69,7 +69,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     assert facts["folded"] == {"nodes": ["fetch", "group load", "report"], "edges": edges}
     assert facts["storedFold"] == ["load"], "one layout for everybody"
     assert facts["movedTogether"] == [True, True, True]
-    assert facts["noDraft"], "groups are no part of the definition"
+    assert facts["noDraft"], "groups are not a part of the definition"
     assert facts["worst"] == ["FAILED", "2 tasks · ✕ 1 · ✓ 1"]
     assert facts["unfolded"] == len(tasks)
     assert facts["staysFolded"] == ["load"], "who looks at a run changes nothing for others"

@@ -48,7 +48,7 @@ class Running:
 @contextmanager
 def running(name: str) -> Iterator[Running]:
     """Run the engine of that name with one image, a static busybox."""
-    # The paths of sockets are short, so it is no folder of pytest's.
+    # The paths of sockets are short, so it is not a folder of pytest's.
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     argv, env = _podman(folder) if name == "podman" else (_dockerd(folder), None)
     with (folder / "log").open("wb") as log:

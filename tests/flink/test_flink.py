@@ -255,7 +255,7 @@ def test_program_that_fails_behind_its_first_job_leaves_none(
         (["nonesuch"], {}, 1, "java.lang.IllegalArgumentException: no such job: nonesuch"),
         (["stream", "x"], {"savepoint": "/no/such/savepoint"}, 1, "Cannot find checkpoint or"),
         ([], {"jar": "/no/such.jar"}, 65, "there is no file /no/such.jar on this worker"),
-        ([], {"jar": __file__}, 65, "is no jar"),
+        ([], {"jar": __file__}, 65, "is not a jar"),
     ],
 )
 def test_jobs_that_cannot_be_started(

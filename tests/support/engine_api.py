@@ -1,6 +1,6 @@
 """A small stand-in for a container engine, whose containers a test moves by hand.
 
-It is no engine: nothing runs, nothing is isolated, no image is there. It keeps what it is asked to
+Not an engine: nothing runs, nothing is isolated, no image exists. It keeps what it is asked to
 make, answers in the shape of Docker's API, and does what the test says. So tests on it show what
 Shoal asks for and what it makes of the answers; ``tests/containers`` has real engines.
 """

@@ -12,7 +12,7 @@ from shoal.client.local.roles import ROLES
 from tests.support.parts import PARTS, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-#: Folders of the repository that are no parts; the tables of folders name them as well.
+#: Folders of the repository that are not parts; the tables of folders name them as well.
 OTHERS = {"bench", "conf", "docs", "examples", "tests", "ui"}
 INWARDS = (
     "Imports point inwards: client > roles > insight > coordination, sql, proto > runtime > core"

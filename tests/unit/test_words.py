@@ -1,8 +1,11 @@
 """Words of ours that the field has other words for are refused: docs/glossary.md has both."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.support.parts import PARTS, ROOT
 
@@ -97,3 +100,21 @@ def test_glossary_names_every_retired_word() -> None:
     for word, pattern in _RETIRED.items():
         if word != "evict":
             assert pattern.search(former), word
+
+
+# "'x' is no date" is not English: a message says "'x' is not a date", or "invalid date 'x'".
+IS_NO = re.compile(
+    r"(?<!there )(?<!There )\b(?:is|are) no (?!longer|such|more|other|need|room|reason)[a-z]+"
+)
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_messages_say_is_not_a(part: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value.strip()[:80]}"
+        for path in sorted((ROOT / part / "shoal").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if IS_NO.search(node.value)
+    ]
+    assert not found, "write 'is not a', or 'invalid':\n" + "\n".join(found)

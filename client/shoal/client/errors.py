@@ -121,7 +121,7 @@ class EditorFailed(ClientError):
 
 
 class NotADay(ClientError):
-    """A text, or a line of a file, is no day such as 2026-12-24."""
+    """A text, or a line of a file, is not a day such as 2026-12-24."""
 
 
 class NoCluster(ClientError):

@@ -54,7 +54,7 @@ def normal(url: str) -> str:
     """Return the one spelling of an API's address. Raises NoCluster if it is none."""
     parts = _parts(url)
     if parts is None:
-        raise NoCluster(f"{url!r} is no address; expected something like https://shoal.example")
+        raise NoCluster(f"{url!r} is not an address; expected something like https://shoal.example")
     if parts.username is not None or parts.query or parts.fragment:
         raise NoCluster(
             f"the address of {parts.hostname} has more than host, port and path; names and "

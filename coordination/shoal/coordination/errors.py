@@ -3,7 +3,7 @@
 ::
 
     CoordinationError
-    ├── BadAddress           what is no address never works
+    ├── BadAddress           what is not an address never works
     ├── CannotConnect        no server answered in time            (retriable)
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
@@ -49,7 +49,7 @@ class CannotConnect(CoordinationError):
 class BadAddress(CoordinationError):
     def __init__(self, hosts: str, why: str) -> None:
         super().__init__(
-            f"{hosts!r} is no address of ZooKeeper ({why}); write host:port, several with commas "
+            f"invalid ZooKeeper address {hosts!r} ({why}); write host:port, several with commas "
             "between, in the setting `zookeeper`"
         )
 

@@ -89,7 +89,7 @@ class MasterSettings(BaseSettings):
         try:
             zone = ZoneInfo(self.purge_timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"purge_timezone {self.purge_timezone!r} is no time zone") from None
+            raise ValueError(f"purge_timezone {self.purge_timezone!r} is not a time zone") from None
         if not self.purge_hours:
             return Hours(time(), time(), zone)
         start, dash, end = self.purge_hours.partition("-")
@@ -99,5 +99,5 @@ class MasterSettings(BaseSettings):
             return Hours(time.fromisoformat(start.strip()), time.fromisoformat(end.strip()), zone)
         except ValueError:
             raise ValueError(
-                f"purge_hours {self.purge_hours!r} is no part of the day; write 01:00-05:00"
+                f"purge_hours {self.purge_hours!r} is not a part of the day; write 01:00-05:00"
             ) from None

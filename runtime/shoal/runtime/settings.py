@@ -125,6 +125,6 @@ def require_encryption(url: str) -> None:
     """Return if what is sent to a URL is encrypted, or stays on this machine. Raises ValueError."""
     parts = urlsplit(url)
     if not parts.hostname or parts.username or parts.password:
-        raise ValueError(f"{url!r} is no https:// address")
+        raise ValueError(f"{url!r} is not an https:// address")
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise ValueError(f"{url!r} is not https://, so others could read and change what it says")

@@ -247,7 +247,7 @@ class Storage:
     def _at(self, name: str) -> tuple["AbstractFileSystem", str]:
         """Return the file system, and an object's path there. Raises ObjectMissing."""
         if not self.purpose.names.fullmatch(name):
-            raise ObjectMissing(self, "work", f"{name!r:.200} is no name of an object")
+            raise ObjectMissing(self, "work", f"{name!r:.200} is not a name of an object")
         files, root = self._files()
         return files, f"{root}/{name}"
 

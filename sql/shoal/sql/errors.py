@@ -152,7 +152,7 @@ class UnreadableRow(SqlError):
 
 
 class UnusableDefinition(UnreadableRow):
-    """A stored version of a workflow is no definition that this version understands."""
+    """A stored version of a workflow is not a definition that this version understands."""
 
     def __init__(self, workflow_id: int, version: int, reason: str) -> None:
         self.workflow_id, self.version = workflow_id, version

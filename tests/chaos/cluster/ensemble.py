@@ -151,7 +151,7 @@ class Ensemble:
 def session_password(session_id: int) -> bytes:
     """Return the password that ZooKeeper gives to a session.
 
-    It is no secret to the server's administrator: 16 bytes of ``java.util.Random``, seeded with
+    It is not a secret to the server's administrator: 16 bytes of ``java.util.Random``, seeded with
     the id and a constant (``ZooKeeperServer.generatePasswd``).
     """
     mask = 2**48 - 1

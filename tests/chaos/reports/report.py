@@ -53,7 +53,7 @@ class RunInfo:
 
 
 def render(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> str:
-    """Return the whole report. Stalls of the machine are no faults, and are told apart."""
+    """Return the whole report. Stalls of the machine are not faults, and are told apart."""
     stalls = [fault for fault in faults if fault.name == STALL]
     faults = [fault for fault in faults if fault.name != STALL]
     parts = [

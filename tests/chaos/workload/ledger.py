@@ -58,7 +58,7 @@ class Run:
 
 
 def read(folder: Path) -> list[Row]:
-    """Return all rows, oldest first. A row torn by a kill is no row."""
+    """Return all rows, oldest first. A row torn by a kill is not a row."""
     rows = [row for file in sorted(folder.glob("*.jsonl")) for row in _rows(file)]
     return sorted(rows, key=lambda row: row.boot_ns)
 

@@ -385,9 +385,9 @@ async def test_a_chat_is_told_by_apprise(sink: HttpServer) -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("json://127.0.0.1/", "is no service"),
-        ("syslog://", "is no service"),
-        ("file:///etc/passwd", "is no service"),
+        ("json://127.0.0.1/", "is not a service"),
+        ("syslog://", "is not a service"),
+        ("file:///etc/passwd", "is not a service"),
         ("slack://", "cannot read the address"),
     ],
 )

@@ -115,9 +115,9 @@ async def test_the_same_key_asks_once(api: Api) -> None:
         ({"parameters": {"x": "1"}}, "parameters.x", "no such parameter"),
         ({"only": "failed"}, "reprocess", "nothing to run"),
         ({"parallel": 0}, "parallel", "greater than or equal to 1"),
-        ({"from": "yesterday"}, "from", "is no date"),
+        ({"from": "yesterday"}, "from", "is not a date"),
         ({"dates": ["2026-01-01"]}, "body", "do not go with"),
-        ({"paralel": 3}, "paralel", "is no known field"),
+        ({"paralel": 3}, "paralel", "is not a known field"),
     ],
 )
 async def test_what_cannot_run_is_refused_at_once_and_names_the_field(

@@ -115,12 +115,12 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
         ({"port": "5432"}, "port", "valid integer"),
         ({"host": ""}, "host", "is required for postgresql"),
         ({"options": {"sslmod": "x"}}, "options.sslmod", "did you mean 'sslmode'?"),
-        ({"options": {"sslrootcert": "/etc/passwd"}}, "options.sslrootcert", "is no option"),
+        ({"options": {"sslrootcert": "/etc/passwd"}}, "options.sslrootcert", "is not an option"),
         ({"options": {"sslmode": ["require"]}}, "options.sslmode", "must be a text, a number"),
         ({"options": {"sslmode": "require", "ca_certificate": "x" * 70_000}}, None, "65,536"),
         ({"password": "abc"}, "password", "less than 4 characters"),
-        ({"password": "${secret.a-b}"}, "password", "is no name of a secret"),
-        ({"passwort": "abcd"}, "passwort", "is no known field"),
+        ({"password": "${secret.a-b}"}, "password", "is not a name of a secret"),
+        ({"passwort": "abcd"}, "passwort", "is not a known field"),
         (
             {"kind": "sqlite", "host": "", "port": None, "user": "", "database": "/x.db"}
             | {"options": {}, "password": PASSWORD},

@@ -209,7 +209,7 @@ async def test_unknown_fields_and_wrong_types_are_named(api: Api) -> None:
         await api.client.post(f"{PREFIX}/commands", json=body), 422, "invalid-request"
     )
     found = fields_of(document)
-    assert found["paramters"] == "is no known field"
+    assert found["paramters"] == "is not a known field"
     assert "'START'" in found["type"]
     assert "integer" in found["instance_id"]
     assert "string" in found["parameters.a"]
@@ -269,7 +269,7 @@ async def test_unknown_objects(api: Api, path: str) -> None:
 async def test_misspelt_query_parameters_are_refused(api: Api) -> None:
     answer = await api.client.get(f"{PREFIX}/instances?sate=FAILED&limit=5")
     found = fields_of(problem_of(answer, 422, "invalid-request"))
-    assert found == {"sate": "is no query parameter of this route; did you mean 'state'?"}
+    assert found == {"sate": "is not a query parameter of this route; did you mean 'state'?"}
 
 
 async def test_unusable_filters_are_named(api: Api) -> None:
@@ -294,8 +294,8 @@ async def test_an_invalid_definition_shows_all_problems_at_once(api: Api) -> Non
     assert "a → b → a" in found["tasks[0].depends_on"]
     assert "'c', which does not exist" in found["tasks[1].depends_on[1]"]
     assert "unknown task type 'SHALL'" in found["tasks[2].type"]
-    assert found["tasks[3].params.skript"] == "is no known field; did you mean 'script'?"
-    assert found["surprise"] == "is no known field"
+    assert found["tasks[3].params.skript"] == "is not a known field; did you mean 'script'?"
+    assert found["surprise"] == "is not a known field"
     assert "minute" in found["schedules[0]"]
     assert await _is_empty(api)
 

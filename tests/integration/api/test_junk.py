@@ -27,7 +27,7 @@ JSONS = ("not json", "17", '{"a":{"b":[null]}}')
 TEXTS = ("JUNK",)
 NUMBERS = (-1,)
 MOMENTS = (2**62,)
-# Another name, place or owner is no junk: the row is somebody else's then.
+# Another name, place or owner is not a junk: the row is somebody else's then.
 NAMES: tuple[str, ...] = (
     "id",
     "name",

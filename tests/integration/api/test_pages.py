@@ -1,4 +1,4 @@
-"""The UI's pages as the API serves them: policy, caching, and what is no page."""
+"""The UI's pages as the API serves them: policy, caching, and what is not a page."""
 
 import gzip
 import re

@@ -95,8 +95,8 @@ async def test_value_takes_the_place_of_a_reference_and_back(api: Api) -> None:
     [
         ({}, "value", "give either value or reference"),
         ({"value": "a word", "reference": REFERENCE}, "value", "give either"),
-        ({"reference": ""}, "reference", "is no reference"),
-        ({"reference": "vault:shoal/p/../q/db#x"}, "reference", "is no reference"),
+        ({"reference": ""}, "reference", "is not a reference"),
+        ({"reference": "vault:shoal/p/../q/db#x"}, "reference", "is not a reference"),
         (
             {"reference": "vault:shoal/q/db#password"},
             "reference",

@@ -149,7 +149,9 @@ async def test_projects(api: Api) -> None:
     page = (await api.client.get(f"{PREFIX}/projects?cursor={page['next']}")).json()
     assert ([item["name"] for item in page["items"]], page["next"]) == (["default", "p", "q"], None)
     unknown = await api.client.put(f"{PREFIX}/projects/a", json={"desc": "x"})
-    assert fields_of(problem_of(unknown, 422, "invalid-request")) == {"desc": "is no known field"}
+    assert fields_of(problem_of(unknown, 422, "invalid-request")) == {
+        "desc": "is not a known field"
+    }
 
 
 async def test_a_workflow_with_open_instances_cannot_be_deleted(api: Api) -> None:

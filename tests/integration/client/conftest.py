@@ -82,7 +82,7 @@ def here(shoal: Shoal, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -
 
 
 def type_in(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    """Let this be the standard input of the next command, which is no terminal."""
+    """Let this be the standard input of the next command, which is not a terminal."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 

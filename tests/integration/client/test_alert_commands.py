@@ -157,7 +157,7 @@ def test_what_is_shown_can_be_applied_again(here: Shoal, sink: Sink) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("channel: {}", "bad.yaml:1: channel: is no known field; did you mean 'channels'?"),
+        ("channel: {}", "bad.yaml:1: channel: is not a known field; did you mean 'channels'?"),
         ("rules: [1]", "bad.yaml:1: rules: maps names to rules"),
         ("[]", "is a mapping with channels, receivers and rules"),
         ("rules:\n  x: {trigers: [run.failed], receivers: [a]}", "did you mean 'triggers'?"),

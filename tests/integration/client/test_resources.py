@@ -122,7 +122,7 @@ def test_edit_of_what_somebody_else_has_changed_is_refused_and_kept(
         (("get", "../x"), "no path within a project"),
         (("get", "a/", "-"), "no place on standard output"),
         (("delete", "a.txt@1"), "a version cannot be deleted by itself"),
-        (("diff", "a@x"), "is no version"),
+        (("diff", "a@x"), "is not a version"),
     ],
 )
 def test_mistake_is_told_before_anything_is_done(

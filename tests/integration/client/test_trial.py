@@ -106,7 +106,7 @@ def test_dry_run_only_shows(folder: Path) -> None:
         (("helo",), 3, "wf.yaml has no task 'helo'; did you mean 'hello'?"),
         (("dayly/hello",), 3, "wf.yaml has no workflow 'dayly'; did you mean 'daily'?"),
         (("choose",), 1, "choose is of the type SWITCH, which masters run"),
-        (("hello", "--date", "soon"), 2, "'soon' is no time"),
+        (("hello", "--date", "soon"), 2, "'soon' is not a time"),
         (("hello", "-p", "city"), 2, "'city' is not KEY=VALUE"),
     ],
 )

@@ -56,12 +56,15 @@ async def test_environment_that_is_not_given_is_asked_for(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("variable: {A: 1}", "ml.yaml:1: variable: is no known field; did you mean 'variables'?"),
+        (
+            "variable: {A: 1}",
+            "ml.yaml:1: variable: is not a known field; did you mean 'variables'?",
+        ),
         ("variables:\n  A: 1\n  SHOAL_X: 1", "ml.yaml:3: variables.SHOAL_X: is set by Shoal"),
         ("python: venv", "ml.yaml:1: python: must be an absolute path"),
-        ("- a", "is no environment"),
+        ("- a", "is not an environment"),
         ("a: [", "ml.yaml:"),
-        ("", "is no environment"),
+        ("", "is not an environment"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_with_its_line(

@@ -76,7 +76,7 @@ async def test_member_that_leaves_gives_everything_up_and_shares_again_when_it_j
             assert one.share.has_joined
             await eventually(lambda: len(one.epochs) == len(two.epochs) == COUNT // 2)
             assert one.share.owned() == one.epochs
-            await one.share.leave()  # leaving the block is no second leaving
+            await one.share.leave()  # leaving the block is not a second leaving
 
 
 async def test_owner_node_has_the_data_and_confirms_the_owner(

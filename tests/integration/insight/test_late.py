@@ -184,7 +184,7 @@ def test_each_job_has_the_days_that_its_rows_are_about() -> None:
     assert (first.days, last.days) == (Days(day(0), day(3)), Days(day(20), day(20)))
     assert first.by_job["task_days"] == Days(day(3), day(3))
     assert set(last.by_job.values()) == {Days(day(20), day(20))}
-    # What only runs are about is no matter of attempts; failures count in the days behind them.
+    # What only runs are about does not matter of attempts; failures count in the days behind them.
     first, last = divided(Days(day(20), day(20)), Changed(went_on={day(2)}), jobs)
     assert first.by_job == {"costs": Days(day(2), day(2))}
     assert last.by_job["failures"] == Days(day(20), day(20))

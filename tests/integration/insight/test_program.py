@@ -67,7 +67,7 @@ def java_of(process: subprocess.Popen[str]) -> int:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--days", "yesterday"], "'yesterday' is no day such as 2026-01-31"),
+        (["--days", "yesterday"], "'yesterday' is not a day such as 2026-01-31"),
         (["--days", "2026-02-31"], "day is out of range"),
         (["--days", "2026-03-02:2026-03-01"], "the last day is before the first"),
         (["--days", "2026-03-02:9999-03-01"], "9999-03-01 has not begun, today is 2"),

@@ -153,7 +153,11 @@ async def test_labels_come_from_the_start_the_parent_and_the_workflow_in_this_or
         ({}, {"workflow": "nobody"}, "there is no workflow default/nobody"),
         ({}, {"version": 9}, "version 9"),
         ({}, {"parameters": {"p": "1"}}, "no such parameter"),
-        ({"parameters": {"p": {"type": "integer"}}}, {"parameters": {"p": "z"}}, "'z' is no int"),
+        (
+            {"parameters": {"p": {"type": "integer"}}},
+            {"parameters": {"p": "z"}},
+            "'z' is not an int",
+        ),
         ({"overlap": "skip_new"}, {}, "skip_new"),
     ],
 )

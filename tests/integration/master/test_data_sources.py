@@ -187,7 +187,7 @@ async def test_tasks_that_name_none_ask_the_database_for_nothing(site: Site) -> 
             WrongKind,
             r"params\.databases\[1\]: .* file is of the kind sqlite; .*: postgresql",
         ),
-        ({"source": "a b"}, BadSourceName, "'a b' is no name of a data source"),
+        ({"source": "a b"}, BadSourceName, "'a b' is not a name of a data source"),
         ({"source": "${secret.user}"}, InvalidMacro, "cannot be the name of a data source"),
         (
             {"source": "other/hers"},
@@ -244,7 +244,7 @@ async def test_password_is_bound_to_its_data_source(site: Site) -> None:
 
 async def test_row_of_a_newer_version_is_told_of(site: Site) -> None:
     await site.put(options={"of_a_newer_version": 1})
-    with pytest.raises(UnusableDataSource, match=r"options\.of_a_newer_version is no option"):
+    with pytest.raises(UnusableDataSource, match=r"options\.of_a_newer_version is not an option"):
         await site.payload({"source": "wh"})
     async with site.database.unit_of_work() as uow:
         await uow.connection.execute(_JUNK)

@@ -153,7 +153,7 @@ async def test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired(
     ("column", "value", "reason"),
     [
         ("outputs", "[1]", "column outputs: [1] is not an object"),
-        ("outputs", '{"x":1}', 'column outputs: {"x":1} holds values that are no texts'),
+        ("outputs", '{"x":1}', 'column outputs: {"x":1} holds values that are not texts'),
         ("detail", '"text"', 'column detail: "text" is not an object'),
     ],
 )

@@ -275,7 +275,7 @@ async def test_name_that_renders_to_no_path_fails_without_a_process(bench: Bench
         assert not verdict.HasField("payload")
         assert await bench.ended(instance.id) is WorkflowState.FAILED
     (task,) = await bench.tasks(instance.id)
-    assert "publish[a]: '../a' is no path within a project" in (task.reason or "")
+    assert "publish[a]: '../a' is not a path within a project" in (task.reason or "")
 
 
 async def test_task_that_runs_again_publishes_again(bench: Bench) -> None:

@@ -134,7 +134,7 @@ async def test_tasks_that_name_none_ask_the_database_for_nothing(database: Datab
         ("gone", UnknownResource, "no resource gone"),
         ("etl/a.py@9", UnknownResource, "no resource etl/a.py@9"),
         ("empty/", UnknownResource, "no file below empty/"),
-        ("${x}", BadResourceName, r"resources\[0\]: '\.\./x' is no path within a project"),
+        ("${x}", BadResourceName, r"resources\[0\]: '\.\./x' is not a path within a project"),
         ("many/", TooManyResources, "names more than 2 files"),
     ],
 )

@@ -122,7 +122,7 @@ async def test_worker_that_does_not_answer_is_waited_for_as_long_as_it_lives(
             await bereft.begin()
             await bereft.asked_again()
             assert await bereft.states() == [TaskState.RUNNING]
-        await bereft.until(TaskState.LOST, TaskState.QUEUED)  # it is no member any more
+        await bereft.until(TaskState.LOST, TaskState.QUEUED)  # it is not a member any more
 
 
 async def test_worker_that_is_no_member_but_answers_is_waited_for(

@@ -166,7 +166,7 @@ async def test_shared_data_source_reads_as_its_own_project(site: Site) -> None:
         ("gone:default/x", "names the store gone, which there is not", True),
         ("vault:shoal/default/none#password", ": .*there is no such path", True),
         ("files:default/none", ": .*there is no such file", True),
-        ("nonsense", "is no reference", True),
+        ("nonsense", "is not a reference", True),
     ],
 )
 async def test_what_cannot_be_read_fails_the_attempt_with_the_reason(

@@ -40,16 +40,16 @@ async def test_mount_of_kubernetes_is_read_and_its_change_too(tmp_path: Path) ->
     ("name", "words"),
     [
         ("none", "there is no such file"),
-        ("folder", "it is no file"),
-        ("pipe", "it is no file"),
-        ("loop", "it is no file"),
+        ("folder", "it is not a file"),
+        ("pipe", "it is not a file"),
+        ("loop", "it is not a file"),
         ("outside", "the file is outside of"),
         ("shared", "everybody may write"),
         ("large", "has more than 65,536 bytes"),
         ("binary", "is no UTF-8"),
         ("short", "cannot be a secret: it has less than 4 characters"),
         ("long", "cannot be a secret: it has more than 32,768 bytes"),
-        ("good/x", "it is no file"),
+        ("good/x", "it is not a file"),
     ],
 )
 async def test_what_is_no_secret_is_refused(tmp_path: Path, name: str, words: str) -> None:

@@ -127,7 +127,7 @@ async def test_pod_signs_in_by_its_service_account(vault: VaultServer, tmp_path:
     [
         ("vault:shoal/p/none#password", "there is no such path in secret; it is written without"),
         (f"vault:{PATH}#user", "vault:shoal/p/db has no field user"),
-        (f"vault:{PATH}#port", "is no text; store it as one"),
+        (f"vault:{PATH}#port", "is not text; store it as one"),
         (f"vault:{PATH}#short", "cannot be a secret: it has less than 4"),
         ("vault:shoal/p/gone#password", "its newest version was deleted"),
     ],

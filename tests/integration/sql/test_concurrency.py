@@ -265,7 +265,7 @@ async def test_unknown_group_is_refused_with_the_definition(database: Database) 
 
 async def test_group_in_use_is_not_deleted(database: Database) -> None:
     await put(database, 1)
-    await put(database, 1, "g_u")  # the name is no pattern
+    await put(database, 1, "g_u")  # the name is not a pattern
     (run,) = await waiting(database)
 
     async def delete(name: str = "gpu") -> None:

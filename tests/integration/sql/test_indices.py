@@ -18,7 +18,7 @@ from tests.integration.sql.given import NOW, definition, published
 INSTANCES = 4_000
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
 # A long history and a little that is going on: every 100th is open or pending; of those every
-# 4th waits for others, every 10th is no start.
+# 4th waits for others, every 10th is not a start.
 _HISTORY = (
     "INSERT INTO command (type, partition, idempotency_key, workflow_id, parameters, requested_by,"
     f" state, created_at) {_NUMBERS.format(count=INSTANCES)}"

@@ -1,4 +1,4 @@
-"""Lists, whatever the filters, are walks along indices: the length of the history is no matter."""
+"""Lists, whatever the filters, are walks along indices: the history may be long."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace

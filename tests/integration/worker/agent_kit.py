@@ -132,7 +132,7 @@ async def the_worker(
 
 
 def alive(pid: int) -> bool:
-    """Return whether that process exists and is no zombie."""
+    """Return whether that process exists and is not a zombie."""
     try:
         return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

@@ -63,7 +63,7 @@ class Site:
 
 
 def alive(pid: int) -> bool:
-    """Whether that process exists and is no zombie."""
+    """Whether that process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -54,7 +54,7 @@ async def test_the_file_has_every_value_however_large(
     assert (await master.table.ended(number)).state == "SUCCEEDED"
     *notes, content = log_text(cluster.data, number).split("\n", 2)
     for note, (name, value) in zip(notes, LARGE.items(), strict=True):
-        assert note.startswith(f"shoal: the parameter {name} is no environment variable")
+        assert note.startswith(f"shoal: the parameter {name} is not an environment variable")
         assert f"{len(value):,} bytes" in note
     assert json.loads(content) == given
 

@@ -151,7 +151,7 @@ async def test_shell_file_that_names_a_parameter_too_large_for_a_variable_is_ref
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"\xff\xfe", "job.sql is no text in UTF-8"), (b" \n", "job.sql is empty")],
+    [(b"\xff\xfe", "job.sql is not UTF-8 text"), (b" \n", "job.sql is empty")],
 )
 async def test_sql_file_that_is_no_program_says_so(
     master: FakeMaster,
@@ -200,10 +200,10 @@ async def test_path_of_a_payload_that_leads_outside_is_refused(
 ) -> None:
     file = put(cluster, path, b"one")
     _, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
-    assert (state, "which is no path" in reason) == ("FAILED", True)
+    assert (state, "which is not a path" in reason) == ("FAILED", True)
     odd = pb.Resource(path="a", version=1, sha256="../../x", size=3, object=file.object)
     _, state, reason = await ended(master, "SHELL", {"script": "true"}, odd)
-    assert (state, "which is no path" in reason) == ("FAILED", True)
+    assert (state, "which is not a path" in reason) == ("FAILED", True)
 
 
 async def test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed(
@@ -266,7 +266,7 @@ async def test_worker_that_is_stopped_waits_for_no_fetching(
         await eventually(
             lambda: any(name.startswith("fetch-") for name in work_folders(cluster.data))
         )
-    assert master.table.tasks[number].report is None  # it is no failure: the attempt is lost
+    assert master.table.tasks[number].report is None  # it is not a failure: the attempt is lost
 
 
 async def test_fetching_that_is_interrupted_is_no_result_of_the_attempt(

@@ -56,7 +56,7 @@ async def test_what_outlived_all_its_watchers_dies_when_the_worker_starts_again(
         assert alive(detached)  # no process was left to see to it
         group = group_of(detached)
     assert ("/shoal-" in group) == (cgroups == "auto")
-    with WorkerProcess(cluster, cgroups="off") as successor:  # what it uses itself is no matter
+    with WorkerProcess(cluster, cgroups="off") as successor:  # what it uses itself does not matter
         await the_worker(master.session, pid=successor.pid)
         assert not alive(detached)
         assert "killed processes of attempts without a supervisor" in successor.log

@@ -107,7 +107,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_OF_MASTER}::test_worker_that_is_no_member_but_answers_is_waited_for[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
-        "a worker that is no member is waited for as long as it answers",
+        "a worker that is not a member is waited for as long as it answers",
         _REVOKING["_ask_departed"].drop("self._is_away(...)"),
         f"{_OF_MASTER}::"
         "test_worker_that_is_no_member_is_not_waited_for_longer_than_its_lease_can_last[sqlite]",

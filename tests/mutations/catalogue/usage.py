@@ -1,4 +1,4 @@
-"""What attempts used and why they failed: it endangers no result, shows no secret, is no junk."""
+"""What attempts used and why they failed: it endangers no result and shows no secret."""
 
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place

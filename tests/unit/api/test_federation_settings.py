@@ -40,7 +40,7 @@ def test_provider_that_would_be_unsafe_is_refused(changes: dict[str, Any], words
         ({"servers": "ldap://ldap.example"}, "would carry passwords in clear"),
         ({"servers": "ldaps://a ldap://b"}, "ldap://b would carry passwords in clear"),
         ({"start_tls": True}, "encrypted already"),
-        ({"servers": "https://ldap.example"}, "is no server"),
+        ({"servers": "https://ldap.example"}, "is not a server"),
         ({"servers": ""}, "servers"),
         ({"user_dn": "uid=ada"}, "{name}"),
         ({"user_dn": ""}, "set bind_dn"),

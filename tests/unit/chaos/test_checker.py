@@ -366,7 +366,7 @@ def rules_of(module: ModuleType) -> Iterator[str]:
             yield from (text for text in islice(texts, 1) if isinstance(text, str))
 
 
-# -- what is no offence -----------------------------------------------------------------------
+# -- what is not an offence -----------------------------------------------------------------------
 
 
 EXCUSED: Mapping[str, Evidence] = {

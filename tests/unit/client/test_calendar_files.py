@@ -25,14 +25,14 @@ def test_days_and_files_are_taken_together_in_order(tmp_path: Path) -> None:
 def test_line_that_is_no_day_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "days"
     file.write_text(f"2026-01-01\n{line}\n")
-    with pytest.raises(NotADay, match=r"days:2: .* is no day such as"):
+    with pytest.raises(NotADay, match=r"days:2: .* is not a day such as"):
         read_days([str(file)])
 
 
 def test_what_is_neither_day_nor_file(tmp_path: Path) -> None:
-    with pytest.raises(NotADay, match=r"2026-02-30 is no day .* No such file"):
+    with pytest.raises(NotADay, match=r"2026-02-30 is not a day .* No such file"):
         read_days(["2026-02-30"])
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(NotADay, match="it is no text"):
+    with pytest.raises(NotADay, match="it is not text"):
         read_days([str(binary)])

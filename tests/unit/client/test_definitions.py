@@ -49,14 +49,14 @@ def test_all_problems_of_all_files_are_reported_with_file_and_line() -> None:
     write("c.yaml", "name: c\n\ttasks: []\n")
     found = problems_of("a.yaml", "b.json", "c.yaml")
     for start in (
-        "a.yaml:1: name: 'bad name' is no valid name",
+        "a.yaml:1: name: 'bad name' is not a valid name",
         "a.yaml:3: schedules[0]: cron expression",
         "a.yaml:5: tasks[0].type: unknown task type 'SHEL'",
         "a.yaml:8: tasks[1].depends_on[1]: task 'y' depends on 'z'",
         "a.yaml:9: tasks[1].retries: ",
         "a.yaml:6: tasks[1].params: give exactly one of script and file",
         "b.json:3: tasks: ",
-        "b.json:4: colour: is no known field",
+        "b.json:4: colour: is not a known field",
         "c.yaml:2: is no YAML: the line is indented with a tab",
     ):
         assert any(line.startswith(start) for line in found), (start, found)
@@ -115,9 +115,9 @@ def test_a_misspelt_key_in_a_folder_is_no_reason_to_pass_a_file_over() -> None:
         ("f.yaml", "# nothing\n", "f.yaml:1: holds no workflow definition"),
         ("f.yaml", "- a\n- b\n", "f.yaml:1: a workflow is a mapping with name and tasks"),
         ("f.yaml", b"name: a\nx: \xff\xfe\n", "f.yaml:2: is no UTF-8 text: byte 0xff at offset 11"),
-        ("f.yaml", b"\x7fELF\0\0", "f.yaml:1: is no text: it has the control character U+007F"),
+        ("f.yaml", b"\x7fELF\0\0", "f.yaml:1: is not text: it has the control character U+007F"),
         ("f.yaml", b"a: 1\n#" + b"x" * MAX_BYTES, "f.yaml:1: is larger than 16 MiB"),
-        ("f.txt", "name: x", "f.txt:1: .txt is no kind of definition: .json, .py, .yaml, .yml"),
+        ("f.txt", "name: x", "f.txt:1: .txt is not a kind of definition: .json, .py, .yaml, .yml"),
         ("f.py", "x = (\n", "f.py:1: is no Python: '(' was never closed"),
         ("f.py", "x = 1\n", "f.py:1: has no Workflow in a variable of the module"),
         ("f.py", "x = 1\ny = x / 0\n", "f.py:2: ZeroDivisionError: division by zero"),

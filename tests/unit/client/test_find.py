@@ -91,7 +91,7 @@ def test_a_remote_api_comes_from_the_environment_unless_a_folder_is_named(home: 
     [
         (
             {"SHOAL_URL": "shoal.example:80", "SHOAL_TOKEN": "t"},
-            "SHOAL_URL: 'shoal.example:80' is no addr",
+            "SHOAL_URL: 'shoal.example:80' is not an addr",
         ),
         ({"SHOAL_URL": "ftp://x", "SHOAL_TOKEN": "t"}, "expected something like https://"),
         ({"SHOAL_URL": "https://x"}, "SHOAL_TOKEN is not set and you have not signed in there"),

@@ -108,7 +108,7 @@ def test_addresses_have_one_spelling(url: str, spelled: str) -> None:
     "url", ["shoal.example", "ftp://shoal.example", "https://", "http://h:port", "http://[::1"]
 )
 def test_other_texts_are_no_addresses(url: str) -> None:
-    with pytest.raises(NoCluster, match="is no address"):
+    with pytest.raises(NoCluster, match="is not an address"):
         normal(url)
 
 

@@ -268,12 +268,12 @@ def _without_source() -> Callable[..., Any]:
         (_global, r"f\(\) uses 'OUTSIDE', 'json' from outside of itself"),
         (_global_in_inner, r"f\(\) uses 'OUTSIDE'"),
         (_default, r"f\(\) uses 'OUTSIDE'"),
-        (_decorated, "is no function that def makes"),
+        (_decorated, "is not a function that def makes"),
         (_generator, r"f\(\) is async or a generator"),
         (_coroutine, r"f\(\) is async or a generator"),
         (_without_source, r"the source of f\(\) is not to be had"),
         (lambda: lambda: None, "a lambda cannot be a task"),
-        (lambda: print, "is no function that def makes"),
+        (lambda: print, "is not a function that def makes"),
     ],
 )
 def test_functions_that_cannot_stand_alone_are_refused(make: Any, says: str) -> None:

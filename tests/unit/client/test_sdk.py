@@ -327,7 +327,7 @@ def _no_plain_value() -> None:
         (_no_workflow, "task 'a' belongs to no workflow; make it inside `with Workflow"),
         (_two_scripts, "task 'a': give exactly one of script and script_file"),
         (_no_script, "task 'a': give exactly one of script and script_file"),
-        (_no_plain_value, "is no text, number, truth value, date, list or mapping"),
+        (_no_plain_value, "is not text, a number, a truth value, a date, a list or a mapping"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_once(act: Any, says: str) -> None:

@@ -115,7 +115,7 @@ def test_chosen_tasks_are_a_selection() -> None:
         ({"workflow": "w", "from": "2026-01-01"}, "from and to, or dates"),
         ({**RANGE, "dates": ["2026-01-01"]}, "do not go with"),
         ({"workflow": "w", "dates": ["2026-01-01"], "by": "day"}, "do not go with"),
-        ({**RANGE, "from": "1 January"}, "is no date"),
+        ({**RANGE, "from": "1 January"}, "is not a date"),
         ({**RANGE, "only": "missing", "reprocess": "all"}, "do not go together"),
         ({**RANGE, "mode": "upstream"}, "needs the tasks"),
         ({**RANGE, "parallel": 0}, "greater than or equal to 1"),

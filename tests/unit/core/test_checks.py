@@ -73,7 +73,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     )
     assert "no valid name" in found["name"]
     assert "tasks" not in found
-    assert found["colour"] == "is no known field"
+    assert found["colour"] == "is not a known field"
     assert "Mars/Olympus" in found["timezone"]
     assert "reserved" in found["parameters.PATH"]
     assert "only in case" in found["parameters.A"]
@@ -82,7 +82,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     assert "did you mean 'b'" in found["tasks[3].depends_on[0]"]
     assert "tasks[0]" in found["tasks[4].name"]
     assert "SHELL" in found["tasks[5].type"]
-    assert found["tasks[6].params.scrip"] == "is no known field; did you mean 'script'?"
+    assert found["tasks[6].params.scrip"] == "is not a known field; did you mean 'script'?"
     assert "tasks[6].timeout" in found
     assert "tasks[7].params.script" in found
 
@@ -167,7 +167,7 @@ def test_one_bad_field_of_the_only_task_is_one_problem() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("start", 2026, "2026 is no day or time such as 2026-01-31"),
+        ("start", 2026, "2026 is not a day or time such as 2026-01-31"),
         ("start", "1767225600", "no day or time"),
         ("start", "2026-01-01T00:00:00.5", "whole second"),
         ("end", "0999-01-01", "1970 to 2199"),

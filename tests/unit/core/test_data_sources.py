@@ -99,7 +99,7 @@ DANGEROUS = {
 def test_options_that_could_do_harm_are_none(kind: SourceKind) -> None:
     for name in DANGEROUS[kind]:
         fields = DataSourceSpec.model_validate({**least(kind), "options": {name: "x"}})
-        assert "is no option" in dict(findings(fields))[f"options.{name}"]
+        assert "is not an option" in dict(findings(fields))[f"options.{name}"]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_task_is_given_rendered_texts_and_defaults() -> None:
         ({"host": "${env}"}, {"env": ""}, "is required"),
         ({"database": "${d}"}, {"d": "x host=evil"}, "holds characters"),
         ({"user": "$${name}"}, {}, "renders to a text with a placeholder"),
-        ({"options": {"oops": 1}}, {}, "options.oops is no option"),
+        ({"options": {"oops": 1}}, {}, "options.oops is not an option"),
     ],
 )
 def test_what_does_not_render_to_a_usable_value_is_told_without_it(
@@ -358,7 +358,7 @@ def test_definition_may_hold_only_what_can_be_a_name() -> None:
 
     assert problems() == {}
     assert problems(one="other/wh", default="${env}_wh") == {}
-    assert "is no name of a data source" in problems(many=["a b"])["many", 0]
+    assert "is not a name of a data source" in problems(many=["a b"])["many", 0]
     assert "cannot be the name" in problems(one="${secret.x}")["one",]
     assert not is_source_name("a/b/c")
     assert not is_source_name("/b")

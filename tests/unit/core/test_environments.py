@@ -29,7 +29,7 @@ def wrong(**fields: Any) -> list[tuple[str, str]]:
     [
         ({"variables": {"SHOAL_TASK": "x"}}, "variables.SHOAL_TASK", "is set by Shoal"),
         ({"variables": {"TMPDIR": "/tmp"}}, "variables.TMPDIR", "is set by Shoal"),
-        ({"variables": {"a-b": "x"}}, "variables.a-b", "is no name of a variable"),
+        ({"variables": {"a-b": "x"}}, "variables.a-b", "is not a name of a variable"),
         ({"variables": {"A": "a\0b"}}, "variables.A", "NUL"),
         ({"variables": {"A": "é" * (LONGEST_VALUE // 2 + 1)}}, "variables.A", "32,770 bytes"),
         ({"variables": {"A": "x ${secret.token}"}}, "variables.A", "names a secret"),
@@ -136,8 +136,8 @@ def test_task_runs_in_its_own_environment_else_in_the_workflows(
             "start no program",
         ),
         ({"default": "none"}, "environment", "is for tasks"),
-        ({"task": "a/b"}, "tasks[0].environment", "is no valid name"),
-        ({"default": ""}, "environment", "is no valid name"),
+        ({"task": "a/b"}, "tasks[0].environment", "is not a valid name"),
+        ({"default": ""}, "environment", "is not a valid name"),
     ],
 )
 def test_what_a_definition_may_not_say(fields: dict[str, Any], field: str, words: str) -> None:

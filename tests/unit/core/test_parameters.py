@@ -68,7 +68,7 @@ def test_values_of_schedules_are_definitions_and_checked() -> None:
 
 def test_typed_parameter_takes_no_placeholder_from_people() -> None:
     specs = parameters(day={"type": "date"})
-    with pytest.raises(ValueError, match="is no date"):
+    with pytest.raises(ValueError, match="is not a date"):
         launch(specs, {}, {"day": "$[yyyy-MM-dd]"})
     assert launch(specs, {}, {"day": "$[yyyy-MM-dd]"}, data=False)
 

@@ -87,7 +87,7 @@ def test_definition_may_name_files_and_folders() -> None:
         ({"params": {"file": "a", "script": "true"}}, "params", "exactly one of script and file"),
         ({"params": {}}, "params", "exactly one of script and file"),
         ({"params": {"file": "${secret.x}"}}, "params.file", "secret"),
-        ({"params": {"script": "x"}, "resources": ["a@x"]}, "resources[0]", "is no version"),
+        ({"params": {"script": "x"}, "resources": ["a@x"]}, "resources[0]", "is not a version"),
         ({"params": {"script": "x"}, "resources": ["${secret.x}"]}, "resources[0]", "secret"),
         ({"params": {"script": "x"}, "resources": ["$[nonsense(]"]}, "resources[0]", ""),
         (

@@ -136,7 +136,7 @@ def test_a_schedule_is_shifted(shoal: Shoal, file: Path) -> None:
         (["--shift", "late=soon"], 2, "duration 'soon'"),
         (["--shift", "lade=5m"], 1, "did you mean late"),
         (["--duration", "late:z=5m"], 1, "has no task 'z'; it has a, b, c"),
-        (["--group", "default=many"], 2, "is no number of slots"),
+        (["--group", "default=many"], 2, "is not a number of slots"),
         (["--days", "400"], 2, "less than or equal to 366"),
         (["--limit", "-3s"], 2, "duration"),
         (["--validate", "2026-03-02"], 2, "it is about a day that was"),

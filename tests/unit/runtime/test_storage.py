@@ -137,7 +137,7 @@ def test_objects_of_earlier_versions_are_read_and_of_each_cluster_apart(storage:
 )
 def test_name_that_leads_elsewhere_is_none(tmp_path: Path, name: str) -> None:
     storage = Storage(str(tmp_path / "resources"))
-    with pytest.raises(ObjectMissing, match="is no name of an object"):
+    with pytest.raises(ObjectMissing, match="is not a name of an object"):
         write(storage, name, b"one")
     with pytest.raises(ObjectMissing):
         storage.remove(name)

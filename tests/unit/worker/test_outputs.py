@@ -114,7 +114,7 @@ def test_line_carries_every_text_of_one_line(folder: Path, name: str, value: str
         ('a=1\n{"a": 1}{"b": 2}', "line 2: text behind"),
         ('a=1\n{\n"b": 1,\n}', "line 4: no JSON"),
         ('{"a": 1', "line 1: no JSON"),
-        ('{"a b": 1}', "line 1: 'a b' is no name"),
+        ('{"a b": 1}', "line 1: 'a b' is not a name"),
         ('{"a": NaN}', "line 1: no JSON: NaN"),
         ('{"a": 1e999}', "line 1: a number is too large"),
         ('{"a": "\\ud800"}', "line 1: the value of a holds half of a character"),

@@ -31,7 +31,7 @@ def test_names(written: str, parts: tuple[object, ...] | None) -> None:
 
 @pytest.mark.parametrize("written", ["", "f(", "f)", "f(a) b", "(a)"])
 def test_no_names(written: str) -> None:
-    with pytest.raises(WorkFailed, match="is no name of a routine") as failed:
+    with pytest.raises(WorkFailed, match="is not a name of a routine") as failed:
         split_name(written)
     assert failed.value.permanent
 

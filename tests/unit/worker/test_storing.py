@@ -103,7 +103,7 @@ def _nothing(folder: Path) -> None:
         (_link, "cannot be used: Too many levels of symbolic links; links are not followed"),
         (_link_above, "cannot be used: Not a directory; links are not followed"),
         (_hard_link, "has other names, too (hard links)"),
-        (_pipe, "is no file"),
+        (_pipe, "is not a file"),
         (_folder, "is a folder; name one file of it"),
         (_large, "is larger than 1 MiB, which a resource may have"),
     ],

@@ -40,7 +40,7 @@ export function changed(history: History, next: { text?: string; places?: Places
   return { past: isSame ? past : [...past, now].slice(-most), now: { text, places, groups, what: next.what }, future: [], at, group }
 }
 
-/** Returns the history with tasks at other places or in other groups, which is no step of it. */
+/** Returns the history with tasks at other places or in other groups, which is not a step of it. */
 export function moved(history: History, { places, groups }: Arrangement): History {
   return { ...history, now: { ...history.now, places, groups } }
 }

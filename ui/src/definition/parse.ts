@@ -20,7 +20,7 @@ export interface Mistake {
 export interface Parsed {
   text: string
   doc: Document
-  /** Null: the text is no mapping (yet), or has mistakes. */
+  /** Null: the text is not a mapping (yet), or has mistakes. */
   value: Plain | null
   tasks: readonly TaskModel[]
   mistakes: readonly Mistake[]

@@ -98,7 +98,7 @@ function Fields<V extends object>({ initial, etag, read, submit, refusal = null,
   const [isBusy, setBusy] = useState(false)
   const trouble = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    // The button is at the end of a long form. (Newer browsers return something, which is no clean-up.)
+    // The button is at the end of a long form. (Newer browsers return something, which is not a clean-up.)
     if (error) trouble.current?.scrollIntoView({ block: 'nearest' })
   }, [error])
   const save = async (values: V, of = etag): Promise<void> => {

@@ -36,7 +36,7 @@ interface Node {
 }
 
 const SWEEPS = 6
-const MOST_BENDS = 20_000 // beyond, long edges are not followed: the picture is no help any more
+const MOST_BENDS = 20_000 // beyond, long edges are not followed: the picture is not a help any more
 
 /** Returns the places in the order of `tasks`. Edges to tasks that are not there count nothing. */
 export function layered(tasks: readonly GraphTask[], sizes: Sizes = SIZES): Placed[] {

@@ -46,7 +46,7 @@ class Chat(Channel[ChatOptions]):
         service = address.partition("://")[0].lower()
         if service not in SERVICES:
             raise ChannelFailed(
-                f"{service!r} is no service that messages can be sent to; there are "
+                f"{service!r} is not a service that messages can be sent to; there are "
                 f"{', '.join(sorted(SERVICES))}",
                 may_pass=False,
             )

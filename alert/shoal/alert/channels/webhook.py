@@ -48,7 +48,7 @@ class WebhookOptions(Strict):
             raise ValueError("give one of url and url_secret")
         for name, value in self.headers.items():
             if not name.replace("-", "").isalnum() or not name.isascii() or "\n" in value:
-                raise ValueError(f"headers.{name}: is no header")
+                raise ValueError(f"headers.{name}: is not a header")
         return self
 
 
@@ -71,7 +71,7 @@ class Webhook(Channel[WebhookOptions]):
         except (httpx.InvalidURL, TypeError) as error:
             raise ChannelFailed(f"its address is none: {error}", may_pass=False) from error
         if url.scheme not in ("http", "https") or not url.host:
-            raise ChannelFailed("its address is no http:// or https:// one", may_pass=False)
+            raise ChannelFailed("its address must begin with http:// or https://", may_pass=False)
         body = json.dumps(message.facts, ensure_ascii=False).encode()
         headers = {
             **options.headers,

@@ -76,7 +76,7 @@ def needs(
     changes nothing. A GET with an action is noted, too, but many of a minute are counted.
     """
     if audit not in (None, NOTHING) and not _ACTION_PATTERN.fullmatch(audit or ""):
-        raise TypeError(f"{audit!r} is no action: noun.verb")
+        raise TypeError(f"{audit!r} is not an action: noun.verb")
 
     def guard(handler: Handler) -> Handler:
         signature = inspect.signature(handler)

@@ -180,7 +180,7 @@ class Directory:
         dn, values = entry
         subject = _id(values, self.settings.id_attribute)
         if not is_subject(subject):
-            raise _Unusable(f"{self.settings.id_attribute} of {dn} is no id")
+            raise _Unusable(f"{self.settings.id_attribute} of {dn} is not an id")
         return Identity(
             issuer=self.issuer,
             subject=subject,

@@ -109,7 +109,9 @@ class LdapSettings(FederationSettings):
         for one in value:
             parts = urlsplit(one)
             if parts.scheme not in ("ldap", "ldaps") or not parts.hostname or parts.path.strip("/"):
-                raise ValueError(f"{one!r} is no server: write ldaps://host, or ldaps://host:port")
+                raise ValueError(
+                    f"{one!r} is not a server: write ldaps://host, or ldaps://host:port"
+                )
         return value
 
     @field_validator("user_filter")

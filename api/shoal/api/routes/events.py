@@ -119,7 +119,7 @@ async def _visible_names(shoal: Services, caller: Caller) -> Set[str] | None:
 
 def _event_id(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is no event id")])
+        raise InvalidRequest([FieldError("Last-Event-ID", "is not an event id")])
     return int(text)
 
 

@@ -21,7 +21,7 @@ from shoal.runtime.folder_identity import FolderIdentity
 #: What a program says of its data folder, as ``FolderIdentity`` writes it.
 FOLDER = "Shoal-Data-Folder"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_ANY = ("0.0.0.0", "::")  # noqa: S104 - to tell that they are no names
+_ANY = ("0.0.0.0", "::")  # noqa: S104 - to tell that they are not names
 
 
 def names_of(settings: ApiSettings) -> frozenset[str]:

@@ -99,7 +99,7 @@ def _type_in(cursor: str | None) -> type:
 def bad_cursor() -> InvalidRequest:
     """Return the error for a cursor that this list has not given out."""
     return InvalidRequest(
-        [FieldError("cursor", "is no cursor of this list with these filters; take `next`")]
+        [FieldError("cursor", "is not a cursor of this list with these filters; take `next`")]
     )
 
 

@@ -47,7 +47,7 @@ _Out = TypeVar("_Out", bound=BaseModel)
 def etag_of(state: BaseModel) -> str:
     """Return the strong validator of what can be edited.
 
-    What changes by itself is no edit: fields that the class names in ``uncounted`` do not count.
+    Fields that change by themselves, which the class names in ``uncounted``, do not count.
     """
     content = state.model_dump_json(exclude=set(getattr(state, "uncounted", ())))
     return f'"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'

@@ -311,7 +311,7 @@ def _message(item: Mapping[str, Any]) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return "is no known field"
+            return "is not a known field"
         case "value_error":
             return str(item["ctx"]["error"])
         case _:

@@ -136,7 +136,7 @@ def _check_query(request: Request, known: set[str]) -> None:
     hints = Hints()
     unknown = islice((name for name in request.query_params if name not in known), MOST_MISTAKES)
     errors = [
-        FieldError(name, "is no query parameter of this route" + hints.of(name, known))
+        FieldError(name, "is not a query parameter of this route" + hints.of(name, known))
         for name in unknown
     ]
     if errors:

@@ -76,7 +76,7 @@ def stop_detached(data: Path) -> bool:
     if not pid or not holds_lock(pid, data):
         raise ServerFailed(
             "shoal up",
-            f"holds {data}, but is no process of this machine or container; stop it there",
+            f"holds {data}, but is not a process of this machine or container; stop it there",
             data / "logs" / "cluster.log",
             [],
         )

@@ -107,4 +107,6 @@ def _plain(value: Any) -> Any:
         case _ if hasattr(value, "__fspath__"):
             return value.__fspath__()
     shown = " ".join(reprlib.repr(value).split())
-    raise AuthoringError(f"{shown} is no text, number, truth value, date, list or mapping")
+    raise AuthoringError(
+        f"{shown} is not text, a number, a truth value, a date, a list or a mapping"
+    )

@@ -139,7 +139,7 @@ def python_task(
 def _standalone_source(function: Callable[..., Any]) -> str:
     """Return the source of a function without decorators and indentation."""
     if not inspect.isfunction(function):
-        raise AuthoringError(f"{function!r} is no function that def makes")
+        raise AuthoringError(f"{function!r} is not a function that def makes")
     what = f"{function.__name__}()"
     if function.__name__ == "<lambda>":
         raise AuthoringError("a lambda cannot be a task; write a function with def")
@@ -176,7 +176,7 @@ def _parsed_source(function: Callable[..., Any]) -> tuple[str, ast.FunctionDef]:
     block = module.body[0]
     node = block.body[0] if indented and isinstance(block, ast.If) else block
     if not isinstance(node, ast.FunctionDef):
-        raise AuthoringError(f"the source of {what} is no single def")
+        raise AuthoringError(f"the source of {what} is not a single def")
     offset = 2 if indented else 1
     body = "".join(lines[node.lineno - offset : (node.end_lineno or 0) - offset + 1])
     body = body if body.endswith("\n") else body + "\n"

@@ -56,7 +56,7 @@ def _defined(source: Source, problems: list[Problem]) -> Iterator[Defined]:
     for key in source.value:
         if key not in _SECTIONS:
             hint = hints.of(str(key), _SECTIONS)
-            problems.append(Problem((str(key),), f"is no known field{hint}"))
+            problems.append(Problem((str(key),), f"is not a known field{hint}"))
     for section, (thing, model) in _SECTIONS.items():
         named = source.value.get(section) or {}
         if not isinstance(named, Mapping):
@@ -76,7 +76,7 @@ def _defined(source: Source, problems: list[Problem]) -> Iterator[Defined]:
 
 def _message(item: Any, hints: Hints, model: type[BaseModel]) -> str:
     if item["type"] == "extra_forbidden":
-        return f"is no known field{hints.of(str(item['loc'][-1]), model.model_fields)}"
+        return f"is not a known field{hints.of(str(item['loc'][-1]), model.model_fields)}"
     said = str(item["msg"]).removeprefix("Value error, ")
     return said[:1].lower() + said[1:]
 

@@ -197,7 +197,7 @@ class _Preparation:
             rest[program] = self._script(path, self._folder / Path(name).expanduser())
         else:
             self._note(path, "must be the name of a file")
-            rest[program] = "?"  # so that the lack of a script is no second problem
+            rest[program] = "?"  # so that the lack of a script is not a second problem
         return rest
 
     def _script(self, path: ValuePath, file: Path) -> str:
@@ -205,7 +205,7 @@ class _Preparation:
             return read_script(file)
         except ValueError as error:
             self._note(path, str(error))
-            return "?"  # so that the lack of a script is no second problem
+            return "?"  # so that the lack of a script is not a second problem
 
 
 def _encodable(text: str) -> bool:

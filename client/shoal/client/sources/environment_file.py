@@ -18,7 +18,7 @@ _SHOWN = frozenset({"name", "version", "created_at", "updated_at", "workflows"})
 
 def read_environment(path: Path) -> EnvironmentSpec:
     """Return the environment that a file holds. Raises InvalidDefinition."""
-    message = "is no environment: a mapping with variables, python and setup"
+    message = "is not an environment: a mapping with variables, python and setup"
     return _checked(read_mapping(path, message))
 
 
@@ -37,6 +37,8 @@ def _checked(source: Source) -> EnvironmentSpec:
 
 def _message(item: Mapping[str, Any]) -> str:
     if item["type"] == "extra_forbidden":
-        return f"is no known field{Hints().of(str(item['loc'][0]), EnvironmentSpec.model_fields)}"
+        return (
+            f"is not a known field{Hints().of(str(item['loc'][0]), EnvironmentSpec.model_fields)}"
+        )
     said = str(item["msg"])
     return said[:1].lower() + said[1:]

@@ -58,7 +58,9 @@ def find_files(paths: Sequence[Path], problems: list[Problem]) -> list[Definitio
             continue
         elif path.suffix.lower() not in SUFFIXES:
             kinds = ", ".join(sorted(SUFFIXES))
-            message = f"{path.suffix or 'a file without suffix'} is no kind of definition: {kinds}"
+            message = (
+                f"{path.suffix or 'a file without suffix'} is not a kind of definition: {kinds}"
+            )
             problems.append(Problem((), message, str(path), 1))
             continue
         else:
@@ -79,7 +81,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def read_text(file: DefinitionFile, problems: list[Problem]) -> str | None:
-    """Return the text of a file. None: it is unusable, or is no definition."""
+    """Return the text of a file. None: it is unusable, or is not a definition."""
     name = str(file.path)
     try:
         with file.path.open("rb") as stream:
@@ -106,7 +108,7 @@ def _decode(content: bytes, name: str, problems: list[Problem]) -> str | None:
         return None
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        message = f"is no text: it has the control character U+{ord(found[0]):04X}"
+        message = f"is not text: it has the control character U+{ord(found[0]):04X}"
         problems.append(Problem((), message, name, line))
         return None
     if not text.strip():

@@ -17,7 +17,7 @@ def read_mapping(path: Path, otherwise: str) -> Source:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidDefinition([Problem((), f"cannot be read: {reason}", str(path), 1)]) from None
     sources = read_yaml(text, str(path), problems)  # JSON is YAML
     if not problems and (len(sources) != 1 or not isinstance(sources[0].value, Mapping)):

@@ -177,7 +177,7 @@ class MemberInfo:
 class Members:
     """Follow the members below ``parent_path``.
 
-    Members have sessions: a lasting znode is no member, and is quarantined. A member whose data
+    Members have sessions: a lasting znode is not a member, and is quarantined. A member whose data
     cannot be read is there all the same, without data, until it writes them again.
 
     ``current()`` is the last view; without a connection it grows old, and stays. Entering

@@ -44,7 +44,7 @@ def disagreements(
 ) -> dict[int, Disagreement]:
     """Return the partitions whose owners differ, by number; those without an owner are left out.
 
-    An epoch in the database that is greater than the znode's is no difference by itself: the owner
+    An epoch in the database that is greater than the znode's alone is not a difference: the owner
     has superseded that of a lost tree.
     """
     found: dict[int, Disagreement] = {}

@@ -32,7 +32,7 @@ def partition_counts(group: GroupMetadata) -> dict[str, int]:
 
 def _problem(group: GroupMetadata, counts: dict[str, int], assignment: Assignment) -> str | None:
     if strangers := sorted(assignment.keys() - group.members.keys()):
-        return f"gives partitions to {strangers}, which are no members"
+        return f"gives partitions to {strangers}, which are not members"
     given = Counter(partition for each in assignment.values() for partition in each)
     if twice := sorted(partition for partition, times in given.items() if times > 1):
         return f"gives {twice[0]} to two members"

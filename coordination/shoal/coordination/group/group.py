@@ -157,7 +157,7 @@ class Group:
 
     @property
     def is_leader(self) -> bool:
-        """Whether we run the assignor. It is no lock: to elect one process, share a topic of one
+        """Whether we run the assignor. It is not a lock: to elect one process, share a topic of one
         partition; its owner is elected."""
         return self._session.is_proven and self._metadata.leader_id == self.member_id
 

@@ -1,6 +1,6 @@
 """Whether a coordinator can have written what is stored of a group.
 
-``decode`` refuses what is no group at all. Here it is about documents that are well formed, but
+``decode`` refuses what is not a group at all. Here it is about documents that are well formed, but
 would let the members fail, or wait for what never comes.
 """
 

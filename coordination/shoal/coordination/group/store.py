@@ -66,7 +66,7 @@ class GroupStore:
     async def read(self, watch: WatchCallback | None = None) -> View:
         """``watch`` fires when the group or its members change. Raises NoNode.
 
-        Raises Unreadable when what is stored is no group: then it has been quarantined, and the
+        Raises Unreadable when what is stored is not a group: then it has been quarantined, and the
         group begins anew, empty and in a higher generation.
         """
         # Sent in this order and answered in this order.

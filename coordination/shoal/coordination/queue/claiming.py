@@ -122,7 +122,7 @@ class Claiming:
                 races += 1
                 head.contend()
             else:
-                head.expire()  # an old window is no sign of a rival
+                head.expire()  # an old window is not a sign of a rival
 
     async def _take_together(
         self, head: Head, entries: Sequence[Entry], worker_id: str

@@ -117,7 +117,7 @@ def parse(group: str, outer: str, inner: str, name: str) -> Entry:
     """
     found = _PLACE.fullmatch(f"{outer}/{inner}/{name}")
     if found is None:
-        raise ValueError(f"{outer}/{inner}/{name} is no entry of a queue")
+        raise ValueError(f"{outer}/{inner}/{name} is not an entry of a queue")
     workflow_priority, outer_bucket, instance, priority, inner_bucket, task, partition = map(
         int, found.groups()
     )

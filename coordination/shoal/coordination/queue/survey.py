@@ -146,7 +146,7 @@ async def waiting(
                 parsed = _parsed(group, outer, inner, found.names if found else [])
                 entries += [one for one in parsed if after is None or one > after]
             lists += len(some)
-            # Empty buckets alone are no page: there would be nothing to go on behind.
+            # Empty buckets alone are not a page: there would be nothing to go on behind.
             if len(entries) > most or (entries and lists >= MOST_LISTS):
                 return entries[:most], True
     return entries, False

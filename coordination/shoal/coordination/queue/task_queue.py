@@ -142,7 +142,7 @@ class TaskQueue:
         for start in range(0, len(listed), AT_ONCE):
             some = listed[start : start + AT_ONCE]
             stats = await asyncio.gather(*(self._session.exists(layout.claim(i)) for i in some))
-            # What stands there without a session is no claim.
+            # What stands there without a session is not a claim.
             found.update(i for i, s in zip(some, stats, strict=True) if s and s.session_id)
         return found
 

@@ -59,7 +59,7 @@ class Ownership:
 
     An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
     after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
-    higher epoch. What stands at an owner's path without a session is no owner's: it is quarantined.
+    higher epoch. A node without a session at an owner's path is quarantined.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ def _clock(value: Any) -> Any:
             raise ValueError
         return time.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"{value!r} is no time of day such as 22:00") from None
+        raise ValueError(f"{value!r} is not a time of day such as 22:00") from None
 
 
 ClockTime = Annotated[

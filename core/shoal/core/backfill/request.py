@@ -98,7 +98,7 @@ def read_when(text: str) -> date | datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no date; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00"
+            f"{text!r} is not a date; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00"
         ) from None
 
 

@@ -56,7 +56,7 @@ def _bad_source_name(text: str) -> str | None:
     if placeholders.is_open(text) or is_source_name(text):
         return None
     return (
-        "is no name of a data source: letters, digits, '_', at most 100 characters; one that "
+        "is not a name of a data source: letters, digits, '_', at most 100 characters; one that "
         "another project shares is PROJECT/NAME"
     )
 
@@ -65,7 +65,7 @@ def bad_secret_name(name: str) -> str | None:
     """Return why no secret can have this name; None if one can."""
     if re.fullmatch(PARAMETER_PATTERN, name):
         return None
-    return f"{name!r} is no name of a secret: letters, digits, '_', at most 100 characters"
+    return f"{name!r} is not a name of a secret: letters, digits, '_', at most 100 characters"
 
 
 def parameters_findings(raw: Mapping[str, Any]) -> Iterator[Finding]:

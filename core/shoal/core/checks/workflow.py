@@ -167,17 +167,17 @@ def _add_pydantic(
                 message = "is required"
             case "extra_forbidden":
                 hint = findings.hints.of(str(item["loc"][-1]), known)
-                message = f"is no known field{hint}"
+                message = f"is not a known field{hint}"
             case "string_pattern_mismatch" if prefix:  # of a task type's own
                 message = f"{_shown(item['input'])} does not match {item['ctx']['pattern']}"
             case "string_pattern_mismatch":
                 message = (
-                    f"{_shown(item['input'])} is no valid name: start with a letter or digit, then "
-                    "letters, digits, '_', '.' or '-', at most 100 characters"
+                    f"{_shown(item['input'])} is not a valid name: start with a letter or digit, "
+                    "then letters, digits, '_', '.' or '-', at most 100 characters"
                 )
                 if "parameters" in path:
                     shown = _shown(item["input"])
-                    message = f"{shown} is no valid parameter name: letters, digits, '_'"
+                    message = f"{shown} is not a valid parameter name: letters, digits, '_'"
             case "value_error":
                 message = shortened(str(item["ctx"]["error"]), LONGEST_REASON)
             case "union_tag_invalid":

@@ -120,7 +120,7 @@ def options_schema(kind: SourceKind) -> dict[str, Any]:
 def option_from_text(kind: SourceKind, name: str, text: str) -> Option:
     """Return the value that a person has written for an option, such as ``true`` or ``10``.
 
-    What is no value of the option is returned as it is: it is refused where it is checked.
+    What is not a value of the option is returned as it is: it is refused where it is checked.
     """
     field = option_fields(kind).get(name)
     if field is None or field.annotation is None:

@@ -27,7 +27,7 @@ def _certificates(text: str) -> str:
         try:
             base64.b64decode("".join(found[2].split()), validate=True)
         except binascii.Error:
-            raise ValueError("holds a certificate that is no base64") from None
+            raise ValueError("holds a certificate that is not base64") from None
         position = found.end()
     if not content or position != len(content):
         raise ValueError("is no PEM text: -----BEGIN CERTIFICATE----- … -----END CERTIFICATE-----")

@@ -159,7 +159,7 @@ def _host_problem(text: str) -> str | None:
         return None
     if re.fullmatch(r".+:\d+", text):
         return "holds a port; that is a field of its own"
-    return "is no name or address of one host"
+    return "is not a name or address of one host"
 
 
 def _name_problem(text: str) -> str | None:
@@ -206,7 +206,7 @@ def _options(kind: SourceKind, options: Mapping[str, Option], info: KindInfo) ->
 
 def _unknown(kind: SourceKind, name: str, known: Mapping[str, Any], hints: Hints) -> str:
     hint = hints.of(name, known)
-    return f"is no option of {kind}" + (hint or f"; it has: {', '.join(sorted(known))}")
+    return f"is not an option of {kind}" + (hint or f"; it has: {', '.join(sorted(known))}")
 
 
 @cache
@@ -243,7 +243,7 @@ def _useless_certificate(options: Options, is_given: bool) -> Iterator[Finding]:
 def _sharing(spec: DataSourceSpec) -> Iterator[Finding]:
     for index, project in enumerate(spec.shared_with):
         if project != EVERY_PROJECT and not re.fullmatch(NAME_PATTERN, project):
-            yield f"shared_with[{index}]", "is no name of a project; `*` are all projects"
+            yield f"shared_with[{index}]", "is not a name of a project; `*` are all projects"
     if not spec.shared_with:
         return
     for name, text in texts_of(spec).items():

@@ -34,7 +34,7 @@ def find_cycles(depends_on: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]
 
 
 def _knots(depends_on: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Tarjan's strongly connected components that hold a cycle; iterative, so depth is no limit."""
+    """Tarjan's strongly connected components that hold a cycle; iterative, for any depth."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     on_stack: set[str] = set()
@@ -98,4 +98,4 @@ def _shortest_cycle(
                     came_from[parent] = node
                     following.append(parent)
         frontier = following
-    raise AssertionError(f"{knot} is no knot")
+    raise AssertionError(f"{knot} is not a knot")

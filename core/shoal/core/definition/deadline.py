@@ -22,7 +22,7 @@ def _read(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(_FORMS)
     if isinstance(value, str) and ":" in value:
-        raise ValueError(f"{value[:40]!r} is no time of day: write 00:00 to 23:59, as 08:00")
+        raise ValueError(f"{value[:40]!r} is not a time of day: write 00:00 to 23:59, as 08:00")
     try:
         seconds = parse_duration(value)
     except InvalidDuration as error:

@@ -59,7 +59,7 @@ class EnvironmentSpec(Strict):
         default_factory=dict,
         max_length=MOST_VARIABLES,
         description="Environment variables, each value as it stands: nothing is rendered. "
-        "Everybody can read them, so they are no place for secrets.",
+        "All users can read them: do not put secrets here.",
     )
     python: StrictStr = Field(
         default="",
@@ -115,7 +115,7 @@ def _variables(spec: EnvironmentSpec) -> Iterator[Finding]:
 
 def _name_of_variable(name: str, spec: EnvironmentSpec) -> str | None:
     if not re.fullmatch(PARAMETER_PATTERN, name):
-        return "is no name of a variable: letters, digits, '_'"
+        return "is not a name of a variable: letters, digits, '_'"
     if name.startswith(_SHOALS_PREFIX) or name in _SHOALS_OWN:
         return "is set by Shoal for each attempt"
     if name == "VIRTUAL_ENV" and spec.python:

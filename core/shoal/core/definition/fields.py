@@ -61,7 +61,7 @@ def _known_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{value!r} is no time zone of the tz database") from None
+        raise ValueError(f"{value!r} is not a time zone of the tz database") from None
     return value
 
 
@@ -92,14 +92,14 @@ def _written_day(value: Any) -> Any:
         return value
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
-    raise ValueError(f"{value!r} is no day such as 2026-01-31")
+    raise ValueError(f"{value!r} is not a day such as 2026-01-31")
 
 
 def _written_time(value: Any) -> Any:
     # pydantic would take numbers, and texts of digits, for seconds since 1970.
     if isinstance(value, date) or (isinstance(value, str) and _DAY.match(value)):
         return value
-    raise ValueError(f"{value!r} is no day or time such as 2026-01-31 or 2026-01-31T06:00")
+    raise ValueError(f"{value!r} is not a day or time such as 2026-01-31 or 2026-01-31T06:00")
 
 
 def _usable_time(value: datetime) -> datetime:

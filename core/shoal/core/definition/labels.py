@@ -24,7 +24,7 @@ def _usable(labels: dict[str, str]) -> dict[str, str]:
     for key, value in labels.items():
         if _KEY.fullmatch(key) is None:
             raise ValueError(
-                f"{key[:80]!r} is no key of a label: 1 to {LONGEST_KEY} of a-z, 0-9, '.', '_', "
+                f"{key[:80]!r} is not a key of a label: 1 to {LONGEST_KEY} of a-z, 0-9, '.', '_', "
                 "'/', '-'"
             )
         if _CONTROL.search(value):

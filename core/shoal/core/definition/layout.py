@@ -1,4 +1,4 @@
-"""How people have arranged the tasks of a workflow on a canvas. It is no part of any version."""
+"""How people have arranged the tasks of a workflow on a canvas. It is not a part of any version."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

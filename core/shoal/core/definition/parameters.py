@@ -58,7 +58,7 @@ class ParameterSpec(Strict):
 
 
 def check_value(kind: ParameterType, text: str) -> None:
-    """Raise ValueError if ``text`` is no value of type ``kind``."""
+    """Raise ValueError if ``text`` is not a value of type ``kind``."""
     try:
         match kind:
             case ParameterType.INTEGER:

@@ -49,7 +49,7 @@ def path_problem(path: str) -> str | None:
         return f"{shown} has more than {DEEPEST} parts"
     for part in parts:
         if part in ("", ".", ".."):
-            return f"{shown} is no path within a project: no part may be empty, '.' or '..'"
+            return f"{shown} is not a path within a project: no part may be empty, '.' or '..'"
         if part != part.strip() or part.startswith("-") or len(part.encode()) > _LONGEST_PART:
             return (
                 f"{shown}: the part {shortened(repr(part), 60)} begins with a dash, begins or ends "
@@ -75,9 +75,7 @@ class Reference:
         """Read PATH, PATH@VERSION or FOLDER/, perhaps behind PROJECT:. Raises ValueError."""
         project, colon, rest = text.partition(":")
         if colon and _PROJECT.match(project) is None:
-            raise ValueError(
-                f"{shortened(repr(project), 60)} is no project; of another one write PROJECT:PATH"
-            )
+            raise ValueError(f"{shortened(repr(project), 60)} is not a project; write PROJECT:PATH")
         path, at, version = (rest if colon else text).partition("@")
         is_folder = path.endswith("/") and not at
         path = path.removesuffix("/") if is_folder else path
@@ -85,8 +83,8 @@ class Reference:
             raise ValueError(problem)
         if at and not (_VERSION.fullmatch(version) and int(version) <= LARGEST_VERSION):
             raise ValueError(
-                f"{shortened(repr(version), 60)} is no version; write {path}@3, or {path} for the "
-                "newest"
+                f"{shortened(repr(version), 60)} is not a version; write {path}@3, or {path} "
+                "for the newest"
             )
         return cls(path, int(version) if at else None, is_folder, project if colon else None)
 

@@ -202,7 +202,7 @@ def when_of(weekday: int, hour: int) -> str:
 
 
 def _named(causes: Iterable[tuple[str, float]], more: float) -> str:
-    """Name what went the way of the difference and is no trifle: a twentieth of it or more."""
+    """Name what went the way of the difference and is not a trifle: a twentieth of it or more."""
     sign = 1 if more > 0 else -1
     counted = [(name, by) for name, by in causes if sign * by >= abs(more) / 20]
     counted.sort(key=lambda one: -sign * one[1])

@@ -74,7 +74,7 @@ def _check_made(length: int) -> None:
 def _number(value: Any) -> float | int:
     """Return ``value`` as a number: whole if it is written so."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     if not isinstance(value, str):
         return value
     try:

@@ -59,7 +59,7 @@ def _of_kind(
             for name in sorted(named_in(task.params["when"]) - set(task.depends_on)):
                 yield (
                     ("params", "when"),
-                    f"{name!r} is no direct upstream task; it must stand in depends_on"
+                    f"{name!r} is not a direct upstream task; it must stand in depends_on"
                     + hints.of(name, task.depends_on),
                 )
             yield from _targets(task, downstream, hints)

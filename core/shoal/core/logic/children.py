@@ -60,11 +60,11 @@ class Map(LogicType[MapParams]):
 
 
 class InvalidItems(ShoalError, ValueError):
-    """What ``items`` renders to is no list of items."""
+    """What ``items`` renders to is not a list of items."""
 
 
 def items_of(rendered: str | Sequence[Any]) -> list[str]:
-    """Return the items as text; JSON values that are no scalars stay JSON. Raises InvalidItems."""
+    """Return the items as text; JSON values that are not scalars stay JSON. Raises InvalidItems."""
     items: Any = rendered
     if isinstance(rendered, str):
         try:

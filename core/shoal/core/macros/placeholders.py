@@ -10,7 +10,7 @@ the date it means (see ``date_expression`` for the forms).
   around it to form a new placeholder. Parameters that define each other in a circle are refused.
 - Values that are *data* (outputs of tasks, input of users) go through ``escape`` first; then they
   arrive character by character as they are.
-- ``$[0]``, ``$[12]``: digits alone are no date but a place in a list (JSON paths of SQL), and stay.
+- ``$[0]``, ``$[12]``: digits alone are a place in a list (JSON paths of SQL), not a date, and stay.
 - ``$${name}`` and ``$$[…]`` are the text ``${name}`` and ``$[…]``; any other ``$`` is itself.
 - ``${system.biz.date}`` (day before the base, yyyyMMdd), ``${system.biz.curdate}`` (day of the
   base, yyyyMMdd) and ``${system.datetime}`` (base, yyyyMMddHHmmss) always come from the base; a

@@ -23,7 +23,7 @@ OF_WHOLE: Mapping[CommandType, type[PauseRequested | ResumeRequested | RecoverRe
 
 
 def request_of(command: NewCommand, at: datetime) -> Request:
-    """Return the event of a command. Raises KeyError for one that is no request about a run."""
+    """Return the event of a command. Raises KeyError for one that is not a request about a run."""
     match command.type:
         case CommandType.STOP:
             return StopRequested(at, command.detail.get("reason"), command.parent)

@@ -32,7 +32,7 @@ def parse_duration(value: str | int | float) -> float:
     if isinstance(value, str):
         return _parse_text(value)
     if isinstance(value, bool):
-        raise InvalidDuration(value, "a truth value is no length of time")
+        raise InvalidDuration(value, "a truth value is not a length of time")
     if not math.isfinite(value):
         raise InvalidDuration(value, "it has no end")
     if value < 0:

@@ -212,8 +212,8 @@ class HistoryStore:
             return Manifest.from_json(json.loads(content))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedHistory(
-                f"{self._storage.url}/{name} is no manifest: {error}; restore it from a copy, or "
-                "export the history anew to an empty folder"
+                f"{self._storage.url}/{name} is not a manifest: {error}; restore it from a copy, "
+                "or export the history anew to an empty folder"
             ) from error
 
     def _manifests(self) -> list[tuple[int, bool]]:

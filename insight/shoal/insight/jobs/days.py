@@ -60,7 +60,7 @@ class Days:
 
 def _date(text: str, given: str) -> date:
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        raise BadDays(given, f"{text!r} is no day such as 2026-01-31")
+        raise BadDays(given, f"{text!r} is not a day such as 2026-01-31")
     try:
         return date.fromisoformat(text)
     except ValueError as error:

@@ -9,7 +9,7 @@ from shoal.insight.report.collected import Answer
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of the window, and how it has changed. ``is_worse``: None: that is no judgement."""
+    """A number of the window, and how it has changed. ``is_worse``: None means neither."""
 
     name: str
     text: str

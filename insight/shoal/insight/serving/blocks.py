@@ -34,7 +34,7 @@ _IS_KIND: Mapping[Kind, Callable[[pa.DataType], bool]] = {
 
 
 class BadResult(ShoalError):
-    """A file is no result of a job, or not one that this version knows."""
+    """A file is not a result of a job, or not one that this version knows."""
 
 
 def table_of(result: Result, content: bytes) -> pa.Table:

@@ -66,4 +66,6 @@ def read(content: bytes) -> list[Stored]:
             for one in found["results"]
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise error if isinstance(error, BadMark) else BadMark(f"it is no mark: {error}") from error
+        raise (
+            error if isinstance(error, BadMark) else BadMark(f"it is not a mark: {error}")
+        ) from error

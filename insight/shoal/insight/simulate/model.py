@@ -27,7 +27,7 @@ Slots = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class InvalidModel(ShoalError, ValueError):
-    """A file that is no model, or a model that contradicts itself."""
+    """A file that is not a model, or a model that contradicts itself."""
 
 
 class _Strict(BaseModel):
@@ -74,7 +74,7 @@ class WorkflowModel(_Strict):
     @classmethod
     def _hours(cls, requests: dict[int, float]) -> dict[int, float]:
         if wrong := [hour for hour in requests if not 0 <= hour < HOURS_OF_A_WEEK]:
-            raise ValueError(f"{wrong[0]} is no hour of a week; they are 0 to 167")
+            raise ValueError(f"{wrong[0]} is not an hour of a week; they are 0 to 167")
         return requests
 
     @field_serializer("definition")

@@ -35,7 +35,7 @@ class UnusableResource(ShoalError):
 
 
 class BadResourceName(UnusableResource):
-    """What a task names is no resource."""
+    """What a task names is not a resource."""
 
     def __init__(self, field: str, problem: object) -> None:
         super().__init__(f"{field}: {problem}; `shoal resource list` shows what there is")

@@ -4,12 +4,12 @@ A worker whose session has ended has no member node either, and its tasks were k
 But a claim may also be deleted under a live worker, or vanish with a session that the worker has
 replaced by another one. So a worker that is a member is asked first (``Revoke``): it ends what it
 finds unclaimed, answers what it still has, and takes none of the others any more. The next attempt
-is queued only when the worker has nothing of this one, or is no member any longer.
+is queued only when the worker has nothing of this one, or is not a member any longer.
 
-A worker that is no member any longer is asked once more, at its last known address. As a rule there
-is no answer, since its lease was over before its session. But a session can be ended at the servers
-by an operator while its worker is cut off from them: then the worker still answers masters, and the
-next attempt waits until it has nothing of this one, for two session timeouts at most.
+A worker that is no longer a member is asked once more, at its last known address. As a rule it does
+not answer, since its lease was over before its session. But an operator can end a session at the
+servers while its worker is cut off from them: then the worker still answers masters, and the next
+attempt waits until it has nothing of this one, for two session timeouts at most.
 
 Nothing of this is stored, and asking is harmless: the next owner of a partition asks again. A
 worker that does not answer is asked again with every sweep, for as long as its session lives.
@@ -41,7 +41,7 @@ from shoal.runtime import failpoints
 log = structlog.get_logger()
 
 TIMEOUT_S = 5.0  # for the answer of a worker; without one the next sweep asks again
-LAST_TIMEOUT_S = 2.0  # for the answer of a worker that is no member: as a rule there is none
+LAST_TIMEOUT_S = 2.0  # for the answer of a worker that is not a member: as a rule there is none
 MOST = 5_000  # attempts in one call; the next sweep asks for the rest
 REMEMBER_S = 60.0  # addresses of workers that have left
 PAUSES_S = (0.2, 0.5, 1.0)  # between questions, while something is being ended
@@ -159,7 +159,7 @@ class Revoker:
         return set(answer.held)
 
     async def _ask_departed(self, worker: str, some: Sequence[Held]) -> set[int]:
-        """Return what a worker still has that is no member any longer. No answer: nothing."""
+        """Return what a worker still has that is not a member any longer. No answer: nothing."""
         member, _ = self._departed.get(worker, (self._members.get(worker), 0.0))
         address = None if member is None else member.data.get("address")
         if not isinstance(address, str) or self._is_away(worker, self._overdue_s):

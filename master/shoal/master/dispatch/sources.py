@@ -59,13 +59,13 @@ class WrongKind(ShoalError):
 
 
 class BadSourceName(ShoalError):
-    """What a field renders to is no name of a data source."""
+    """What a field renders to is not a name of a data source."""
 
     def __init__(self, field: str, name: str) -> None:
         shown = shortened(repr(name), _LONGEST_NAME)
         super().__init__(
-            f"params.{field}: {shown} is no name of a data source; write NAME, or PROJECT/NAME of "
-            "one that another project shares; `shoal data-source list` shows them"
+            f"params.{field}: {shown} is not a name of a data source; write NAME, or PROJECT/NAME "
+            "of one that another project shares; `shoal data-source list` shows them"
         )
 
 

@@ -65,7 +65,7 @@ _REQUESTS = frozenset(
 )
 
 
-# Senders of commands that are no requests of people: they must not be refused while their
+# Senders of commands that are not requests of people: they must not be refused while their
 # instance is quarantined, or the senders would wait for ever.
 _INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
 # A full master takes a start at every end, and is full again: it counts as full for so long.

@@ -7,7 +7,7 @@ from typing import Any
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.checks.workflow import Problem
 
-# Deeper nesting is no definition; the limit keeps recursion harmless.
+# Deeper nesting is not a definition; the limit keeps recursion harmless.
 MAX_DEPTH = 100
 
 

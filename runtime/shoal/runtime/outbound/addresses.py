@@ -76,7 +76,7 @@ class Policy:
     def refusal(self, text: str) -> str | None:
         """Return why the address ``text`` may not be reached; None if it may.
 
-        Raises ValueError if it is no address.
+        Raises ValueError if it is not an address.
         """
         for address in _meant(ip_address(text)):
             if any(address in network for network in self.allowed):

@@ -19,7 +19,7 @@ class SecretStoreError(ShoalError):
 
 
 class InvalidReference(SecretStoreError):
-    """A text is no reference that this project may have. Nothing was asked."""
+    """A text is not a reference that this project may have. Nothing was asked."""
 
 
 class SecretRefused(SecretStoreError):

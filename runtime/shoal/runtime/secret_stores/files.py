@@ -50,7 +50,7 @@ class Files(SecretStore[FilesSettings]):
         except PermissionError as error:
             raise SecretRefused(self._about(path, "the file may not be read")) from error
         except (NotADirectoryError, IsADirectoryError, RuntimeError) as error:  # a loop of links
-            raise SecretRefused(self._about(path, f"it is no file in {folder}")) from error
+            raise SecretRefused(self._about(path, f"it is not a file in {folder}")) from error
         except OSError as error:
             said = error.strerror or str(error)
             raise StoreUnavailable(self._about(path, f"the file cannot be read: {said}")) from error

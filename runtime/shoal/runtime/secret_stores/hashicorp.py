@@ -145,7 +145,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
         if field not in fields:
             raise SecretRefused(f"{about} has no field {field}")
         if not isinstance(value := fields[field], str):
-            raise SecretRefused(f"{about}#{field} is no text; store it as one")
+            raise SecretRefused(f"{about}#{field} is not text; store it as one")
         return value
 
     # -- signing in ----------------------------------------------------------------------------

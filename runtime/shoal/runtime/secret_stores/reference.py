@@ -34,7 +34,7 @@ class Reference:
         found = _REFERENCE.fullmatch(text) if len(text) <= LONGEST else None
         if found is None:
             raise InvalidReference(
-                "is no reference: write STORE:PATH or STORE:PATH#FIELD, such as "
+                "is not a reference: write STORE:PATH or STORE:PATH#FIELD, such as "
                 "vault:shoal/flights/db#password; of a path, letters, digits and _ . - @ between "
                 f"slashes, at most {LONGEST} characters"
             )
@@ -67,7 +67,7 @@ def path_problem(text: str) -> str | None:
     """Return why a text opens nothing in a store; None if it does."""
     if _FOLDER.fullmatch(text):
         return None
-    return f"{text!r} is no path: write folder/, or folder/name of a single one"
+    return f"{text!r} is not a path: write folder/, or folder/name of a single one"
 
 
 def template_problem(text: str) -> str | None:

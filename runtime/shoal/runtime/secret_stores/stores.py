@@ -101,7 +101,7 @@ class SecretStores:
                 f"{reference} cannot be read: {type(error).__name__} in the store's plug-in"
             ) from error
         if not isinstance(value, str):
-            raise SecretRefused(f"{reference} is no text")
+            raise SecretRefused(f"{reference} is not text")
         if problem := next(iter(secret_problems(value)), None):
             raise SecretRefused(f"{reference} cannot be a secret: it {problem}")
         return value

@@ -16,7 +16,7 @@ from shoal.core.runs.commands import CommandState, CommandType
 from shoal.sql.schema.metadata import literals, metadata, row_id
 from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
 
-# ``instance_id``, ``result_instance_id`` and ``schedule_id`` are no foreign keys: a command is
+# ``instance_id``, ``result_instance_id`` and ``schedule_id`` are not foreign keys: a command is
 # history and outlives what it speaks of.
 command = Table(
     "command",

@@ -122,7 +122,7 @@ class Json(TypeDecorator[Any]):
             name = "an object" if self.kind is dict else "a list"
             return Unreadable(ValueError(f"{value:.50} is not {name}"))
         if self.texts and not all(isinstance(each, str) for each in _values(found)):
-            return Unreadable(ValueError(f"{value:.50} holds values that are no texts"))
+            return Unreadable(ValueError(f"{value:.50} holds values that are not texts"))
         return found
 
 

@@ -37,4 +37,4 @@ def parent_of(stored: _Stored) -> Parent | None:
 def check_texts(stored: Any) -> None:
     """Raise ValueError unless a column holds texts by name, as parameters are."""
     if not isinstance(stored, dict) or not all(isinstance(v, str) for v in stored.values()):
-        raise ValueError("parameters are no texts by name")
+        raise ValueError("parameters are not texts by name")

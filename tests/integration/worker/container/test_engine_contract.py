@@ -24,7 +24,7 @@ CANARY = "canary-19be44"
 
 @pytest.fixture
 def engine() -> Iterator[EngineApi]:
-    # The paths of sockets are short, so it is no folder of pytest's.
+    # The paths of sockets are short, so it is not a folder of pytest's.
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder, "sock")) as one:
         yield one
 

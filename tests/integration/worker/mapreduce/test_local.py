@@ -176,7 +176,7 @@ async def test_classes_that_do_not_fit(site: Site, words: Path, tmp_path: Path) 
     assert report.kind == pb.SUCCEEDED
     (tmp_path / "bad.jar").write_text("no jar")
     _, report = await site.run(jar=str(tmp_path / "bad.jar"))
-    assert "is no jar" in report.reason
+    assert "is not a jar" in report.reason
 
 
 async def test_folder_that_hadoop_cannot_use_is_refused(

@@ -132,7 +132,7 @@ def test_procedure_that_commits_by_itself(server: Served, tmp_path: Path) -> Non
         ),
         ("sales.add", {"a": 1, "b": 2, "c": 3}, "it has no c"),
         ("sales.same", {"v": 1}, "function sales.same(v text) returns text"),
-        ("sales.add(", {}, "is no name of a routine"),
+        ("sales.add(", {}, "is not a name of a routine"),
         ("sales.add", {"a": "x", "b": 2}, "invalid input syntax"),
         ("sales.reserved", {}, "PATH"),
     ],

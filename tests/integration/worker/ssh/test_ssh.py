@@ -137,7 +137,7 @@ def test_program_from_a_resource_gets_parameters_as_variables(
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"\xff\xfe", "is no text in UTF-8"),
+        (b"\xff\xfe", "is not UTF-8 text"),
         (b" \n", "is empty: there is nothing to run"),
         (b"echo a\0b", "holds the NUL character"),
     ],

@@ -92,7 +92,7 @@ class World:
         except Exception as error:
             raise Difference(f"decide raised {error!r}") from error
         if decision != again:
-            raise Difference(f"decide is no pure function: {decision} and {again}")
+            raise Difference(f"decide is not a pure function: {decision} and {again}")
         self.sends += 1
         if (decision.refusal is not None) != refused:
             raise Difference(f"refusal: {decision.refusal!r}, the reference: refused={refused}")

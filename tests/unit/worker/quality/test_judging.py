@@ -47,9 +47,9 @@ def test_limits_are_allowed_themselves(found: Any, holds: bool) -> None:
     ("limit", "found", "said"),
     [
         ("${nowhere}", 1, "no parameter 'nowhere'"),
-        ("many", 1, "'many' is no number"),
-        ("nan", 1, "'nan' is no number"),
-        (1, "text", "'text' is no number"),
+        ("many", 1, "'many' is not a number"),
+        ("nan", 1, "'nan' is not a number"),
+        (1, "text", "'text' is not a number"),
     ],
 )
 def test_what_is_no_number(limit: Any, found: Any, said: str) -> None:
@@ -79,7 +79,7 @@ def test_age_of_the_newest_row(newest: Any, holds: bool) -> None:
 
 def test_text_that_is_no_time() -> None:
     check = Fresh(check="fresh", column="a", within="1h")
-    with pytest.raises(WorkFailed, match="'yesterday' is no time such as"):
+    with pytest.raises(WorkFailed, match="'yesterday' is not a time such as"):
         judge_fresh(check, "yesterday", NOW.timestamp())
 
 

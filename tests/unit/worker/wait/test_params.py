@@ -24,7 +24,7 @@ from shoal.worker.types.wait.sql_params import WaitSqlParams
         ({"url": "ftp://h/a"}, "must begin with one of"),
         ({"url": "http://h/a", "at_least": 2}, "one file"),
         ({"path": "/a", "at_least": 2}, "names one file"),
-        ({"path": "/a", "newer_than": "yesterday"}, "is no time"),
+        ({"path": "/a", "newer_than": "yesterday"}, "is not a time"),
         ({"path": "/a", "every": "0.5s"}, "greater than or equal to 1"),
         ({"path": "/a", "every": "8d"}, "less than or equal to"),
         ({"path": "/a", "every": "5m", "every_max": "1m"}, "shorter than"),

@@ -17,7 +17,7 @@ import type { ResourceKey } from './resources/en'
 import type { RunKey } from './run/en'
 import { pseudo } from './pseudo'
 
-/** `pseudo`: English in brackets, to find texts that are no keys. It is in no menu. */
+/** `pseudo`: English in brackets, to find texts that are not keys. It is in no menu. */
 export type Language = 'en' | 'zh' | 'pseudo'
 type Plain<K> = K extends `${infer Stem}_${'one' | 'other'}` ? Stem : K
 export type TextKey = Plain<Key | EditorKey | AlertKey | ClusterKey | GraphKey | AdminKey | ResourceKey | AttemptKey | HelpKey | InsightKey | RunKey> // those behind the first come with their pages

@@ -41,5 +41,5 @@ describe('instantOf', () => {
     expect(instantOf('2026-03-29T03:30', 'Europe/Berlin')).toBe('2026-03-29T01:30:00Z')
     expect(instantOf('2026-03-29T01:30', 'Europe/Berlin')).toBe('2026-03-29T00:30:00Z')
   })
-  it('refuses what is no time', () => expect(instantOf('soon', 'UTC')).toBeNull())
+  it('refuses what is not a time', () => expect(instantOf('soon', 'UTC')).toBeNull())
 })

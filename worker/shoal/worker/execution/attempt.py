@@ -51,7 +51,7 @@ class LaunchRequest:
 
     def __post_init__(self) -> None:
         if ATTEMPT_ID.fullmatch(self.id) is None:
-            raise ValueError(f"attempt id {self.id!r} is no slug ({ATTEMPT_ID.pattern})")
+            raise ValueError(f"attempt id {self.id!r} is not a slug ({ATTEMPT_ID.pattern})")
         if not self.argv or isinstance(self.argv, str):
             raise ValueError(f"attempt {self.id}: argv must be a list with at least the program")
         paths = (self.cwd, self.log_path, self.record_path, self.stdin_path, self.output_path)

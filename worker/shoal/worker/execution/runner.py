@@ -396,7 +396,7 @@ class Runner:
             await self._kill_process(attempt, attempt.kill_reason)
 
     async def _interrupt_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
-        """End the process; its end is no result."""
+        """End the process; its end is not a result."""
         await self._end_process(attempt, EndCause.INTERRUPT, reason, grace_s)
 
     async def _kill_process(self, attempt: Attempt, reason: str) -> None:

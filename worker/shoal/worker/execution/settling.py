@@ -123,7 +123,7 @@ class Settler:
 
 
 async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
-    """Return ``record``, as a failure if the program was not reached: that is no success."""
+    """Return ``record``, as a failure if the program was not reached: that is not a success."""
     if record.outcome is not Outcome.SUCCEEDED or work.setup is None:
         return record
     if await asyncio.to_thread(work.setup.failure) is None:

@@ -56,7 +56,9 @@ class ResourceCache:
         """Copy the files into ``folder``. Raises ResourceUnavailable, LaunchFailed, OSError."""
         for one in wanted:
             if path_problem(one.path) or not _DIGEST.fullmatch(one.sha256):
-                raise ResourceUnavailable(f"the payload names {one.path!r:.200}, which is no path")
+                raise ResourceUnavailable(
+                    f"the payload names {one.path!r:.200}, which is not a path"
+                )
         files = {one.sha256: File(one.object, one.sha256, one.size) for one in wanted}
         with self._using(list(files)):
             async with self._turn:

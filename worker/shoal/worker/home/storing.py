@@ -67,7 +67,7 @@ class Errand:
 
 
 class NotUsable(ShoalError):
-    """What a task has left is no file that can become a resource."""
+    """What a task has left is not a file that can become a resource."""
 
     def __init__(self, leaving: Leaving, problem: str) -> None:
         super().__init__(f"publish: {leaving.file} {problem}")
@@ -125,7 +125,7 @@ def _problem(found: os.stat_result, largest: int) -> str | None:
     if stat.S_ISDIR(found.st_mode):
         return "is a folder; name one file of it, or pack it into an archive"
     if not stat.S_ISREG(found.st_mode):
-        return "is no file"
+        return "is not a file"
     if found.st_nlink != 1:
         return "has other names, too (hard links); make a copy of it"
     if found.st_size > largest:

@@ -67,7 +67,9 @@ class LogStore:
         for number in (workflow_instance_id, task_instance_id):
             # bool is an int for Python, but no id
             if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise BadLogAddress(f"{number!r} is no instance id: expected a whole number >= 0")
+                raise BadLogAddress(
+                    f"{number!r} is not an instance id: expected a whole number >= 0"
+                )
         return self.root.joinpath(workflow, str(workflow_instance_id), f"{task_instance_id}.log")
 
     def exists(self, workflow: str, workflow_instance_id: int, task_instance_id: int) -> bool:

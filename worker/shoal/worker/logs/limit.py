@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 
 class LogLimit:
-    """Keeps the logs of ``attempts`` at ``limit_mb`` MiB; 0 is no limit. One event loop."""
+    """Keeps the logs of ``attempts`` at ``limit_mb`` MiB; 0 means no limit. One event loop."""
 
     def __init__(self, attempts: Attempts, limit_mb: int) -> None:
         self._attempts, self._limit_mb = attempts, limit_mb

@@ -10,8 +10,8 @@ _MOST_NAMES = 20
 def in_file_only(name: str, size: int) -> str:
     """Return the line about a parameter that fits into no environment variable."""
     return (
-        f"shoal: the parameter {name} is no environment variable (its {size:,} bytes are too many, "
-        "or hold a NUL character); it is in the JSON file $SHOAL_PARAMETERS"
+        f"shoal: the parameter {name} is not an environment variable (its {size:,} bytes are too "
+        "many, or hold a NUL character); it is in the JSON file $SHOAL_PARAMETERS"
     )
 
 

@@ -109,7 +109,7 @@ def _marks(folder: int) -> Mapping[int, int]:
     except OSError:
         return {}
     try:
-        # Whatever else a task has put there instead of a file is no mark.
+        # Whatever else a task has put there instead of a file is not a mark.
         is_file = stat.S_ISREG(os.fstat(fd).st_mode)
         lines = os.read(fd, _MOST_MARKS).decode("ascii", "replace").splitlines() if is_file else []
     finally:

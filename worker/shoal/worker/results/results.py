@@ -128,7 +128,7 @@ def was_interrupted(record: ExitRecord) -> bool:
 def lacks_files(record: ExitRecord) -> bool:
     """Return whether an attempt ended well, but has not handed over its files.
 
-    They are gone with its folder when its agent has died; that is no result.
+    They are gone with its folder when its agent has died; that is not a result.
     """
     is_well, context = record.outcome is Outcome.SUCCEEDED, record.context
     return is_well and bool(context.get(PUBLISHES)) and PUBLISHED not in context

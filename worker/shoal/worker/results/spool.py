@@ -53,10 +53,10 @@ class Spool:
     def path(self, entry_id: str) -> Path:
         """Return where the result of ``entry_id`` lies: the launcher's ``record_path``.
 
-        Raises ValueError if the id is no slug.
+        Raises ValueError if the id is not a slug.
         """
         if ATTEMPT_ID.fullmatch(entry_id) is None:
-            raise ValueError(f"spool id {entry_id!r} is no slug ({ATTEMPT_ID.pattern})")
+            raise ValueError(f"spool id {entry_id!r} is not a slug ({ATTEMPT_ID.pattern})")
         return self.folder / (entry_id + SUFFIX)
 
     def write(self, entry_id: str, record: Mapping[str, Any]) -> None:

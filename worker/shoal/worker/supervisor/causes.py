@@ -19,6 +19,6 @@ class EndCause(StrEnum):
     NOT_STARTED = "NOT_STARTED"  # it has had no process, for another reason
 
 
-#: Causes that lie with the worker. Such an end says nothing about the task: it is no result, the
+#: Causes that lie with the worker. Such an end says nothing about the task: it is not a result, the
 #: claim is released, and the master declares the attempt LOST.
 INTERRUPTIONS = frozenset({EndCause.INTERRUPT, EndCause.LEASE_LOST, EndCause.SHUTDOWN})

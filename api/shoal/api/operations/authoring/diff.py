@@ -1,7 +1,7 @@
 """What changed between two versions of a definition, value by value.
 
 Works on canonical forms (plain JSON values without defaults). Tasks are matched by name, so a
-task in another place is no change of its content.
+task in another place is not a change of its content.
 """
 
 from collections.abc import Iterator, Mapping

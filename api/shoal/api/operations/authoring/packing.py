@@ -129,7 +129,7 @@ def _item(project: str, source: Source) -> Item:
     line = source.where(()).line
     value = source.value
     if not isinstance(value, dict):
-        return _wrong(Kind.WORKFLOW, "", line, "is no mapping with kind and name")
+        return _wrong(Kind.WORKFLOW, "", line, "is not a mapping with kind and name")
     given = {key: one for key, one in value.items() if key != "kind"}
     try:
         kind = Kind(value.get("kind", Kind.WORKFLOW))

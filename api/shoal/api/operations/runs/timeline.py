@@ -12,7 +12,7 @@ def critical_path(
     """Return the tasks that the end of a run has waited for, the first one first.
 
     From the task that ended last back to the one among those before it that ended last, and so on:
-    had one of them been quicker, the run might have been. Tasks that never ran are no part of it.
+    had one of them been quicker, the run might have been. It leaves out tasks that never ran.
     """
     ended = {name: one.finished_at for name, one in newest.items() if _ran(one)}
     path: list[str] = []

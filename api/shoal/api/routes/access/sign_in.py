@@ -141,7 +141,7 @@ async def begin_sign_in(
     if found is None:
         raise NotFound("way of signing in", provider)
     if not flows.is_own_path(return_to):
-        raise InvalidRequest([FieldError("return_to", "is no path of this API, such as /docs")])
+        raise InvalidRequest([FieldError("return_to", "is not a path of this API, such as /docs")])
     flow = new_flow(provider, return_to, time(), _command_line(port, state, challenge))
     answer = RedirectResponse(await found.authorization_url(flow), 303)
     # Lax: it has to come along when the provider leads back here.

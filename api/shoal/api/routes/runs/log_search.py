@@ -31,7 +31,7 @@ Regex = Annotated[
         examples=[r"rows=\d+"],
     ),
 ]
-IgnoreCase = Annotated[bool, Query(description="Whether case of letters is no matter.")]
+IgnoreCase = Annotated[bool, Query(description="Whether case of letters does not matter.")]
 Context = Annotated[int, Query(ge=0, le=20, description="Lines before and behind each hit.")]
 Hits = Annotated[int, Query(ge=1, le=500, description="How many lines to find, at most.")]
 

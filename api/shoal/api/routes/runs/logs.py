@@ -176,7 +176,7 @@ async def follow_log(
 
 def _offset(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is no byte offset")])
+        raise InvalidRequest([FieldError("Last-Event-ID", "is not a byte offset")])
     return int(text)
 
 

@@ -105,7 +105,7 @@ async def put_draft(
     body: Annotated[DraftIn, Body()],
     condition: Condition,
 ) -> DraftDetail:
-    """Keeps the caller's draft as it is typed, also if it is no definition yet.
+    """Keeps the caller's draft as it is typed, also if it is not a definition yet.
 
     Nothing is checked, published or run. One that is there needs `If-Match`: it may be open in
     another window.

@@ -216,7 +216,7 @@ def _lines(file: Path) -> Iterator[Any]:
             try:
                 found = json.loads(line)
                 if not {"position", "hash", "previous", "entry"} <= found.keys():
-                    raise ValueError("it is no link")
+                    raise ValueError("it is not a link")
             except (ValueError, AttributeError) as error:
                 raise typer.BadParameter(f"line {number} of {file}: {error}") from None
             yield found

@@ -97,7 +97,7 @@ def save(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Keep a file as your draft, also if it is no definition yet."""
+    """Keep a file as your draft, also if it is not a definition yet."""
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient

@@ -129,7 +129,7 @@ def _start(client: "ShoalClient", request: "BackfillIn", wait: bool, as_json: bo
     from shoal.client.cli.terminal.output import out, print_json, say
 
     command = client.create_backfill(request)["command"]
-    assert command is not None, "it is no dry run"
+    assert command is not None, "it is not a dry run"
     outcome = client.outcome(command)
     require_done(outcome, as_json)
     backfill_id = outcome["backfill_id"]

@@ -95,7 +95,7 @@ def _require_memory(memory: str | None) -> None:
     found = re.fullmatch(r"([0-9]{1,9})([kmgt])", memory, re.IGNORECASE)
     if not found or int(found[1]) * _BYTES[found[2].lower()] < _LEAST_HEAP:
         raise typer.BadParameter(
-            f"{memory!r} is no size that Java takes; at least 512m, such as 1g or 1536m",
+            f"{memory!r} is not a size that Java takes; at least 512m, such as 1g or 1536m",
             param_hint="--memory",
         )
 

@@ -24,7 +24,7 @@ class Line:
 def draw(depends_on: Mapping[str, Sequence[str]]) -> list[Line]:
     """Return the lines for ``task -> its upstream tasks``, siblings in the mapping's order.
 
-    Names that are no task of the mapping are left out. The graph must have no cycle.
+    Names that are not a task of the mapping are left out. The graph must have no cycle.
     """
     known = {task: [p for p in parents if p in depends_on] for task, parents in depends_on.items()}
     depth = _depths(known)
@@ -56,7 +56,7 @@ def draw(depends_on: Mapping[str, Sequence[str]]) -> list[Line]:
 
 
 def _depths(depends_on: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the length of the longest way to each task. Iterative: depth is no limit."""
+    """Return the length of the longest way to each task. Iterative, so any depth works."""
     from graphlib import TopologicalSorter
 
     depth: dict[str, int] = {}

@@ -25,7 +25,7 @@ def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
         key, separator, value = text.partition("=")
         if not (key and separator):
             raise typer.BadParameter(
-                f"{text!r} is no label; write KEY=VALUE, such as team=flights",
+                f"{text!r} is not a label; write KEY=VALUE, such as team=flights",
                 param_hint="--label",
             )
         found[key] = value

@@ -108,7 +108,7 @@ def _logical_time(
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
+            f"{text!r} is not a time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
             param_hint="--logical-time",
         ) from None
     if moment.tzinfo is None:

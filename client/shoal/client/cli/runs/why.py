@@ -59,7 +59,7 @@ def _ask(client: "ShoalClient", target: str, is_task_instance: bool) -> "WhyOut"
     number, slash, task = target.partition("/")
     if not number.isdecimal() or int(number) < 1 or (slash and (is_task_instance or not task)):
         raise typer.BadParameter(
-            f"{target!r} is no id; write 17 for an instance, 17/report for its task report, or "
+            f"{target!r} is not an id; write 17 for an instance, 17/report for its task report, or "
             "-t 91 for a task instance",
             param_hint="ID[/TASK]",
         )

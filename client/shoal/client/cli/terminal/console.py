@@ -13,7 +13,7 @@ from shoal.client.cli.terminal.text import harmless
 
 
 class HarmlessConsole(Console):
-    """Strips control sequences from whatever is rendered; its own colours are no text."""
+    """Strips control sequences from whatever is rendered; its own colours is not text."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -23,7 +23,7 @@ def read_states(given: Sequence[str] | None, known: type[Enum]) -> list[Any]:
         if state not in known.__members__:
             names = ", ".join(known.__members__)
             raise typer.BadParameter(
-                f"{state} is no state; there are {names}", param_hint="--state"
+                f"{state} is not a state; there are {names}", param_hint="--state"
             )
     return states
 

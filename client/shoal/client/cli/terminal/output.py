@@ -58,7 +58,7 @@ def print_result(text: str, document: Any, *, as_json: bool) -> None:
 
 
 def say(text: str, style: str = "") -> None:
-    """Print a message that is no result."""
+    """Print a message that is not a result."""
     from rich.text import Text
 
     err().print(Text(text, style), soft_wrap=True)

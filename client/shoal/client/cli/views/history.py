@@ -88,7 +88,7 @@ def _read_kinds(given: list[str]) -> list[Any]:
     for kind in given:
         if kind not in known:
             raise typer.BadParameter(
-                f"{kind} is no kind; there are {', '.join(known)}", param_hint="--kind"
+                f"{kind} is not a kind; there are {', '.join(known)}", param_hint="--kind"
             )
     return given
 

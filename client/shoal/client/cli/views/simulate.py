@@ -200,7 +200,7 @@ def _slots(text: str) -> int:
 
     if not text.isdecimal() or int(text) > MOST_SLOTS:
         raise typer.BadParameter(
-            f"{text!r} is no number of slots from 0 to {MOST_SLOTS:,}", param_hint="--group"
+            f"{text!r} is not a number of slots from 0 to {MOST_SLOTS:,}", param_hint="--group"
         )
     return int(text)
 
@@ -312,7 +312,7 @@ def _validated(
         day = start_of(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no day, such as 2026-11-21", param_hint="--validate"
+            f"{text!r} is not a day, such as 2026-11-21", param_hint="--validate"
         ) from None
     back = timedelta(seconds=_seconds(history, "--history"))
     with ShoalClient.connect(data) as client:

@@ -23,9 +23,9 @@ def _of_file(path: Path) -> set[date]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NotADay(
-            f"{path} is no day such as 2026-12-24, nor a readable file: {reason}"
+            f"{path} is not a day such as 2026-12-24, nor a readable file: {reason}"
         ) from error
     days = set()
     for number, line in enumerate(text.splitlines(), 1):
@@ -34,7 +34,7 @@ def _of_file(path: Path) -> set[date]:
             continue
         day = _day(words[0].rstrip(",;"))
         if day is None:
-            raise NotADay(f"{path}:{number}: {words[0]!r} is no day such as 2026-12-24")
+            raise NotADay(f"{path}:{number}: {words[0]!r} is not a day such as 2026-12-24")
         days.add(day)
     return days
 

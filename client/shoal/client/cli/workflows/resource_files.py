@@ -80,7 +80,7 @@ def edited(text: str, name: str) -> str:
         try:
             return file.read_bytes().decode()
         except UnicodeDecodeError:
-            raise EditorFailed("what the editor has written is no text in UTF-8") from None
+            raise EditorFailed("what the editor has written is not UTF-8 text") from None
 
 
 def write(target: Path, pieces: Iterator[bytes]) -> None:

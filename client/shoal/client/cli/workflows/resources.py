@@ -286,7 +286,7 @@ def _text(client: "ShoalClient", home: str, reference: "Reference") -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise typer.BadParameter(f"{reference} is no text in UTF-8") from None
+        raise typer.BadParameter(f"{reference} is not UTF-8 text") from None
 
 
 @group.command()

@@ -160,7 +160,7 @@ def _moment(text: str | None, timezone: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
+            f"{text!r} is not a time; write 2026-11-21, 2026-11-21T06:00 or 2026-11-21T06:00+01:00",
             param_hint="--date",
         ) from None
     moment = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment

@@ -37,7 +37,9 @@ class Head:
         """Return the head that ``text`` is. Raises ValueError."""
         position, _, hashed = text.strip().partition(":")
         if not position.isdecimal() or len(hashed) != len(GENESIS):
-            raise ValueError(f"{text[:100]!r} is no head: POSITION:HASH, as `audit verify` prints")
+            raise ValueError(
+                f"{text[:100]!r} is not a head: POSITION:HASH, as `audit verify` prints"
+            )
         return cls(int(position), hashed.lower())
 
 

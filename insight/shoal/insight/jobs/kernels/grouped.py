@@ -79,7 +79,7 @@ def _ordered(keys: Ints, values: Numbers, count: int) -> Numbers:
 
 
 def _units(values: Numbers) -> Ints | None:
-    """Return values as halves of microseconds; None: some are no times."""
+    """Return values as halves of microseconds; None: some are not times."""
     if len(values) and not np.abs(values).max() < _MOST_UNITS / _UNITS:
         return None
     units = np.rint(values * _UNITS)

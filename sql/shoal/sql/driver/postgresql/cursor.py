@@ -100,7 +100,7 @@ class StatementCursor:
 
 
 def checked(answer: PGresult, encoding: str) -> PGresult:
-    """Return an answer that is no error. Raises psycopg.Error for one that is."""
+    """Return an answer that is not an error. Raises psycopg.Error for one that is."""
     if answer.status in _WORKS:
         return answer
     raise error_from_result(answer, encoding=encoding)

@@ -212,7 +212,7 @@ class PostgresqlLink:
             raise _foreign(error) from error
 
     def _checked(self, answer: PGresult) -> PGresult:
-        """Return an answer that is no error."""
+        """Return an answer that is not an error."""
         try:
             return self._driver.checked(answer)
         except Error as error:

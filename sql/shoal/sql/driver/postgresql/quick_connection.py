@@ -74,7 +74,7 @@ class QuickConnection(AsyncConnection[Any]):
         return await self.wait(self._together.exchange(statements))
 
     def checked(self, answer: PGresult) -> PGresult:
-        """Return an answer that is no error. Raises psycopg.Error for one that is."""
+        """Return an answer that is not an error. Raises psycopg.Error for one that is."""
         return checked(answer, self.info.encoding)
 
     async def _carry(self, statements: Iterable[Statement]) -> list[PGresult]:

@@ -120,7 +120,7 @@ class Resources:
         await self._connection.insert_new(resource, ["object"], rows)
 
     async def reserved(self, home: str, objects: Collection[str], instance_id: int) -> _UploadList:
-        """Return those of these uploads of a run that are noted, and are no versions yet."""
+        """Return those of these uploads of a run that are noted, and are not versions yet."""
         query = select(resource).join_from(resource, project)
         query = query.where(
             project.c.name == home,

@@ -219,7 +219,7 @@ def _part(row: Row[Any]) -> RollupBlock:
 def _aggregates(row: Row[Any]) -> list[list[Any]]:
     rows = from_json(row.body)
     if not isinstance(rows, list) or not all(isinstance(each, list) for each in rows):
-        raise ValueError("column body holds rows that are no lists")
+        raise ValueError("column body holds rows that are not lists")
     return rows
 
 
@@ -229,7 +229,7 @@ def _rows(body: Any) -> list[dict[str, Any]]:
         names, *rows = body
         return [dict(zip(names, values, strict=True)) for values in rows]
     if not isinstance(body, list) or not all(isinstance(each, dict) for each in body):
-        raise ValueError("column body holds rows that are no objects")
+        raise ValueError("column body holds rows that are not objects")
     return body
 
 

@@ -62,7 +62,7 @@ class Partitions:
     async def raise_epochs(self, epochs: Mapping[int, int], owner: str) -> None:
         """Make ``owner`` the writer of these partitions; waits for writes of former owners.
 
-        Raises Fenced unless every epoch grows. The same epoch and owner again is no error: the
+        Raises Fenced unless every epoch grows. The same epoch and owner again is not an error: the
         answer to the first commit may have been lost.
         """
         if not epochs:

@@ -120,6 +120,6 @@ export const fieldsZh: Readonly<Record<string, string>> = {
   'Changed after this time, such as $[yyyy-MM-dd]; without an offset in the time zone of the run.': '在此时间之后变化过，例如 $[yyyy-MM-dd]；不带偏移时按运行的时区。',
   'One query; the first value of its first row counts. ${x} is a bound value.': '一个查询；取第一行的第一个值。${x} 是绑定的值。',
   'An expression over `value`, the columns of the first row and the parameters, such as number(value) > 100. Default: there is a row, and its first value is not NULL, false, 0 or empty.': '关于 `value`、第一行的列和参数的表达式，例如 number(value) > 100。默认：有一行，且其第一个值不是 NULL、false、0 或空。',
-  'Types of parameters that are no texts, by name.': '不是文本的参数的类型，按名称。',
+  'Types of parameters that are not texts, by name.': '不是文本的参数的类型，按名称。',
   'How long the query may run.': '查询最多运行多久。',
 }

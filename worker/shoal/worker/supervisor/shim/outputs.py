@@ -119,7 +119,7 @@ def _from_file(path: str) -> Iterator[tuple[int, str, str]]:
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise BadOutput("output file: it is no regular file")
+            raise BadOutput("output file: it is not a regular file")
         if status.st_size > LONGEST_FILE:
             raise BadOutput(f"output file: it is longer than {LONGEST_FILE:,} bytes")
         with open(fd, "rb", closefd=False) as file:
@@ -172,7 +172,7 @@ def _json(text: str, start: int, number: int) -> tuple[list[tuple[str, object]],
     for name in value:
         if not re.fullmatch(NAME, name):
             raise BadOutput(
-                f"output file, line {number}: {name[:60]!r} is no name: letters, digits, '_'"
+                f"output file, line {number}: {name[:60]!r} is not a name: letters, digits, '_'"
             )
     return list(value.items()), line_end
 

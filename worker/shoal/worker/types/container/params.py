@@ -61,7 +61,7 @@ def size(text: str) -> int:
     """Return the bytes of a size such as 512m. Raises ValueError."""
     found = _SIZE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no size: expected one such as 512m or 2g")
+        raise ValueError(f"{text!r} is not a size: expected one such as 512m or 2g")
     return int(found[1]) * _UNITS[found[2].lower()]
 
 
@@ -177,7 +177,7 @@ class ContainerParams(TaskParams):
     def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in environment:
             if not _VARIABLE.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a variable")
+                raise ValueError(f"{name!r} is not a name of a variable")
             if name.startswith("SHOAL_"):
                 raise ValueError(f"{name} is Shoal's own")
         return environment

@@ -104,7 +104,7 @@ class Cluster:
         return str(answer.get("filename", "")).replace("\\", "/").rpartition("/")[2]
 
     async def delete_jar(self, jar: str) -> None:
-        """Delete an uploaded jar. One that is gone is no error."""
+        """Delete an uploaded jar. One that is gone is not an error."""
         try:
             await self._ask("DELETE", f"/jars/{jar}")
         except Refused:
@@ -193,7 +193,7 @@ class Cluster:
     # -- their end -------------------------------------------------------------------------------
 
     async def cancel(self, job: str) -> None:
-        """Ask for a job's end. One that has ended, or is not known, is no error."""
+        """Ask for a job's end. One that has ended, or is not known, is not an error."""
         try:
             await self._ask("PATCH", f"/jobs/{job}", params={"mode": "cancel"})
         except Refused as refused:

@@ -132,4 +132,4 @@ def _require_usable(params: FlinkParams) -> None:
     if not Path(params.jar).is_file():
         raise WorkFailed(f"there is no file {params.jar} on this worker", permanent=True)
     if not zipfile.is_zipfile(params.jar):
-        raise WorkFailed(f"{params.jar} is no jar", permanent=True)
+        raise WorkFailed(f"{params.jar} is not a jar", permanent=True)

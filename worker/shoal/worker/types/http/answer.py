@@ -38,7 +38,7 @@ class Answer:
 
     @cached_property
     def text(self) -> str:
-        """The body as text; what is no text in its charset becomes U+FFFD. Raises OSError."""
+        """The body as text; what is not text in its charset becomes U+FFFD. Raises OSError."""
         return self.body.read_bytes().decode(self._charset, "replace")
 
     @cached_property
@@ -92,7 +92,7 @@ class Answer:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def as_text(value: Any) -> str:

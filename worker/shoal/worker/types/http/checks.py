@@ -78,7 +78,7 @@ def found_in(pattern: str, text: str, limit_s: float = SEARCH_S) -> bool:
     try:
         compiled = re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
-        raise Unusable("matches is no regular expression") from None
+        raise Unusable("matches is not a regular expression") from None
     with _alarm(limit_s):
         return compiled.search(text) is not None
 

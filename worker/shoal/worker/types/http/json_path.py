@@ -51,13 +51,13 @@ def _step(found: re.Match[str]) -> Step:
     try:
         return quoted[1:-1] if quoted.startswith("'") else str(json.loads(quoted))
     except ValueError:
-        raise ValueError(f"{quoted} is no text as in JSON") from None
+        raise ValueError(f"{quoted} is not text as in JSON") from None
 
 
 def find(value: Any, path: str) -> Any:
     """Return what is at ``path``; a list of all that is there if the path has ``[*]``.
 
-    Raises LookupError if there is nothing, ValueError if it is no path.
+    Raises LookupError if there is nothing, ValueError if it is not a path.
     """
     steps = parse(path)
     found = [value]

@@ -79,7 +79,7 @@ def _web_url(text: str) -> str:
 
 def _header_name(name: str) -> str:
     if not HEADER_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a header")
+        raise ValueError(f"{name!r} is not a name of a header")
     if name.lower() in _OWN_HEADERS:
         raise ValueError(f"{name} cannot be set by a task: it belongs to the connection")
     return name
@@ -114,7 +114,7 @@ def _pattern(text: str) -> str:
         try:
             re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"is no regular expression: {error}") from None
+            raise ValueError(f"is not a regular expression: {error}") from None
     return text
 
 

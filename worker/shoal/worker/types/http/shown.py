@@ -74,7 +74,7 @@ class Shown:
         if not content:
             return
         if b"\0" in content[:PREVIEW]:
-            yield "| (not shown: it is no text)"
+            yield "| (not shown: it is not text)"
             return
         text = self.masked(content.decode("utf-8", "replace"))
         for line in text[:PREVIEW].splitlines():

@@ -88,7 +88,7 @@ def _main_class(params: MapReduceParams) -> list[str]:
     except KeyError:
         manifest = ""
     except (OSError, zipfile.BadZipFile) as error:
-        raise WorkFailed(f"{params.jar} is no jar: {error}", permanent=True) from error
+        raise WorkFailed(f"{params.jar} is not a jar: {error}", permanent=True) from error
     found = re.search(r"^Main-Class:\s*(\S+)", manifest.replace("\r\n ", ""), re.MULTILINE)
     named = found[1] if found else ""
     if named and params.main_class not in ("", named):

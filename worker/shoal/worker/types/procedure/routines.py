@@ -80,7 +80,7 @@ def split_name(written: str) -> tuple[str | None, str, tuple[str, ...] | None]:
     """
     found = _NAME.fullmatch(written.strip())
     if found is None:
-        text = f"{written!r} is no name of a routine, such as close_day or sales.close_day(date)"
+        text = f"{written!r} is not a name of a routine, such as close_day or sales.close_day(date)"
         raise WorkFailed(text, permanent=True)
     schema, _, name = found["name"].rpartition(".")
     types = found["types"]

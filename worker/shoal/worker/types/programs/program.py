@@ -99,7 +99,7 @@ def program_text(folder: Path, text: str | None, file: str | None) -> str:
     try:
         found = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CannotRun(f"{file} is no text in UTF-8: {error}") from None
+        raise CannotRun(f"{file} is not UTF-8 text: {error}") from None
     if not found.strip():
         raise CannotRun(f"{file} is empty: there is nothing to run")
     if "\0" in found:

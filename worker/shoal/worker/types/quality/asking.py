@@ -178,7 +178,7 @@ class Asker:
             try:
                 re.compile(filled(check.pattern, self._parameters))
             except re.error as error:
-                text = f"{check.title}: the pattern is no regular expression: {error}"
+                text = f"{check.title}: the pattern is not a regular expression: {error}"
                 raise WorkFailed(text, permanent=True) from None
         return statement.value(check.pattern)
 
@@ -248,7 +248,7 @@ def number(value: Any, what: str) -> Decimal:
     except ArithmeticError:
         figure = Decimal("nan")
     if not figure.is_finite():
-        raise WorkFailed(f"{what}: {str(value)[:60]!r} is no number", permanent=True)
+        raise WorkFailed(f"{what}: {str(value)[:60]!r} is not a number", permanent=True)
     return figure
 
 

@@ -88,7 +88,7 @@ def _seconds(check: Fresh, newest: Any) -> float:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            text = f"{check.title}: {newest[:60]!r} is no time such as 2026-01-31 06:00:00"
+            text = f"{check.title}: {newest[:60]!r} is not a time such as 2026-01-31 06:00:00"
             raise WorkFailed(text, permanent=True) from None
     match value:
         case datetime():

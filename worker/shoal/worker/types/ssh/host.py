@@ -263,7 +263,7 @@ async def _host_key(source: DataSource, where: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError as error:
-        text = f"{where}: `host_key` is no public key such as ssh-ed25519 AAAA…: {error}"
+        text = f"{where}: `host_key` is not a public key such as ssh-ed25519 AAAA…: {error}"
         raise WorkFailed(text, permanent=True) from error
 
 

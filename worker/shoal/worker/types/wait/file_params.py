@@ -41,7 +41,9 @@ def _absolute(text: str) -> str:
         if ".." in PurePosixPath(text).parts:
             raise ValueError("must not contain `..`; write where the file is")
         return text
-    raise ValueError(f"{text[:100]!r} is no absolute path of the worker, such as /data/in/*.csv")
+    raise ValueError(
+        f"{text[:100]!r} is not an absolute path of the worker, such as /data/in/*.csv"
+    )
 
 
 def _known_url(text: str) -> str:
@@ -62,7 +64,7 @@ def moment_of(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text[:100]!r} is no time; write 2026-11-21, 2026-11-21T06:00 or "
+            f"{text[:100]!r} is not a time; write 2026-11-21, 2026-11-21T06:00 or "
             "2026-11-21T06:00+01:00"
         ) from None
 

@@ -34,7 +34,7 @@ class WaitSqlParams(LookParams):
         "false, 0 or empty.",
     )
     types: dict[ParameterName, ValueType] = Field(
-        default_factory=dict, description="Types of parameters that are no texts, by name."
+        default_factory=dict, description="Types of parameters that are not texts, by name."
     )
     statement_timeout: Duration = Field(
         default=60.0, gt=0, le=3_600, description="How long the query may run."

@@ -80,7 +80,7 @@ def part(path: Path) -> Path:
 
 
 def neutral(value: Any) -> str:
-    """Return a value as a cell of CSV that is no formula."""
+    """Return a value as a cell of CSV that is not a formula."""
     text = as_text(value)
     if isinstance(value, int | float | Decimal) or not text.startswith(_FORMULA):
         return text

@@ -1,6 +1,6 @@
 """Statements that hold others: does a semicolon end them, or something inside?
 
-Each object follows one statement, token by token. Words of blocks are no reserved words everywhere
+Each object follows one statement, token by token. Words of blocks are not reserved words everywhere
 (a column may be called ``end``), so each END must stand where only a keyword can; what does not
 fit is not guessed but refused.
 """

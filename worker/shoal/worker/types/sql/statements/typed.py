@@ -23,7 +23,7 @@ class ValueType(StrEnum):
 
 
 class NoValue(ValueError):
-    """A text is no value of its type."""
+    """A text is not a value of its type."""
 
 
 def typed(name: str, text: str, kind: ValueType) -> Any:

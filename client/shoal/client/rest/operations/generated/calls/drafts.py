@@ -97,7 +97,7 @@ def put_draft(
 ) -> Call[types.DraftDetail]:
     """Save a draft.
 
-    Keeps the caller's draft as it is typed, also if it is no definition yet.
+    Keeps the caller's draft as it is typed, also if it is not a definition yet.
 
     Nothing is checked, published or run. One that is there needs `If-Match`: it may be open in
     another window.

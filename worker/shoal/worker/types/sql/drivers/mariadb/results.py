@@ -11,7 +11,7 @@ from pymysql.cursors import SSCursor
 from shoal.worker.types.sql.drivers.rows import BLOCK, Row
 from shoal.worker.types.sql.session import Column
 
-_BINARY = 63  # the character set of what is no text
+_BINARY = 63  # the character set of what is not text
 _TEXTS = {
     FIELD_TYPE.TINY_BLOB: ("tinyblob", "tinytext"),
     FIELD_TYPE.BLOB: ("blob", "text"),
