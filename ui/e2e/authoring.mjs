@@ -25,8 +25,12 @@ const tasks = (page) => page.locator('.canvas [data-task]').evaluateAll((nodes) 
 const edges = (page) => page.locator('.canvas .react-flow__edge').evaluateAll((nodes) => nodes.map((node) => node.dataset.id).sort())
 /** Returns the edges as soon as there are so many, or whatever there is after some seconds. */
 const drawn = async (page, count) => {
-  for (let tries = 0; tries < 100 && (await edges(page)).length !== count; tries += 1) await page.waitForTimeout(100)
-  return edges(page)
+  // What was counted is returned: a canvas that draws itself anew has no edges for a moment.
+  for (let tries = 0; ; tries += 1) {
+    const found = await edges(page)
+    if (found.length === count || tries === 100) return found
+    await page.waitForTimeout(100)
+  }
 }
 const saved = (page) => page.waitForSelector('[data-draft=saved]')
 /** Waits until the API has a draft that says something. */

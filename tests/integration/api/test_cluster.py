@@ -109,6 +109,7 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
             "leads": False,
             "database": None,
             "clock_ahead_s": None,
+            "given_up": None,
         }
     ]
     odd, good = found["workers"]

@@ -112,8 +112,8 @@ async def test_parameters_are_checked_at_once(api: Api) -> None:
     found = fields_of(problem_of(answer, 422, "invalid-request"))
     assert found == {
         "parameters.dya": "the workflow has no such parameter; it has: day, free, n",
-        "parameters.day": "'15.1.2013' is not a date",
-        "parameters.n": "'x' is not an integer",
+        "parameters.day": "'15.1.2013' is not a valid date",
+        "parameters.n": "'x' is not a valid integer",
         "parameters.free": "has no default, give a value",
     }
     async with api.services.database.unit_of_work(read_only=True) as uow:

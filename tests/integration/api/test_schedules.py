@@ -154,11 +154,11 @@ async def test_preview_marks_clock_changes_and_days_left_out(api: Api) -> None:
     ("wrong", "field", "message"),
     [
         ({"cron": "61 * * * *"}, "cron", "minute '61'"),
-        ({"timezone": "Mars/Olympus"}, "timezone", "no time zone"),
+        ({"timezone": "Mars/Olympus"}, "timezone", "not a time zone"),
         ({"on_gap": "jump"}, "on_gap", "'shift' or 'skip'"),
-        ({"start": 5}, "start", "no day or time"),
+        ({"start": 5}, "start", "not a day or time"),
         ({"n": 501}, "n", "500"),
-        ({"crno": ""}, "crno", "no known field"),
+        ({"crno": ""}, "crno", "not a known field"),
     ],
 )
 async def test_preview_of_what_makes_no_sense(
@@ -190,7 +190,7 @@ async def test_calendars(api: Api) -> None:
     page = (await api.client.get(f"{CALENDARS}?cursor={page['next']}")).json()
     assert ([one["name"] for one in page["items"]], page["next"]) == (["open"], None)
     bad = await api.client.put(url, json={"days": ["yesterday"]})
-    assert "no day" in fields_of(problem_of(bad, 422, "invalid-request"))["days[0]"]
+    assert "not a day" in fields_of(problem_of(bad, 422, "invalid-request"))["days[0]"]
     assert (await api.client.delete(url)).status_code == 204
     problem_of(await api.client.get(url), 404, "not-found")
     problem_of(await api.client.delete(url), 404, "not-found")

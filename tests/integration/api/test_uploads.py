@@ -29,7 +29,7 @@ async def send(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 
 def objects(cluster: ClusterSettings) -> list[Path]:
-    return list(Path(cluster.resources).glob("stalls/*"))
+    return list(Path(cluster.resources).glob("*/stalls/*"))
 
 
 async def test_upload_that_stalls_is_told_so_and_leaves_nothing(

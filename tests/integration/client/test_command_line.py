@@ -247,7 +247,7 @@ def test_status_and_lists(here: Shoal, cluster: LocalCluster) -> None:
         (["run", "helo"], 3, "error: there is no workflow 'helo'; did you mean examples/hello?"),
         (["run", "nothing/hello"], 3, "in the project nothing"),
         (["run", "hello", "-p", "nam=x"], 2, "nam: the workflow has no such parameter"),
-        (["run", "hello", "-p", "times=many"], 2, "'many' is not an integer"),
+        (["run", "hello", "-p", "times=many"], 2, "'many' is not a valid integer"),
         (["run", "hello", "-p", "oops"], 2, "'oops' is not KEY=VALUE"),
         (["run", "hello", "-p", "a=1", "-p", "a=2"], 2, "a is given twice"),
         (["run", "hello", "--priority", "URGENT"], 2, "must be one of HIGHEST"),

@@ -170,6 +170,6 @@ def test_supervisor_of_another_container_is_not_stopped(
         assert holds_lock(os.getpid(), tmp_path)
         lock = tmp_path / "cluster.lock"
         lock.write_text(json.dumps({"pid": os.getppid(), "start": "x"}))  # its number over there
-        with pytest.raises(ServerFailed, match="no process of this machine or container"):
+        with pytest.raises(ServerFailed, match="not a process of this machine or container"):
             stop_detached(tmp_path)
     assert killed == []

@@ -128,7 +128,7 @@ def test_setup_refuses_what_would_fail_at_night(here: Shoal) -> None:
     for option, value, says in (
         ("--history", "history", "neither a URL nor a folder from the root on"),
         ("--scratch", "./tmp", "neither a URL nor a folder from the root on"),
-        ("--memory", "lots", "no size that Java takes"),
+        ("--memory", "lots", "not a size that Java takes"),
         ("--memory", "100m", "at least 512m"),
     ):
         refused = here("insight", "setup", "--project", "nightly", option, value)

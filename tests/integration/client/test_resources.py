@@ -116,10 +116,10 @@ def test_edit_of_what_somebody_else_has_changed_is_refused_and_kept(
     ("command", "words"),
     [
         (("put", "none.txt"), "there is no file or folder none.txt"),
-        (("put", "a.txt", "../x"), "no path within a project"),
+        (("put", "a.txt", "../x"), "not a path within a project"),
         (("put", "empty"), "holds no files"),
         (("put", "links"), "a link that leads out of the folder"),
-        (("get", "../x"), "no path within a project"),
+        (("get", "../x"), "not a path within a project"),
         (("get", "a/", "-"), "no place on standard output"),
         (("delete", "a.txt@1"), "a version cannot be deleted by itself"),
         (("diff", "a@x"), "is not a version"),

@@ -77,7 +77,7 @@ def test_calendar_is_made_used_and_kept_while_it_is_used(here: Shoal) -> None:
 def test_days_that_are_none_end_with_2(here: Shoal) -> None:
     wrong = here("calendar", "set", "closed", "2098-02-30")
     assert wrong.status == 2
-    assert "no day such as" in wrong.err
+    assert "not a day such as" in wrong.err
     assert here("calendar", "set", "a/b", "2098-02-03", "--project", "c").status == 2
 
 

@@ -156,7 +156,7 @@ async def test_labels_come_from_the_start_the_parent_and_the_workflow_in_this_or
         (
             {"parameters": {"p": {"type": "integer"}}},
             {"parameters": {"p": "z"}},
-            "'z' is not an int",
+            "'z' is not a valid int",
         ),
         ({"overlap": "skip_new"}, {}, "skip_new"),
     ],

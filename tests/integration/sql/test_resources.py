@@ -225,7 +225,7 @@ async def test_row_that_cannot_be_read_is_its_own_matter(database: Database) -> 
         await uow.commit()
     async with database.unit_of_work(read_only=True) as uow:
         assert [one.path for one in await uow.resources.list("demo")] == ["good"]
-        with pytest.raises(UnreadableRow, match="no path within a project"):
+        with pytest.raises(UnreadableRow, match="not a path within a project"):
             await uow.resources.get("demo", "../etc/passwd")
         with pytest.raises(UnreadableRow):
             await uow.resources.files_at("demo", ["../etc/passwd"], at(2))

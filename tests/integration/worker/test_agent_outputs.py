@@ -118,7 +118,7 @@ async def test_bad_outputs_fail_the_attempt_with_the_line(
     reason = await failure_of(master, number)
     assert reason.startswith("its outputs cannot be used: output file, line 2: 'PATH' is reserved")
     folder = await master.submit("SHELL", {"script": 'mkdir "$SHOAL_OUTPUT"'})
-    assert "no regular file" in await failure_of(master, folder)
+    assert "not a regular file" in await failure_of(master, folder)
 
 
 async def test_failed_task_gives_nothing_on(master: FakeMaster, worker: InProcessWorker) -> None:

@@ -112,7 +112,7 @@ async def test_file_that_cannot_be_used_fails_the_attempt_and_leaves_nothing(
     bad: Mapping[str, str]
     for bad in ({"../a": "a"}, {"/etc/hostname": "a"}, {"a": "../a"}):
         task = await ended(master, "echo one > a; echo two > ../a", wanted(bad))
-        assert (task.state, "no path within a project" in reason(task)) == ("FAILED", True)
+        assert (task.state, "not a path within a project" in reason(task)) == ("FAILED", True)
     assert stored(cluster) == []
 
 

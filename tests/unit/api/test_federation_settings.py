@@ -17,9 +17,9 @@ SEARCH = {"user_dn": "", "bind_dn": "cn=x", "bind_password_file": "/x", "base_dn
     ("changes", "words"),
     [
         ({"issuer": "http://id.example"}, "is not https://"),
-        ({"issuer": "https://user:pw@id.example"}, "no https:// address"),
+        ({"issuer": "https://user:pw@id.example"}, "not an https:// address"),
         ({"issuer": "https://id.example?x=1"}, "no query"),
-        ({"issuer": "id.example"}, "no https:// address"),
+        ({"issuer": "id.example"}, "not an https:// address"),
         ({"scopes": "profile"}, "openid"),
         ({"algorithms": "RS256 none"}, "none cannot be used"),
         ({"algorithms": "HS256"}, "HS256 cannot be used"),

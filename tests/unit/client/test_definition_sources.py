@@ -138,7 +138,7 @@ def test_anchors_merge_keys_and_documents() -> None:
         ("a: &x [*x]\n", "f:1: a[0]: the alias *x would hold itself"),
         ("a: *y\n", "f:1: a: the alias *y has no anchor above it"),
         ("a: !!python/object:os.system {}\n", "f:1: a: the tag !!python/object:os.system means"),
-        ("a: !!int x\n", "f:1: a: 'x' is not an int"),
+        ("a: !!int x\n", "f:1: a: 'x' is not a valid int"),
         ("? [a]\n: 1\n", "f:1: a key must be a text"),
         ("[" * 100_000, "f:1: is nested more than 100 levels deep"),
         ("<<: 3\n", "f:1: << merges mappings"),

@@ -164,7 +164,7 @@ def test_head_is_read_as_it_is_printed() -> None:
     noted = head(whole())
     assert Head.parse(str(noted)) == noted
     for bad in ("", "12", "x:" + "0" * 64, "12:abc"):
-        with pytest.raises(ValueError, match="no head"):
+        with pytest.raises(ValueError, match="not a head"):
             Head.parse(bad)
 
 

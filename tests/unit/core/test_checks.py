@@ -71,7 +71,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
             ],
         }
     )
-    assert "no valid name" in found["name"]
+    assert "not a valid name" in found["name"]
     assert "tasks" not in found
     assert found["colour"] == "is not a known field"
     assert "Mars/Olympus" in found["timezone"]
@@ -168,12 +168,12 @@ def test_one_bad_field_of_the_only_task_is_one_problem() -> None:
     ("field", "value", "message"),
     [
         ("start", 2026, "2026 is not a day or time such as 2026-01-31"),
-        ("start", "1767225600", "no day or time"),
+        ("start", "1767225600", "not a day or time"),
         ("start", "2026-01-01T00:00:00.5", "whole second"),
         ("end", "0999-01-01", "1970 to 2199"),
-        ("exclude[0]", ["31.1.2026"], "no day such as 2026-01-31"),
+        ("exclude[0]", ["31.1.2026"], "not a day such as 2026-01-31"),
         ("exclude[0]", ["2026-02-30"], "outside expected range"),
-        ("calendar", "a b", "no valid name"),
+        ("calendar", "a b", "not a valid name"),
         ("missed", "never", "not one of 'skip', 'last' or 'all'"),
         ("missed_window", "long", "duration"),
         ("on_gap", "first", "'shift' or 'skip'"),

@@ -160,7 +160,7 @@ def test_options_that_could_do_harm_are_none(kind: SourceKind) -> None:
         ({"kind": "trino", "database": "d"}, "database", "options catalog and schema"),
         ({"kind": "trino", "options": {"schema": "a;b"}}, "options.schema", "cannot be this"),
         ({"kind": "spark", "host": "", "port": 1, "database": ""}, "port", "without a host"),
-        ({"shared_with": ["a b"]}, "shared_with[0]", "no name of a project"),
+        ({"shared_with": ["a b"]}, "shared_with[0]", "not a name of a project"),
         ({"shared_with": ["p"], "host": "${h}"}, "host", "would choose where the password goes"),
     ],
 )

@@ -41,9 +41,9 @@ def test_definitions_without_owner_and_deadline_are_what_they_were() -> None:
     ("written", "says"),
     [
         ("8:00", "'8:00' is not a time of day: write 00:00 to 23:59, as 08:00"),
-        ("24:00", "no time of day"),
-        ("08:00:00", "no time of day"),
-        ("08:00\n", "no time of day"),
+        ("24:00", "not a time of day"),
+        ("08:00:00", "not a time of day"),
+        ("08:00\n", "not a time of day"),
         ("soon", "or a time of day such as 08:00"),
         ("-1h", "or a time of day such as 08:00"),
         ("", "or a time of day such as 08:00"),

@@ -129,7 +129,7 @@ def test_selection_runs_the_chosen_tasks_in_their_order(
             HANDLED
             | {"how": conditions({"task": "x", "is": "done"}, ["go"], []) | {"depends_on": ["a"]}},
             "tasks[1].params.when",
-            "no direct upstream",
+            "not a direct upstream",
         ),
         (HANDLED | {"how": HANDLED["how"] | {"retries": 2}}, "tasks[1].retries", "takes no time"),
         (

@@ -68,7 +68,7 @@ def test_values_of_schedules_are_definitions_and_checked() -> None:
 
 def test_typed_parameter_takes_no_placeholder_from_people() -> None:
     specs = parameters(day={"type": "date"})
-    with pytest.raises(ValueError, match="is not a date"):
+    with pytest.raises(ValueError, match="is not a valid date"):
         launch(specs, {}, {"day": "$[yyyy-MM-dd]"})
     assert launch(specs, {}, {"day": "$[yyyy-MM-dd]"}, data=False)
 
@@ -100,7 +100,9 @@ def test_parameters_of_tasks_are_checked_as_those_of_the_workflow() -> None:
     assert found.keys() == {f"tasks[0].parameters.{name}" for name in ("PATH", "day", "A")}
     assert "reserved" in found["tasks[0].parameters.PATH"]
     assert "only in case" in found["tasks[0].parameters.A"]
-    assert "no valid parameter name" in in_task(parameters={"a-b": "1"})["tasks[0].parameters.a-b"]
+    assert (
+        "not a valid parameter name" in in_task(parameters={"a-b": "1"})["tasks[0].parameters.a-b"]
+    )
 
 
 def test_values_of_a_schedule_are_checked() -> None:
@@ -129,4 +131,4 @@ def test_secrets_may_stand_in_parameters_only_where_they_stay_secret() -> None:
 @pytest.mark.parametrize("name", ["a-b", "", "1x", "a b", "x" * 101])
 def test_name_that_no_secret_can_have_is_refused(name: str) -> None:
     found = problems(parameters={"p": f"${{secret.{name}}}"})
-    assert "no name of a secret" in found["parameters.p"]
+    assert "not a name of a secret" in found["parameters.p"]

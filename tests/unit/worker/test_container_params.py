@@ -20,18 +20,18 @@ def params(**more: Any) -> ContainerParams:
     [
         ({"engine": "rkt"}, "engine"),
         ({"image": ""}, "image"),
-        ({"image": "-v /:/host"}, "is not an image"),
-        ({"image": "a b"}, "is not an image"),
+        ({"image": "-v /:/host"}, "is not a valid image"),
+        ({"image": "a b"}, "is not a valid image"),
         ({"command": ["sh", "-c", "echo ${secret.pw}"]}, "in the field secrets"),
         ({"command": ["sh", "-c", "echo $SHOAL_SECRET_pw"]}, "read the file /shoal/secrets/pw"),
         ({"arguments": ["${secret.pw}"]}, "in the field secrets"),
         ({"environment": {"PW": "${secret.pw}"}}, "in the field secrets"),
-        ({"environment": {"A-B": "x"}}, "no name of a variable"),
+        ({"environment": {"A-B": "x"}}, "not a name of a variable"),
         ({"environment": {"SHOAL_OUTPUT": "x"}}, "Shoal's own"),
         ({"secrets": {"../pw": "x"}}, "secrets"),
         ({"secrets": {"pw": "x" * 600_000}}, "at most 524,288 fit"),
         ({"user": "root"}, "number of a user"),
-        ({"memory": "12"}, "is not a size"),
+        ({"memory": "12"}, "is not a valid size"),
         ({"memory": "1m"}, "no container starts with less than 6m"),
         ({"cpus": 0}, "cpus"),
         ({"network": "container:other"}, "name of a network"),
@@ -85,7 +85,7 @@ def test_container_that_nobody_else_reaches_is_not_begun_again(
 
 def test_sizes() -> None:
     assert (size("6m"), size("2GB"), size("8k")) == (6 << 20, 2 << 30, 8 << 10)
-    with pytest.raises(ValueError, match="no size"):
+    with pytest.raises(ValueError, match="not a size"):
         size("2t")
 
 

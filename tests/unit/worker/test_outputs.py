@@ -130,7 +130,7 @@ def test_bad_file_is_refused_with_the_line(folder: Path, file: str | bytes, word
 
 def test_file_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(BadOutput, match="no regular file"):
+    with pytest.raises(BadOutput, match="not a regular file"):
         collect(str(tmp_path / "fifo"), "/nowhere", "")
     (tmp_path / "link").symlink_to("/etc/passwd")
     with pytest.raises(OSError):

@@ -49,7 +49,7 @@ except that masters of another cluster must not be registered in the tree. Maste
 in the tree that the database was bound to stop by themselves at their next beat.
 
 The worker has no database. It reads the binding from the tree, and its home remembers the cluster
-that it works for (``worker/home/cluster_file.py``): what it has in there to report belongs to that one.
+that it works for (``worker/home/cluster_file.py``), to which its unreported results belong.
 """
 
 import asyncio

@@ -135,7 +135,7 @@ def _partitions(pairs: Any) -> tuple[Partition, ...]:
 
 def _is(kind: type[T], value: Any) -> T:
     if type(value) is not kind:
-        raise TypeError(f"{str(value)[:40]!r} is no {kind.__name__}")
+        raise TypeError(f"{str(value)[:40]!r} is not of type {kind.__name__}")
     found: T = value
     return found
 

@@ -74,7 +74,7 @@ def check_value(kind: ParameterType, text: str) -> None:
                 if "\0" in text:
                     raise ValueError
     except ValueError:
-        raise ValueError(f"{shortened(repr(text), 120)} is no {kind}") from None
+        raise ValueError(f"{shortened(repr(text), 120)} is not a valid {kind}") from None
 
 
 def reserved_parameter(name: str) -> bool:

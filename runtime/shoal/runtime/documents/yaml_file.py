@@ -189,7 +189,7 @@ class _Reader:
             return text
         value = convert(text)
         if value is _NONE:
-            self._note(event, path, f"{text[:50]!r} is no {event.tag.removeprefix(_CORE)}")
+            self._note(event, path, f"{text[:50]!r} is not a valid {event.tag.removeprefix(_CORE)}")
             return None
         if isinstance(value, int | float) and not isinstance(value, bool) and keeps_text(path):
             return text

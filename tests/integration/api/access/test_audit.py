@@ -229,7 +229,7 @@ def test_route_that_changes_something_names_its_action() -> None:
 
     with pytest.raises(TypeError, match="audit="):
         router.delete("/x")(silent)
-    with pytest.raises(TypeError, match="no action"):
+    with pytest.raises(TypeError, match="not an action"):
         needs(Permission.SIGNED_IN, audit="Something else")
 
 

@@ -174,7 +174,7 @@ async def test_classes_that_do_not_fit(site: Site, words: Path, tmp_path: Path) 
     site.write("fish")
     _, report = await site.run(jar=str(plain), main_class="WordCount")
     assert report.kind == pb.SUCCEEDED
-    (tmp_path / "bad.jar").write_text("no jar")
+    (tmp_path / "bad.jar").write_text("not a jar")
     _, report = await site.run(jar=str(tmp_path / "bad.jar"))
     assert "is not a jar" in report.reason
 

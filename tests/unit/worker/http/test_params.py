@@ -60,7 +60,7 @@ def test_defaults() -> None:
         ({"headers": {"X-A": "1", "x-a": "2"}}, "the header x-a is given twice"),
         ({"headers": {"Authorization": "x"}, "auth": {"bearer": "y"}}, "given twice"),
         ({"headers": {"Key": "x"}, "idempotency_header": "key"}, "given twice"),
-        ({"idempotency_header": "a b"}, "no name of a header"),
+        ({"idempotency_header": "a b"}, "not a name of a header"),
         ({"auth": {}}, "give either user and password, or bearer"),
         ({"auth": {"user": "a", "bearer": "b"}}, "give either user and password, or bearer"),
         ({"auth": {"password": "b", "bearer": "b"}}, "bearer has no password"),

@@ -29,7 +29,7 @@ def params(*checks: dict[str, Any], **more: Any) -> DataQualityParams:
         ({"check": "not_null", "column": "a", "at_most": "some"}, "neither a number nor a share"),
         ({"check": "fresh", "column": "a", "within": "soon"}, "soon"),
         ({"check": "fresh", "column": "a", "within": 0}, "greater than 0"),
-        ({"check": "fresh", "column": "a", "within": "1d", "timezone": "Mars"}, "no time zone"),
+        ({"check": "fresh", "column": "a", "within": "1d", "timezone": "Mars"}, "not a time zone"),
         ({"check": "value", "sql": " ", "min": 1}, "is empty"),
         ({"check": "not_null", "column": "a", "colum": "b"}, "Extra inputs"),
     ],

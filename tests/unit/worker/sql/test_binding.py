@@ -130,5 +130,5 @@ def test_typed_values(kind: str, text: str, value: object) -> None:
     ],
 )
 def test_text_of_another_type_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(NoValue, match=f"parameter x: .* is no {kind}"):
+    with pytest.raises(NoValue, match=f"parameter x: .* is not a valid {kind}"):
         typed("x", text, ValueType(kind))

@@ -19,7 +19,7 @@ from shoal.worker.types.wait.sql_params import WaitSqlParams
     [
         ({}, "exactly one of"),
         ({"path": "/a", "url": "http://h/a"}, "exactly one of"),
-        ({"path": "in/a.csv"}, "no absolute path"),
+        ({"path": "in/a.csv"}, "not an absolute path"),
         ({"path": "/in/../etc/x"}, "must not contain `..`"),
         ({"url": "ftp://h/a"}, "must begin with one of"),
         ({"url": "http://h/a", "at_least": 2}, "one file"),

@@ -30,7 +30,7 @@ _OF_KUBERNETES = ("namespace", "service_account", "start_timeout")
 def _fits(pattern: re.Pattern[str], what: str) -> AfterValidator:
     def check(text: str) -> str:
         if text and not is_open(text) and not pattern.fullmatch(text):
-            raise ValueError(f"{text!r} is no {what}")
+            raise ValueError(f"{text!r} is not a valid {what}")
         return text
 
     return AfterValidator(check)

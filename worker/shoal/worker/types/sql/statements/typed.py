@@ -32,7 +32,7 @@ def typed(name: str, text: str, kind: ValueType) -> Any:
         return _READ[kind](text.strip() if kind is not ValueType.TEXT else text)
     except (ValueError, KeyError, InvalidOperation):
         shown = shortened(repr(text), 100)
-        raise NoValue(f"parameter {name}: {shown} is no {kind}, as `types` says") from None
+        raise NoValue(f"parameter {name}: {shown} is not a valid {kind}, as `types` says") from None
 
 
 def _integer(text: str) -> int:
