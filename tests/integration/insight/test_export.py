@@ -405,7 +405,7 @@ def test_manifest_of_another_kind_is_damage_that_says_what_to_do(store: HistoryS
     place.parent.mkdir(parents=True)
     for content in ("", "[]", "{}", '{"files": [1], "settled_until": null, "sequence": 1}'):
         place.write_text(content)
-        with pytest.raises(DamagedHistory, match=r"no manifest: .*; restore it from a copy"):
+        with pytest.raises(DamagedHistory, match=r"not a manifest: .*; restore it from a copy"):
             store.contents()
 
 
