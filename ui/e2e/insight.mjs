@@ -108,8 +108,10 @@ async function weeks(page) {
   await page.goto(`${url}/today`)
   await page.waitForSelector('.lane-until')
   facts.until = await page.locator('.lane-until').count()
-  facts.slow = await page.locator('.lane-bar.slow').count()
+  // It is slow from a moment on, which the page may have come before.
   await page.locator('.side-list .slow', { hasText: 'later than usual since' }).first().waitFor()
+  await page.locator('.lane-bar.slow').first().waitFor()
+  facts.slow = await page.locator('.lane-bar.slow').count()
   found.axe.today = await findings(page)
 
   // The view is in the address: days, tab, order, workflow; the way back leads to the one before.
