@@ -89,10 +89,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         )
         stack.push_async_exit(session)
         store = TreeBinding(database)
-        tree = await when_there(
-            database,
-            lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
-        )
+        tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
         uid = tree.binding.cluster
         clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
         resolver = Resolver(stores)

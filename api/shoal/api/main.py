@@ -141,10 +141,7 @@ async def open_services(
     )
     stack.push_async_exit(session)
     store = TreeBinding(database)
-    tree = await when_there(
-        database,
-        lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
-    )
+    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
     partitions, uid = tree.partitions, tree.binding.cluster
     keeper = await stack.enter_async_context(TreeKeeper(session, partitions, tree.binding))
 

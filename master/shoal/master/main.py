@@ -93,10 +93,7 @@ async def _open(
     stack.push_async_exit(session)
     # Before anything is taken: tree and database are those of one cluster.
     store = TreeBinding(database)
-    tree = await when_there(
-        database,
-        lambda: bind_tree(session, cluster.partitions, store, rebind=cluster.rebind),
-    )
+    tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)
     keeper = await stack.enter_async_context(TreeKeeper(session, tree.partitions, tree.binding))
 
     async def register() -> None:

@@ -21,6 +21,7 @@ _TELLING = "tests/integration/alert/test_telling.py"
 _DEATHS = "tests/integration/alert/test_deaths.py"
 _CHANNELS = "tests/integration/alert/test_channels.py"
 _MAIN = Place("shoal.alert.main")
+_BINDING = Place("shoal.coordination.cluster.binding")
 _RESTARTS = "tests/integration/alert/test_restarts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -131,9 +132,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "an alert server ends when the database restarts before its jobs begin",
-        _MAIN["_work"].replace(
-            "await when_there(database, lambda: bind_tree(...))", "await bind_tree(...)"
-        ),
+        _BINDING["run"].always("not error.retriable"),
         f"{_RESTARTS}::test_restart_between_the_first_rule_and_the_jobs",
     ),
 )
