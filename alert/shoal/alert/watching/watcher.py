@@ -76,7 +76,7 @@ class _Failures:
             self.workflows.add((project, workflow or "*"))
 
     def covers(self, one: Condition) -> bool:
-        """Say whether nobody has seen if a condition still holds."""
+        """Return whether this look could not check if a condition still holds."""
         if one.trigger in OF_CLUSTER:
             about = one.subject.removeprefix(f"{one.trigger}/").partition("/")[0]
             is_degraded = one.trigger is Trigger.CLUSTER_DEGRADED

@@ -44,7 +44,7 @@ def check_host(request: Request, names: frozenset[str]) -> None:
 def check_folder(request: Request, data: Path, token: str) -> None:
     """Raise OtherFolder if a request is for the API of a data folder that is not ``data``.
 
-    ``token``: that of the folder. Who has another one is refused anyway, and learns no path.
+    ``token`` of the data folder. A caller with another token is refused later, without the path.
     """
     named = FolderIdentity.from_text(request.headers.get(FOLDER, ""))
     own = FolderIdentity.of(data)

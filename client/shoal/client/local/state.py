@@ -1,7 +1,7 @@
 """What a local cluster leaves in its data folder so that others find it.
 
-``cluster.json`` tells the addresses; ``cluster.lock`` is held by the running ``shoal up``, and only
-with it the addresses are this folder's: a copy has all files, but nobody holds its lock.
+``cluster.json`` has the addresses. They are valid only while the running ``shoal up`` holds
+``cluster.lock``: a copy has the same files, but no process holds its lock.
 ``token`` opens the API, ``zookeeper.password`` the embedded ZooKeeper; ``tls/`` holds the identity
 that the processes show each other.
 """
