@@ -16,8 +16,8 @@ from typing import Any, Self
 from shoal.coordination import MemberInfo, Members, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.home.spool import Spool
 from shoal.worker.main import run_worker
-from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.support.waiting import eventually as eventually

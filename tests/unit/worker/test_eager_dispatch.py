@@ -13,7 +13,7 @@ from shoal.worker.attempts import Attempt, Attempts
 from shoal.worker.intake import eager_dispatch
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.masters import Masters
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.reporter import Reporter
 from tests.support.waiting import DEADLINE_S, eventually
 
 WORKER = "w"

@@ -11,9 +11,9 @@ from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts import Attempt
-from shoal.worker.execution.lifecycle import AttemptEvent
-from shoal.worker.intake import fetching
-from shoal.worker.intake.fetching import CALLS_AT_ONCE, Fetcher
+from shoal.worker.intake import fetches
+from shoal.worker.intake.fetches import CALLS_AT_ONCE, Fetcher
+from shoal.worker.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters
 from tests.support.waiting import eventually
 
@@ -124,7 +124,7 @@ async def test_nothing_is_granted_to_what_was_asked_for_before_a_cancel() -> Non
 async def test_what_waits_for_a_dead_master_asks_its_successor_with_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fetching, "delay_s", lambda _tries: 0.0)
+    monkeypatch.setattr(fetches, "delay_s", lambda _tries: 0.0)
     master, granted = OneMaster(), list[int]()
     async with fetcher_from(master, granted) as fetcher:
         for number in range(CALLS_AT_ONCE + 3):

@@ -5,7 +5,7 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.core.runs.states import IllegalTransition
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.lifecycle import (
+from shoal.worker.lifecycle import (
     HOLDS_SLOT,
     TRANSITIONS,
     AttemptEvent,

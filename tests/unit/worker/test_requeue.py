@@ -10,8 +10,8 @@ from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempts
 from shoal.worker.intake.prefetch import Waiting
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from tests.support.waiting import eventually
 
 

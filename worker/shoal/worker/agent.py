@@ -1,9 +1,9 @@
 """The worker agent: member of the cluster, claims tasks, runs them, reports.
 
-The processes themselves belong to the launcher (launching.py), which obeys a *lease*: the moment
-until which this worker's ZooKeeper session is certainly alive. When it passes, the launcher kills
-everything, whether this agent acts or not, because from then on the masters may start the same
-tasks elsewhere.
+The processes themselves belong to the launcher (``processes/launcher.py``), which obeys a *lease*:
+the moment until which this worker's ZooKeeper session is certainly alive. When it passes, the
+launcher kills everything, whether this agent acts or not, because from then on the masters may
+start the same tasks elsewhere.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from shoal.coordination import Claim, Membership, SessionLost, SessionState, Tas
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.launching import SHORTEST_PATIENCE_S, Launcher
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
+from shoal.worker.home.disk import DiskGuard
 from shoal.worker.intake.claims import Claimer
-from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.fetches import give_up_unanswered
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starting import Starting
-from shoal.worker.intake.unanswered import give_up_unanswered
-from shoal.worker.logs.keeping import LogKeeper
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.retention import LogKeeper
 from shoal.worker.masters import Masters
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.processes.launcher import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.results.reporter import Reporter
 from shoal.worker.settings import WorkerSettings
 
 log = structlog.get_logger()
@@ -68,7 +68,7 @@ class Agent:
         log_limit: LogLimit,
         masters: Masters,
         reachability: Reachability,
-        starting: Starting,
+        starting: StartGuard,
         log_keeper: LogKeeper,
         about: Mapping[str, Any],
     ) -> None:

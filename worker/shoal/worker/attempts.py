@@ -6,19 +6,25 @@ the kill service read.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from shoal.coordination import Claim
 from shoal.core.errors import ShoalError
+from shoal.core.task_types import TaskContext, TaskType
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.execution.launching import Launched
-from shoal.worker.execution.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
-from shoal.worker.intake.throughput import MOST, Throughput
+from shoal.worker.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
+from shoal.worker.processes.environment import Setup
+from shoal.worker.processes.launcher import Launched
+from shoal.worker.processes.program import LaunchRequest
 
-if TYPE_CHECKING:
-    from shoal.worker.execution.settling import AtWork
+WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
+SHORT_S = 0.25  # an attempt that takes longer says nothing about the next moment
+MOST = 64  # attempts ahead, unless the settings say otherwise
+MOST_OF_A_SLOT = 8  # a task that turns out long keeps so many waiting at most
 
 
 class AttemptEnded(ShoalError):
@@ -27,6 +33,17 @@ class AttemptEnded(ShoalError):
     def __init__(self, task_instance_id: int, why: str) -> None:
         self.task_instance_id, self.why = task_instance_id, why
         super().__init__(f"task instance {task_instance_id} does not start: {why}")
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """What a task type works with, and how its process is started; ``setup``: what comes before."""
+
+    task_type: TaskType[Any]
+    context: TaskContext
+    params: Any
+    request: LaunchRequest
+    setup: Setup | None = None
 
 
 class Attempt:
@@ -100,6 +117,31 @@ class Attempt:
         if before_launch and self.work is not None:
             self.apply(AttemptEvent.CANCEL)
             self.work.cancel()
+
+
+class Throughput:
+    """Remembers the latest short attempts of a worker with ``slots`` slots.
+
+    ``ahead`` never exceeds ``most``.
+    """
+
+    def __init__(self, slots: int, most: int = MOST) -> None:
+        self._ends: deque[float] = deque(maxlen=min(most, MOST_OF_A_SLOT * slots))
+
+    def note_end(self, began_at: float) -> None:
+        """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""
+        now = time.monotonic()
+        if now - began_at < SHORT_S:
+            self._ends.append(now)
+
+    @property
+    def ahead(self) -> int:
+        """How many attempts to have ready beside those in the slots: 0 for an idle worker."""
+        oldest = time.monotonic() - WINDOW_S
+        ends = self._ends
+        while ends and ends[0] < oldest:
+            ends.popleft()
+        return len(ends)
 
 
 class Attempts:

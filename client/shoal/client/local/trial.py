@@ -43,10 +43,10 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits
 from shoal.runtime.vault import Vault
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.execution.environment.setup import NOT_REACHED
-from shoal.worker.home.storing import Leaving, opened
+from shoal.worker.home.upload import Leaving, opened
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.processes.environment import NOT_REACHED
+from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 KILL_GRACE_S = 10.0

@@ -17,13 +17,23 @@ from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.plugins import load_task_type
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.attempt import LaunchRequest, Outcome
-from shoal.worker.execution.cleaning import Cleaner
+from shoal.worker.attempts import Attempt, Attempts, AtWork
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.execution.disk_work import DiskWork
-from shoal.worker.execution.environment.named import environment_of
-from shoal.worker.execution.launching import (
+from shoal.worker.home.disk_work import DiskWork
+from shoal.worker.intake.prefetch import PrefetchBuffer
+from shoal.worker.intake.starts import StartGuard
+from shoal.worker.lifecycle import AttemptEvent, AttemptState
+from shoal.worker.logs.files import log_workflow
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.lines import (
+    append_line,
+    environment_used,
+    in_file_only,
+    resources_used,
+)
+from shoal.worker.logs.secret_forms import forms
+from shoal.worker.processes.environment import environment_of
+from shoal.worker.processes.launcher import (
     Launched,
     Launcher,
     LauncherDied,
@@ -31,27 +41,17 @@ from shoal.worker.execution.launching import (
     LaunchFailed,
     NoRoomToStart,
 )
-from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
-from shoal.worker.execution.settling import AtWork, Settler
-from shoal.worker.execution.surroundings import Surroundings
-from shoal.worker.intake.prefetch import PrefetchBuffer
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.intake.starting import Starting
-from shoal.worker.logs.files import log_workflow
-from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import (
-    append_line,
-    environment_used,
-    in_file_only,
-    resources_used,
-)
-from shoal.worker.logs.secret_forms import forms
+from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.endings import Endings
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.facilities import Facilities
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from shoal.worker.results.results import (
     describe,
     record_context,
 )
+from shoal.worker.results.settlement import Settler
 from shoal.worker.spark.access import SparkOfAttempt
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
@@ -72,13 +72,13 @@ class Runner:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        surroundings: Facilities,
         attempts: Attempts,
         launcher: Launcher,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
         log_limit: LogLimit,
-        starting: Starting,
+        starting: StartGuard,
         spark_servers: SparkServers,
         *,
         renew_lease: Callable[[], None],

@@ -1,6 +1,6 @@
 """Claim waiting tasks for free slots, and have fetched from their masters what to run.
 
-A worker whose tasks are short claims more than it has free slots (throughput.py): what is granted
+A worker whose tasks are short claims more than it has free slots (attempts.py): what is granted
 then waits in the prefetch buffer for the next slot (prefetch.py).
 """
 
@@ -12,10 +12,10 @@ from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.intake.disk import DiskGuard
-from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.home.disk import DiskGuard
+from shoal.worker.intake.fetches import Fetcher
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starting import Starting
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.masters import delay_s
 
 log = structlog.get_logger()
@@ -38,7 +38,7 @@ class Claimer:
         attempts: Attempts,
         disk: DiskGuard,
         reachability: Reachability,
-        starting: Starting,
+        starting: StartGuard,
         *,
         group: str,
         worker_id: str,

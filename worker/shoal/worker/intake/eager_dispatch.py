@@ -22,7 +22,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.lifecycle import AttemptEvent
+from shoal.worker.lifecycle import AttemptEvent
 
 log = structlog.get_logger()
 

@@ -17,17 +17,16 @@ from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.cleaning import Cleaner
-from shoal.worker.execution.settling import Settler, confirmed
-from shoal.worker.execution.surroundings import Surroundings
 from shoal.worker.intake.prefetch import Waiting
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.intake.starting import Starting
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import append_line
+from shoal.worker.logs.lines import append_line
+from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.error_line import with_error_line
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.facilities import Facilities
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from shoal.worker.results.results import (
     as_json,
     describe,
@@ -38,8 +37,9 @@ from shoal.worker.results.results import (
     with_outputs,
     without_process,
 )
+from shoal.worker.results.settlement import Settler, confirmed
 from shoal.worker.supervisor.causes import EndCause
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 log = structlog.get_logger()
 
@@ -49,11 +49,11 @@ class Endings:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        surroundings: Facilities,
         attempts: Attempts,
         reporter: Reporter,
         log_limit: LogLimit,
-        starting: Starting,
+        starting: StartGuard,
         settler: Settler,
         cleaner: Cleaner,
         requeuer: Requeuer,

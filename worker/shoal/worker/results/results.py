@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.context import OUTPUT_FILE
-from shoal.worker.execution.launching import LaunchFailed
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
+from shoal.worker.processes.launcher import LaunchFailed
+from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.work_files import OUTPUT_FILE
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 

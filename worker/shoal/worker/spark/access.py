@@ -6,7 +6,7 @@ from pathlib import Path
 from shoal.core.task_types import SparkConnect
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import Attempt
-from shoal.worker.logs.notes import append_line
+from shoal.worker.logs.lines import append_line
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.types.spark.connect import session_id

@@ -23,7 +23,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import SparkConnect
 from shoal.worker.attempts import Attempt
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.processes.launcher import Launcher
 from shoal.worker.spark.command import Profile
 from shoal.worker.spark.server import MOST_SILENT, SparkServer, SparkServerFailed
 from shoal.worker.types.spark.command import find_spark, require_java
