@@ -8,7 +8,7 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker import attempts
+from shoal.worker.attempts import held
 from shoal.worker.home import disk
 from shoal.worker.intake import prefetch
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
@@ -19,14 +19,14 @@ from tests.support.waiting import DEADLINE_S
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 SHORT = {"script": "true"}
-AHEAD = attempts.MOST_OF_A_SLOT  # of a worker with one slot
+AHEAD = held.MOST_OF_A_SLOT  # of a worker with one slot
 
 
 @pytest.fixture(autouse=True)
 def always_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has finished a task once is taken for a quick one for ever."""
-    monkeypatch.setattr(attempts, "SHORT_S", 1e6)
-    monkeypatch.setattr(attempts, "WINDOW_S", 1e6)
+    monkeypatch.setattr(held, "SHORT_S", 1e6)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.attempts import Attempts
+from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore, log_workflow
 from shoal.worker.logs.folders import content, folders, remove
@@ -32,7 +32,7 @@ class Place:
         self.work, self.spool = folder / "work", folder / "spool"
         self.work.mkdir()
         self.spool.mkdir()
-        self.attempts = Attempts(4)
+        self.attempts = HeldAttempts(4)
         self.open: set[int] = set()
         self.ended = dict.fromkeys(range(100), 0.0)
         self.is_silent = False

@@ -27,8 +27,8 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
-from shoal.worker.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
-from shoal.worker.lifecycle import AttemptState
+from shoal.worker.attempts.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
+from shoal.worker.attempts.lifecycle import AttemptState
 from tests.support.cases import each
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
@@ -62,7 +62,7 @@ def page() -> str:
             "",
             "Made from the tables in `core/shoal/core/runs/states.py`,",
             "`core/shoal/core/decide/child_states.py` (children) and",
-            "`worker/shoal/worker/lifecycle.py`; do not edit. After changes run",
+            "`worker/shoal/worker/attempts/lifecycle.py`; do not edit. After changes run",
             "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",

@@ -10,10 +10,10 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.attempts import Attempt
+from shoal.worker.attempts.held import HeldAttempt
+from shoal.worker.attempts.lifecycle import AttemptEvent
 from shoal.worker.intake import fetches
 from shoal.worker.intake.fetches import CALLS_AT_ONCE, Fetcher
-from shoal.worker.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters
 from tests.support.waiting import eventually
 
@@ -45,15 +45,15 @@ class OneMaster:
         return pb.FetchResponse(verdicts=verdicts)
 
 
-def attempt(number: int) -> Attempt:
-    return Attempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
+def attempt(number: int) -> HeldAttempt:
+    return HeldAttempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
 
 
 @asynccontextmanager
 async def fetcher_from(master: OneMaster, granted: list[int]) -> AsyncIterator[Fetcher]:
     """A fetcher at work; it is ended with all its calls."""
 
-    def take(attempt: Attempt, _payload: pb.Payload) -> None:
+    def take(attempt: HeldAttempt, _payload: pb.Payload) -> None:
         granted.append(attempt.id)
 
     try:

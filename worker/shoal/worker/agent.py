@@ -16,7 +16,7 @@ import structlog
 from shoal.coordination import Claim, Membership, SessionLost, SessionState, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
 from shoal.worker.home.disk import DiskGuard
 from shoal.worker.intake.claims import Claimer
@@ -62,7 +62,7 @@ class Agent:
         session: ZkSession,
         queue: TaskQueue,
         launcher: Launcher,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         tasks: asyncio.TaskGroup,
         disk: DiskGuard,
         log_limit: LogLimit,
@@ -80,7 +80,7 @@ class Agent:
         self._news = asyncio.Event()  # the member's data has changed, its load apart
         self._about = {"address": "", **about}  # what never changes of the member's data
         self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
-        self._dropped: list[Attempt] = []  # whose claims are to be released
+        self._dropped: list[HeldAttempt] = []  # whose claims are to be released
         self._releasing = False
         self._to_requeue: list[Claim] = []  # that are to be queued again
         self._claiming: asyncio.Task[None] | None = None
@@ -102,7 +102,7 @@ class Agent:
         patience_s = max(SHORTEST_PATIENCE_S, PATIENCE * self._session.timeout_s)
         self._launcher.extend_lease(deadline, patience_s)
 
-    def drop_claims(self, attempts: Sequence[Attempt]) -> None:
+    def drop_claims(self, attempts: Sequence[HeldAttempt]) -> None:
         """Release the claims of attempts that have ended, in the background.
 
         What ends meanwhile, or soon after, is released together.
@@ -112,7 +112,7 @@ class Agent:
             self._releasing = True
             self._tasks.create_task(self._release_dropped())
 
-    def requeue(self, attempts: Sequence[Attempt]) -> None:
+    def requeue(self, attempts: Sequence[HeldAttempt]) -> None:
         """Put attempts that have not begun into the queue, in the background."""
         self._to_requeue += [attempt.claim for attempt in attempts]
         if not self._requeuing:
@@ -256,7 +256,7 @@ class Agent:
         finally:
             self._releasing = False
 
-    async def _release(self, attempts: Sequence[Attempt]) -> None:
+    async def _release(self, attempts: Sequence[HeldAttempt]) -> None:
         ended = [attempt.claim for attempt in attempts if attempt.committed]
         others = [attempt.claim for attempt in attempts if not attempt.committed]
         # If the session is lost, the claims are gone anyway.

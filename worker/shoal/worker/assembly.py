@@ -24,7 +24,7 @@ from shoal.proto.shoal_pb2_grpc import (
     add_WorkerServiceServicer_to_server,
 )
 from shoal.worker.agent import Agent, fetch_patience_s
-from shoal.worker.attempts import Attempts
+from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.execution.probes import ProbeService
 from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.service import WorkerService
@@ -78,7 +78,7 @@ class Parts:
     def __init__(self, base: Foundation) -> None:
         settings, folders = base.settings, base.home.folders
         self.queue = TaskQueue(base.session)
-        self.attempts = Attempts(settings.slots, settings.prefetch)
+        self.attempts = HeldAttempts(settings.slots, settings.prefetch)
         # No call is waited for longer than that: later ones need not wait behind it.
         timeout_s = min(CALL_TIMEOUT_S, fetch_patience_s(settings, base.session))
         self.masters = Masters(Owners(base.session), base.channels, timeout_s)

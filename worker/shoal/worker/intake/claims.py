@@ -11,7 +11,7 @@ import structlog
 from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.home.disk import DiskGuard
 from shoal.worker.intake.fetches import Fetcher
 from shoal.worker.intake.reachability import Reachability
@@ -35,7 +35,7 @@ class Claimer:
         session: ZkSession,
         queue: TaskQueue,
         fetcher: Fetcher,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         disk: DiskGuard,
         reachability: Reachability,
         starting: StartGuard,
@@ -76,7 +76,7 @@ class Claimer:
                 if attempts:
                     self._fetcher.fetch(attempts)
 
-    async def _claim_some(self) -> list[Attempt]:
+    async def _claim_some(self) -> list[HeldAttempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
         wanted = await self._attempts.until_wanted()
         if self._disk.shortage:

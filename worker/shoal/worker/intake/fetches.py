@@ -32,8 +32,8 @@ import structlog
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import RpcError
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.lifecycle import AttemptEvent
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import AttemptEvent
 from shoal.worker.masters import Masters, delay_s
 
 log = structlog.get_logger()
@@ -48,7 +48,7 @@ class _Line:
     """Attempts that wait to be asked for, at one address and after the same number of tries."""
 
     def __init__(self) -> None:
-        self.waiting: list[Attempt] = []
+        self.waiting: list[HeldAttempt] = []
         self.calls = 0  # under way
 
 
@@ -64,15 +64,15 @@ class Fetcher:
         tasks: asyncio.TaskGroup,
         masters: Masters,
         worker_id: str,
-        on_payload: Callable[[Attempt, pb.Payload], None],
-        on_refused: Callable[[Attempt], None],
+        on_payload: Callable[[HeldAttempt, pb.Payload], None],
+        on_refused: Callable[[HeldAttempt], None],
     ) -> None:
         self._tasks, self._masters, self._worker_id = tasks, masters, worker_id
         self._on_payload, self._on_refused = on_payload, on_refused
         self._lines: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)  # address, tries
         self._running: set[asyncio.Task[None]] = set()
 
-    def fetch(self, attempts: Sequence[Attempt]) -> None:
+    def fetch(self, attempts: Sequence[HeldAttempt]) -> None:
         """Ask the owners for the payloads of ``attempts``, until they have decided."""
         self._spawn(self._enqueue(attempts, 0))
 
@@ -87,7 +87,7 @@ class Fetcher:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _enqueue(self, attempts: Sequence[Attempt], tries: int) -> None:
+    async def _enqueue(self, attempts: Sequence[HeldAttempt], tries: int) -> None:
         """Let each wait for a call to its owner; without one, try again later."""
         addresses = await self._masters.addresses(a.claim.entry.partition for a in attempts)
         without_owner = []
@@ -115,7 +115,7 @@ class Fetcher:
         if not line.calls:
             del self._lines[address, tries]
 
-    async def _ask(self, address: str, attempts: Sequence[Attempt], tries: int) -> None:
+    async def _ask(self, address: str, attempts: Sequence[HeldAttempt], tries: int) -> None:
         """Make one call; begin again with those that the owner did not decide upon."""
         line = self._lines[address, tries]
         try:
@@ -128,7 +128,7 @@ class Fetcher:
         self._call_next(address, tries)
         await self._again(left, tries, why)
 
-    async def _again(self, attempts: Sequence[Attempt], tries: int, why: str) -> None:
+    async def _again(self, attempts: Sequence[HeldAttempt], tries: int, why: str) -> None:
         left = [attempt for attempt in attempts if not attempt.over.is_set()]
         if not left:
             return
@@ -140,8 +140,8 @@ class Fetcher:
         self._spawn(self._enqueue(left, tries + 1))
 
     async def _request(
-        self, address: str, attempts: Sequence[Attempt]
-    ) -> tuple[list[Attempt], str]:
+        self, address: str, attempts: Sequence[HeldAttempt]
+    ) -> tuple[list[HeldAttempt], str]:
         """Return the attempts without a decision, and why there is none. Raises RpcError."""
         request = pb.FetchRequest(
             worker_id=self._worker_id, attempts=[attempt.ref for attempt in attempts]
@@ -168,7 +168,10 @@ class Fetcher:
 
 
 async def give_up_unanswered(
-    attempts: Attempts, masters: Masters, patience_s: float, refuse: Callable[[Attempt], None]
+    attempts: HeldAttempts,
+    masters: Masters,
+    patience_s: float,
+    refuse: Callable[[HeldAttempt], None],
 ) -> None:
     """Call ``refuse`` with each attempt that no master has granted for ``patience_s``, for ever."""
     while True:

@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.logs.folders import LogFolder, folders
 from shoal.worker.logs.upload import Errand, unarchived
 from shoal.worker.masters import Ask
@@ -40,7 +40,7 @@ class LogArchiver:
         self,
         root: Path,
         url: str,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         ask: Ask,
         helpers: Helpers,
         former: Callable[[], Iterable[Path]] = lambda: (),
@@ -89,7 +89,7 @@ class LogArchiver:
         """Return whether logs in a folder are still to be copied. Blocks."""
         return bool(unarchived(folder))
 
-    def _note(self, attempt: Attempt) -> None:
+    def _note(self, attempt: HeldAttempt) -> None:
         if attempt.workflow is not None:
             instance = attempt.claim.entry.workflow_instance_id
             self._waiting[LogFolder(instance, attempt.workflow, self._root)] = None

@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.worker.attempts import Attempts
+from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.home.disk import FEWEST_FILES, MIB
 from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.folders import Content, LogFolder, content, folders, remove
@@ -53,7 +53,7 @@ class LogKeeper:
     root: Path
     work: Path
     spool: Path
-    attempts: Attempts
+    attempts: HeldAttempts
     ask: Ask
     retention_days: float
     min_free_mb: int

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from shoal.worker.attempts import Attempt
+from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.home.disk_work import DiskWork
 from shoal.worker.home.spool import Spool
 from shoal.worker.processes.work_files import remove_tree
@@ -24,13 +24,13 @@ class Cleaner:
         self._spool, self._disk_work, self._tasks = spool, disk_work, tasks
         self._left: list[tuple[int, Path | None]] = []  # for the next trip
 
-    def remove_soon(self, task_instance_id: int, attempt: Attempt | None) -> None:
+    def remove_soon(self, task_instance_id: int, attempt: HeldAttempt | None) -> None:
         """Remove in the background what that attempt left; None if only its result is known."""
         if not self._left:
             self._tasks.create_task(self._remove_gathered())
         self._left.append(_of(task_instance_id, attempt))
 
-    async def remove(self, attempt: Attempt) -> None:
+    async def remove(self, attempt: HeldAttempt) -> None:
         """Remove what ``attempt`` left, and return when that is done."""
         await self._disk_work.run(partial(self._remove, [_of(attempt.id, attempt)]))
 
@@ -51,5 +51,5 @@ class Cleaner:
                 log.error("result not removed", task_instance=task_instance_id, error=str(error))
 
 
-def _of(task_instance_id: int, attempt: Attempt | None) -> tuple[int, Path | None]:
+def _of(task_instance_id: int, attempt: HeldAttempt | None) -> tuple[int, Path | None]:
     return task_instance_id, attempt.work_dir if attempt is not None else None

@@ -15,7 +15,7 @@ import structlog
 from shoal.core.definition.resources import path_problem
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt
+from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.home.spool import Spool
 from shoal.worker.home.upload import Errand, Leaving, Stored
 from shoal.worker.logs.lines import append_line, handed_over
@@ -42,7 +42,7 @@ class Publisher:
     def __init__(self, url: str, helpers: Helpers, spool: Spool, tasks: asyncio.TaskGroup) -> None:
         self._url, self._helpers, self._spool, self._tasks = url, helpers, spool, tasks
 
-    async def complete(self, attempt: Attempt, record: ExitRecord) -> ExitRecord:
+    async def complete(self, attempt: HeldAttempt, record: ExitRecord) -> ExitRecord:
         """Return what becomes of an attempt that has ended well, stored, when its files are there.
 
         Without them it has failed, or was killed or interrupted meanwhile.
@@ -66,7 +66,7 @@ class Publisher:
         failpoints.hit("publish.after_record")
         return ended
 
-    async def _store(self, attempt: Attempt) -> list[Stored] | Exception:
+    async def _store(self, attempt: HeldAttempt) -> list[Stored] | Exception:
         """Write the files into the storage; return what was written, or what went wrong."""
         assert attempt.work_dir is not None
         for one in attempt.publications:
@@ -86,7 +86,7 @@ class Publisher:
 
 
 def _ended(
-    attempt: Attempt, record: ExitRecord, outcome: Sequence[Stored] | Exception | None
+    attempt: HeldAttempt, record: ExitRecord, outcome: Sequence[Stored] | Exception | None
 ) -> ExitRecord:
     """Return the record of an attempt whose files were handed over, or not; None: cancelled."""
     if outcome is not None and not isinstance(outcome, Exception):
@@ -109,7 +109,7 @@ def _is_interruption(error: object) -> bool:
     return isinstance(error, LauncherDied | LauncherUnavailable)
 
 
-def _line(attempt: Attempt, record: ExitRecord) -> str:
+def _line(attempt: HeldAttempt, record: ExitRecord) -> str:
     """Return what the log says about it; empty: nothing."""
     if record.outcome is Outcome.SUCCEEDED:
         return handed_over({one.file: one.path for one in attempt.publications})

@@ -14,7 +14,7 @@ import structlog
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.results.reporter import Reporter
 
@@ -30,16 +30,16 @@ class Requeuer:
     def __init__(
         self,
         worker_id: str,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
         *,
-        requeue: Callable[[Sequence[Attempt]], None],
-        drop_claims: Callable[[Sequence[Attempt]], None],
+        requeue: Callable[[Sequence[HeldAttempt]], None],
+        drop_claims: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:
         self._worker_id, self._attempts, self._reporter = worker_id, attempts, reporter
         self._tasks, self._requeue, self._drop_claims = tasks, requeue, drop_claims
-        self._asked: dict[tuple[int, float], Attempt] = {}  # by task instance and queued_at
+        self._asked: dict[tuple[int, float], HeldAttempt] = {}  # by task instance and queued_at
 
     def requeue(self, waiting: Sequence[Waiting]) -> None:
         """Return attempts that have left the prefetch buffer."""

@@ -13,7 +13,7 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Settling
-from shoal.worker.attempts import Attempt, AtWork
+from shoal.worker.attempts.held import AtWork, HeldAttempt
 from shoal.worker.logs.lines import last_line
 from shoal.worker.processes.environment import NOT_REACHED
 from shoal.worker.processes.launcher import Launcher
@@ -37,7 +37,7 @@ class Settler:
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
 
-    async def complete(self, attempt: Attempt, record: ExitRecord, work: AtWork) -> ExitRecord:
+    async def complete(self, attempt: HeldAttempt, record: ExitRecord, work: AtWork) -> ExitRecord:
         """Return ``record`` with a reason for people, when nothing of it goes on elsewhere.
 
         The reason is the task type's own, else the exit code and what the program has said last.
@@ -69,7 +69,7 @@ class Settler:
         known = {**record.context, "not_yet_exit_code": None}
         return replace(record, outcome=Outcome.FAILED, reason=reason, context=known)
 
-    async def _settle(self, attempt: Attempt, work: AtWork) -> str | None:
+    async def _settle(self, attempt: HeldAttempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""
         deadline = time.monotonic() + ALL_TRIES_S
         why = "there was no time"

@@ -16,7 +16,7 @@ from shoal.coordination import Claim
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskContext, TaskType
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
+from shoal.worker.attempts.lifecycle import HOLDS_SLOT, AttemptEvent, AttemptState, next_state
 from shoal.worker.processes.environment import Setup
 from shoal.worker.processes.launcher import Launched
 from shoal.worker.processes.program import LaunchRequest
@@ -46,7 +46,7 @@ class AtWork:
     setup: Setup | None = None
 
 
-class Attempt:
+class HeldAttempt:
     """One claimed task instance."""
 
     def __init__(self, claim: Claim) -> None:
@@ -144,7 +144,7 @@ class Throughput:
         return len(ends)
 
 
-class Attempts:
+class HeldAttempts:
     """All held attempts, by task-instance id, and the slots: never more are taken than there are.
 
     ``prefetch``: at most so many are claimed beyond the slots.
@@ -152,7 +152,7 @@ class Attempts:
 
     def __init__(self, slots: int, prefetch: int = MOST) -> None:
         self._slots = slots
-        self._held: dict[int, Attempt] = {}
+        self._held: dict[int, HeldAttempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
         self._throughput = Throughput(slots, prefetch)
@@ -162,27 +162,27 @@ class Attempts:
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
         self._on_free_slot: list[Callable[[], None]] = []
-        self._on_forget: list[Callable[[Attempt], None]] = []
+        self._on_forget: list[Callable[[HeldAttempt], None]] = []
 
     def when_slot_is_free(self, callback: Callable[[], None]) -> None:
         """Have ``callback`` called whenever a slot has become free."""
         self._on_free_slot.append(callback)
 
-    def when_forgotten(self, callback: Callable[[Attempt], None]) -> None:
+    def when_forgotten(self, callback: Callable[[HeldAttempt], None]) -> None:
         """Have ``callback`` called with each attempt that is not held any more."""
         self._on_forget.append(callback)
 
-    def __iter__(self) -> Iterator[Attempt]:
+    def __iter__(self) -> Iterator[HeldAttempt]:
         return iter(list(self._held.values()))
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def get(self, task_instance_id: int) -> Attempt | None:
+    def get(self, task_instance_id: int) -> HeldAttempt | None:
         return self._held.get(task_instance_id)
 
     @property
-    def live(self) -> list[Attempt]:
+    def live(self) -> list[HeldAttempt]:
         """Those that are not over."""
         return [attempt for attempt in self._held.values() if not attempt.over.is_set()]
 
@@ -212,15 +212,15 @@ class Attempts:
         room = self._slots + ahead - self._live - len(self._reserved)
         return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
-    def add(self, claim: Claim) -> Attempt:
+    def add(self, claim: Claim) -> HeldAttempt:
         """Take a new claim in."""
-        attempt = Attempt(claim)
+        attempt = HeldAttempt(claim)
         self._held[attempt.id] = attempt
         self._live += 1
         self._note()
         return attempt
 
-    def take_slot(self, attempt: Attempt) -> None:
+    def take_slot(self, attempt: HeldAttempt) -> None:
         """Give ``attempt`` a slot until it has ended. One has to be free."""
         assert self.slot_is_free
         attempt.apply(AttemptEvent.TAKE_SLOT)
@@ -228,7 +228,7 @@ class Attempts:
         self._occupied += 1
         self._note()
 
-    def end(self, attempt: Attempt) -> None:
+    def end(self, attempt: HeldAttempt) -> None:
         """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless."""
         if attempt.over.is_set():
             return
@@ -252,7 +252,7 @@ class Attempts:
             self._reserved.discard(task_instance_id)
             self._note()
 
-    def forget(self, attempt: Attempt) -> None:
+    def forget(self, attempt: HeldAttempt) -> None:
         """Drop an attempt that is over for the masters, too."""
         self.end(attempt)
         if self._held.get(attempt.id) is attempt:
