@@ -300,8 +300,8 @@ async def test_fetching_dies_with_its_worker_and_leaves_nothing_half_done(
     with WorkerProcess(cluster) as process:
         pid = (await the_worker(master.session)).data["pid"]
         await master.submit("SHELL", {"script": "true"}, resources=[file])
-        await eventually(lambda: any(".fetching" in one.args for one in descendants(pid)))
-        fetching = [one.pid for one in descendants(pid) if ".fetching" in one.args]
+        await eventually(lambda: any(".download" in one.args for one in descendants(pid)))
+        fetching = [one.pid for one in descendants(pid) if ".download" in one.args]
         process.signal(signal.SIGKILL)
         await eventually(lambda: not any(alive(one) for one in fetching))
     stored(cluster, file).unlink()
