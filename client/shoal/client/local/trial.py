@@ -33,10 +33,11 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
 from shoal.core.timing import looks
 from shoal.master.dispatch.environments import wanted_environment
-from shoal.master.dispatch.payloads import ProjectSecrets, payload
-from shoal.master.dispatch.publications import publications
+from shoal.master.dispatch.payloads import payload
 from shoal.master.dispatch.resources import wanted_resources
-from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
+from shoal.master.dispatch.secrets import ProjectSecrets
+from shoal.master.dispatch.sources import SourceMaker, WantedSource, wanted_sources
+from shoal.master.engine.publications import publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.settings import ClusterSettings
@@ -157,7 +158,7 @@ class _GivenSources(SourceMaker):
     """Data sources from the caller's environment, with their passwords in the clear."""
 
     def found(
-        self, wanted: Sequence[Wanted], environment: Mapping[str, str]
+        self, wanted: Sequence[WantedSource], environment: Mapping[str, str]
     ) -> dict[str, pb.DataSource]:
         """Return what the payload holds. Raises NoDataSourceGiven, and what a master would."""
         self._passwords: dict[tuple[str, str], str] = {}
@@ -166,7 +167,7 @@ class _GivenSources(SourceMaker):
     def password_of(self, source: StoredDataSource) -> str:
         return self._passwords[source.project, source.name]
 
-    def _read(self, wanted: Wanted, environment: Mapping[str, str]) -> StoredDataSource:
+    def _read(self, wanted: WantedSource, environment: Mapping[str, str]) -> StoredDataSource:
         try:
             fields = json.loads(environment[_SOURCE + wanted.plain])
             self._passwords[wanted.key] = str(fields.pop("password", ""))

@@ -2,19 +2,24 @@
 
 Their uploads are noted before the payload leaves, with the names of the objects that the worker
 writes, so none is ever forgotten. They become versions in the transaction that stores the success
-of the attempt: with it or not at all. What is left of attempts that ended otherwise is swept away
-with the uploads of people (services/resources.py).
+of the attempt: with it or not at all. Only that transaction shows whether they can. If not, nothing
+of its batch is stored (``PublicationRefused``), and it is decided again with the failure of that
+attempt in place of its success. Files of attempts that ended otherwise are removed with abandoned
+uploads (services/upkeep/resources.py).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NoReturn
 
 from shoal.core.definition.resources import path_problem
 from shoal.core.errors import ShoalError, shortened
-from shoal.core.runs.run import Attempt, Run
+from shoal.core.runs.events import TaskEnded
+from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.scope import Levels, Scope, SecretUnusable
+from shoal.core.runs.states import TaskSignal, TaskState
+from shoal.master.engine.batch import PendingEvent, PublishedFile
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.storage import Limits, Storage
@@ -39,13 +44,24 @@ class NotPublished(ShoalError):
         super().__init__(f"publish: {why}")
 
 
-@dataclass(frozen=True)
-class Published:
-    """A file that a worker has written into the storage. ``size`` is in bytes."""
+class PublicationRefused(Exception):
+    """What an attempt hands over cannot become resources."""
 
-    path: str
-    sha256: str
-    size: int
+    def __init__(self, item: PendingEvent, why: NotPublished) -> None:
+        self._item, self._why = item, why
+        super().__init__(str(why))
+
+    def become_a_failure(self) -> None:
+        """Let the event of the attempt be that it has failed."""
+        event = self._item.event
+        assert isinstance(event, TaskEnded)
+        self._item.event = replace(
+            event,
+            signal=TaskSignal.FAIL,
+            reason=str(self._why),
+            outputs={},
+            permanent=self._why.permanent,
+        )
 
 
 class Publications:
@@ -64,16 +80,12 @@ class Publications:
 
         Doing it again is harmless. Raises InvalidMacro, BadPublication, SqlError.
         """
-        named = publications(run, attempt, own)
+        names = self._names(run, attempt)
+        found = [
+            pb.Publication(file=file, path=path, object=name)
+            for (file, path), name in zip(publications(run, attempt, own), names, strict=True)
+        ]
         async with database.unit_of_work() as uow:
-            former = self._former_names(run, attempt)
-            # The worker of an attempt that began under an earlier version writes those.
-            is_former = await uow.resources.reserved(run.plan.spec.project, former, run.id)
-            names = former if is_former else self._names(run, attempt)
-            found = [
-                pb.Publication(file=file, path=path, object=name)
-                for (file, path), name in zip(named, names, strict=True)
-            ]
             objects = {one.object: one.path for one in found}
             await uow.resources.reserve(run.plan.spec.project, objects, run.id, at)
             failpoints.hit("publish.before_reserve")
@@ -86,7 +98,7 @@ class Publications:
         uow: UnitOfWork,
         run: Run,
         attempt: Attempt,
-        published: Sequence[Published],
+        published: Sequence[PublishedFile],
         at: datetime,
     ) -> None:
         """Make the files of an attempt that has succeeded versions. Raises NotPublished, SqlError.
@@ -94,15 +106,13 @@ class Publications:
         What is as the newest version is makes no new one.
         """
         project = run.plan.spec.project
-        names = [*self._names(run, attempt), *self._former_names(run, attempt)]
-        uploads = await uow.resources.reserved(project, names, run.id)
+        uploads = await uow.resources.reserved(project, self._names(run, attempt), run.id)
         wanted = len(run.plan.tasks[attempt.task].publish)
         written = {one.path: one for one in published}
         if len(uploads) != wanted:
             raise NotPublished("its uploads are not known any more", permanent=False)
         if written.keys() != {upload.path for upload in uploads}:
-            text = "the worker has not handed its files over; it may be of an earlier version"
-            raise NotPublished(text, permanent=False)
+            raise NotPublished("the worker has not handed its files over", permanent=False)
         try:
             for upload in uploads:
                 one = written[upload.path]
@@ -128,14 +138,9 @@ class Publications:
             Storage.name_for(project, self._cluster, attempt.id, number) for number in range(count)
         ]
 
-    def _former_names(self, run: Run, attempt: Attempt) -> list[str]:
-        """Return the same as earlier versions named them."""
-        assert attempt.id is not None
-        project, count = run.plan.spec.project, len(run.plan.tasks[attempt.task].publish)
-        return [
-            Storage.former_name_for(project, self._cluster, attempt.id, number)
-            for number in range(count)
-        ]
+
+#: Those of a cluster that needs no name, as it is the only one.
+NO_NAME = Publications("", Limits(file=1 << 30, project=10 << 30))
 
 
 def publications(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str]]:
@@ -160,3 +165,49 @@ def publications(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str
 
 def _refuse_secret(name: str) -> NoReturn:
     raise SecretUnusable("", 0, f"the secret {name} cannot be the name of a resource")
+
+
+def note_success(item: PendingEvent, run: Run, decision: Decision) -> None:
+    """Note whether an attempt has succeeded by an event. ``decision`` is applied to ``run``.
+
+    A report that is repeated, or comes from a worker that was given up, changes nothing.
+    """
+    event = item.event
+    item.has_succeeded = False
+    if isinstance(event, TaskEnded) and event.signal is TaskSignal.SUCCEED:
+        attempt = run.attempt_by_id(event.task_instance_id)
+        item.has_succeeded = (
+            attempt is not None
+            and attempt.state is TaskState.SUCCEEDED
+            and (attempt.task, attempt.number) in decision.moved
+        )
+
+
+async def publish(
+    uow: UnitOfWork,
+    publications: Publications,
+    items: Sequence[PendingEvent],
+    runs: Mapping[int, Run],
+    at: datetime,
+) -> bool:
+    """Make the files of attempts that have succeeded resources; return whether there are any.
+
+    Raises PublicationRefused, SqlError.
+    """
+    found = False
+    for item in items:
+        if not item.has_succeeded:
+            continue
+        assert isinstance(item.event, TaskEnded)
+        run = runs[item.instance_id]
+        attempt = run.attempt_by_id(item.event.task_instance_id)
+        if attempt is None or not run.plan.tasks[attempt.task].publish:
+            continue
+        found = True
+        try:
+            await publications.store(uow, run, attempt, item.published, at)
+        except NotPublished as error:
+            raise PublicationRefused(item, error) from error
+    if found:
+        failpoints.hit("publish.before_commit")
+    return found

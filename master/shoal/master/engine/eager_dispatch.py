@@ -24,10 +24,27 @@ queue, and gets no task that comes behind that entry. What it has no room for go
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from shoal.coordination.queue.entry import Place
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState
-from shoal.master.engine.batch import EagerRequest
+
+
+@dataclass(slots=True)
+class EagerRequest:
+    """How many of the tasks directly behind those whose end it reports a worker would take."""
+
+    worker: str
+    group: str
+    room: int
+    before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
+    taken: dict[int, int] = field(default_factory=dict)  # how many, by the task instance that ended
+
+    @property
+    def room_left(self) -> int:
+        """How many tasks it would take still."""
+        return self.room - sum(self.taken.values())
 
 
 def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Decision) -> list[int]:

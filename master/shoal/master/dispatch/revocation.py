@@ -30,12 +30,11 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
-from shoal.master.background import Background
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
+from shoal.master.loops import Background
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
-from shoal.proto.errors import PeerRefused
 from shoal.runtime import failpoints
 
 log = structlog.get_logger()
@@ -45,7 +44,6 @@ LAST_TIMEOUT_S = 2.0  # for the answer of a worker that is not a member: as a ru
 MOST = 5_000  # attempts in one call; the next sweep asks for the rest
 REMEMBER_S = 60.0  # addresses of workers that have left
 PAUSES_S = (0.2, 0.5, 1.0)  # between questions, while something is being ended
-REASON = "the claim is gone"
 
 Held = tuple[Run, Attempt]
 Ask = Callable[[Sequence[Held]], Awaitable[set[int]]]  # returns the ids that are still held
@@ -76,8 +74,6 @@ class Revoker:
         self._departed: dict[str, tuple[MemberInfo, float]] = {}  # since, monotonic seconds
         self._asking: dict[str, asyncio.Task[None]] = {}  # by worker
         self._away_since: dict[str, float] = {}  # worker -> monotonic seconds
-        # Attempts that an older worker had to kill here: reported as KILLED, they are LOST.
-        self.being_killed: set[int] = set()
 
     def settle(self, unclaimed: Iterable[Held]) -> None:
         """Find out, in the background, about attempts that workers hold without claims."""
@@ -86,7 +82,6 @@ class Revoker:
             assert attempt.worker is not None
             of_worker[attempt.worker].append((run, attempt))
         self._away_since = {w: at for w, at in self._away_since.items() if w in of_worker}
-        self.being_killed &= {a.id for some in of_worker.values() for _, a in some if a.id}
         for worker, some in of_worker.items():
             if worker not in self._asking:
                 task = self._background.spawn(self._settle_worker(worker, some[:MOST]), "revoke")
@@ -147,12 +142,7 @@ class Revoker:
         refs = _refs(some)
         failpoints.hit("revoke.before_call")
         request = pb.RevokeRequest(worker_id=member.id, attempts=refs)
-        try:
-            answer = await call(address, stub.Revoke(request, timeout=TIMEOUT_S))
-        except PeerRefused as refused:
-            if refused.code != "UNIMPLEMENTED":
-                raise
-            return await self._ask_older(address, refs)
+        answer = await call(address, stub.Revoke(request, timeout=TIMEOUT_S))
         failpoints.hit("revoke.after_call")
         if answer.worker_id != member.id:  # at the address of the one that we mean
             return {ref.task_instance_id for ref in refs}
@@ -173,16 +163,6 @@ class Revoker:
             return set()
         # Another process at its address is its successor.
         return set(answer.held) if answer.worker_id == worker else set()
-
-    async def _ask_older(self, address: str, refs: Sequence[pb.AttemptRef]) -> set[int]:
-        """Kill what a worker of an earlier version still has; return that."""
-        ids = [ref.task_instance_id for ref in refs]
-        self.being_killed.update(ids)
-        request = pb.KillRequest(task_instance_ids=ids, reason=REASON)
-        answer = await call(
-            address, self._channels.worker(address).Kill(request, timeout=TIMEOUT_S)
-        )
-        return set(answer.known)
 
 
 def _refs(some: Sequence[Held]) -> list[pb.AttemptRef]:

@@ -1,7 +1,7 @@
 """The sweeper: what the database says and what ZooKeeper holds are made to agree again.
 
 Four repairs, each harmless when not needed: attempts whose claim is gone without a result are
-lost, once their worker has nothing of them (revoking.py); queued attempts that stand neither in
+lost, once their worker has nothing of them (revocation.py); queued attempts that stand neither in
 the queue nor in a claim are put into the queue; entries of attempts that are not queued (any
 more) are removed; runs that a failed store threw out of memory are read again. Runs every few
 seconds, and at once when a worker goes away.
@@ -32,10 +32,10 @@ from shoal.coordination import CoordinationError, Entry, TaskQueue
 from shoal.coordination.queue.survey import START
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
-from shoal.master.dispatch.eager_dispatch import held_before
-from shoal.master.dispatch.revoking import is_still_held
-from shoal.master.engine.perform import queue_entry
-from shoal.master.engine.yielding import Yielding
+from shoal.master.dispatch.revocation import is_still_held
+from shoal.master.engine.actions import queue_entry
+from shoal.master.engine.eager_dispatch import held_before
+from shoal.master.loops import LongTurn
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 
 log = structlog.get_logger()
@@ -48,7 +48,7 @@ _ATTEMPTS, _RUNS = 10_000, 1_000
 _ENTRIES = 10_000  # of which some may be stale
 _SUSPECT_RUNS = 50  # read from the database at once, while the engine waits
 
-# Finds out, in the background, about attempts that are held without claims; see revoking.py.
+# Finds out, in the background, about attempts that are held without claims; see revocation.py.
 Revoke = Callable[[Sequence[tuple[Run, Attempt]]], None]
 
 _Key = tuple[int, int]  # a run's place in the order of the queue: its priority and id
@@ -114,11 +114,11 @@ class Sweeper(PeriodicService):
         ]
         # A claim moves an entry from the queue to the claims in one transaction, so absence in
         # both reads, in this order, proves that neither exists.
-        yielding = Yielding()
+        turn = LongTurn()
         entries: dict[int | None, Entry] = {}
         for run, a in queued:
             entries[a.id] = queue_entry(run, a)
-            await yielding.pause()
+            await turn.pause()
         present = await self._queue.contains(entries.values())
         absent = [(run, a) for run, a in queued if entries[a.id] not in present]
         ids = [a.id for _, a in (*absent, *held) if a.id is not None]
@@ -155,13 +155,13 @@ class Sweeper(PeriodicService):
         self, instance_ids: Sequence[int], *states: TaskState
     ) -> AsyncIterator[tuple[Run, Attempt]]:
         """Yield stored newest attempts in ``states`` of runs, as far as these are open still."""
-        yielding = Yielding()
+        turn = LongTurn()
         for instance_id in instance_ids:
             run = self._engine.runs.get(instance_id)
             if run is not None and any(run.counts[state] for state in states):
                 for attempt in _in_states(run, *states):
                     yield run, attempt
-            await yielding.pause()
+            await turn.pause()
 
     def _some_queued(self) -> list[int]:
         """Return the runs whose queued attempts this sweep checks, each once."""
@@ -195,12 +195,12 @@ class Sweeper(PeriodicService):
         for entry in entries:
             if entry.partition in self._engine.epochs:
                 of_run[entry.workflow_instance_id].append(entry)
-        yielding = Yielding()
+        turn = LongTurn()
         suspects: dict[int, list[Entry]] = {}
         for run_id, some in of_run.items():
             if not_queued := _not_queued(self._engine.runs.get(run_id), some):
                 suspects[run_id] = not_queued
-            await yielding.pause()
+            await turn.pause()
         runs = list(suspects)
         for start in range(0, len(runs), _SUSPECT_RUNS):
             batch = runs[start : start + _SUSPECT_RUNS]
@@ -213,11 +213,11 @@ class Sweeper(PeriodicService):
             for entry in suspects:
                 if entry.partition in self._engine.epochs:
                     of_run[entry.workflow_instance_id].append(entry)
-            yielding = Yielding()
+            turn = LongTurn()
             stale: list[Entry] = []
             for run_id, some in of_run.items():
                 stale += _not_queued(runs.get(run_id), some)
-                await yielding.pause()
+                await turn.pause()
             if stale:
                 log.info("removing stale entries from the queue", count=len(stale))
                 await self._queue.remove(stale)

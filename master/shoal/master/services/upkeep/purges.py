@@ -20,7 +20,7 @@ import structlog
 
 from shoal.core.runs.retention import Hours, Limits, NewPurge, Purge, Retention
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
-from shoal.master.errors import NotOwner
+from shoal.master.errors import PartitionNotOwned
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
@@ -57,7 +57,7 @@ Delete = Callable[[UnitOfWork, Sequence[int], datetime, Verified | None], Awaita
 
 
 @dataclass
-class Job:
+class PurgeWalk:
     """One walk through the history of some partitions."""
 
     limits: Limits
@@ -157,7 +157,7 @@ class Purger(PeriodicService):
 
     async def purge(self) -> Counter[str]:
         """Purge what the rules say; return how many rows of each kind have gone."""
-        job = Job(self._retention.limits(self._clock()), dict(self._engine.epochs))
+        job = PurgeWalk(self._retention.limits(self._clock()), dict(self._engine.epochs))
         await self._walk(job)
         if HOME in job.epochs:
             await self._forget_requests(job)
@@ -166,7 +166,7 @@ class Purger(PeriodicService):
         self._tell_held(job)
         return job.gone
 
-    def _tell_held(self, job: Job) -> None:
+    def _tell_held(self, job: PurgeWalk) -> None:
         """Log, once an hour, that rows would go but for the export."""
         if not job.held or time.monotonic() < self._tell_held_s:
             return
@@ -180,7 +180,7 @@ class Purger(PeriodicService):
             why=verified.trouble,
         )
 
-    async def _forget_requests(self, job: Job) -> None:
+    async def _forget_requests(self, job: PurgeWalk) -> None:
         async with self._database.unit_of_work() as uow:
             await self._fence(uow, job, [HOME])
             await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
@@ -207,7 +207,7 @@ class Purger(PeriodicService):
             request = await uow.purges.get(purge_id)
             workflows = await uow.purges.workflows(request.asked)
         limits = self._retention.limits(self._clock(), request.asked.before)
-        job = Job(limits, epochs, workflows, request)
+        job = PurgeWalk(limits, epochs, workflows, request)
         await self._walk(job)
         if job.left and not job.is_rehearsal:
             rounds = 0 if job.gone else self._rounds.get(purge_id, 0) + 1
@@ -226,7 +226,7 @@ class Purger(PeriodicService):
 
     # -- a walk ------------------------------------------------------------------------------
 
-    async def _walk(self, job: Job) -> None:
+    async def _walk(self, job: PurgeWalk) -> None:
         """Purge backfills before their instances, instances before their commands."""
         limits = job.limits
         if limits.backfills is not None:
@@ -264,7 +264,9 @@ class Purger(PeriodicService):
         if job.workflows is None and HOME in job.epochs and not job.is_rehearsal:
             await self._takeovers(job)
 
-    async def _each(self, job: Job, kind: str, before: datetime, read: Read, go: Delete) -> None:
+    async def _each(
+        self, job: PurgeWalk, kind: str, before: datetime, read: Read, go: Delete
+    ) -> None:
         """Read one table, window by window, and delete what may go."""
         after: int | None = 0
         while after is not None:
@@ -283,7 +285,12 @@ class Purger(PeriodicService):
                 await self._delete(job, kind, before, batch, go)
 
     async def _batches(
-        self, uow: UnitOfWork, job: Job, kind: str, before: datetime, expired: Sequence[Expired]
+        self,
+        uow: UnitOfWork,
+        job: PurgeWalk,
+        kind: str,
+        before: datetime,
+        expired: Sequence[Expired],
     ) -> list[list[Expired]]:
         """Return what is to go in one transaction each."""
         if not expired:
@@ -311,7 +318,7 @@ class Purger(PeriodicService):
         return batches
 
     async def _delete(
-        self, job: Job, kind: str, before: datetime, batch: Sequence[Expired], go: Delete
+        self, job: PurgeWalk, kind: str, before: datetime, batch: Sequence[Expired], go: Delete
     ) -> None:
         began = time.monotonic()
         async with self._database.unit_of_work() as uow:
@@ -326,7 +333,7 @@ class Purger(PeriodicService):
         job.left += len(batch) - len(deleted.partitions)
         await self._pause(began)
 
-    async def _events(self, job: Job, before: datetime) -> None:
+    async def _events(self, job: PurgeWalk, before: datetime) -> None:
         async with self._database.unit_of_work(read_only=True) as uow:
             verified = await self._verified(uow, job)
             until = None if verified is None else verified.event
@@ -347,7 +354,7 @@ class Purger(PeriodicService):
                 await self._store(uow, job, {HOME: Part({"events": deleted})})
             await self._pause(began)
 
-    async def _takeovers(self, job: Job) -> None:
+    async def _takeovers(self, job: PurgeWalk) -> None:
         """Let the oldest takeovers go."""
         deleted = _ROWS_AT_ONCE
         while deleted == _ROWS_AT_ONCE:
@@ -360,7 +367,7 @@ class Purger(PeriodicService):
                 await uow.commit()
             await self._pause(began)
 
-    async def _verified(self, uow: UnitOfWork, job: Job) -> Verified | None:
+    async def _verified(self, uow: UnitOfWork, job: PurgeWalk) -> Verified | None:
         """Return what the exported history has for certain; None: it is not waited for."""
         is_forced = job.request is not None and job.request.asked.even_if_not_exported
         if not self._is_exported or is_forced:
@@ -370,15 +377,15 @@ class Purger(PeriodicService):
 
     # -- transactions ------------------------------------------------------------------------
 
-    async def _fence(self, uow: UnitOfWork, job: Job, partitions: Iterable[int]) -> None:
-        """Only the present owners delete. Raises Fenced, NotOwner."""
+    async def _fence(self, uow: UnitOfWork, job: PurgeWalk, partitions: Iterable[int]) -> None:
+        """Only the present owners delete. Raises Fenced, PartitionNotOwned."""
         epochs = {partition: job.epochs[partition] for partition in partitions}
         for partition, epoch in epochs.items():
             if self._engine.epoch_of(partition) != epoch:
-                raise NotOwner(partition)
+                raise PartitionNotOwned(partition)
         await uow.fence(epochs)
 
-    async def _store(self, uow: UnitOfWork, job: Job, parts: Parts) -> None:
+    async def _store(self, uow: UnitOfWork, job: PurgeWalk, parts: Parts) -> None:
         """Commit a deletion, and with it how far the request has come."""
         if job.request is not None:
             await uow.purges.note(job.request.id, parts)
@@ -388,7 +395,7 @@ class Purger(PeriodicService):
         for part in parts.values():
             job.gone.update({kind: n for kind, n in part.counts.items() if n})
 
-    async def _note(self, job: Job, parts: Parts) -> None:
+    async def _note(self, job: PurgeWalk, parts: Parts) -> None:
         """Store what a rehearsal has counted."""
         if parts:
             async with self._database.unit_of_work() as uow:
@@ -411,7 +418,7 @@ async def _rehearsed(uow: UnitOfWork, kind: str, batches: Sequence[Sequence[Expi
     return parts
 
 
-def _exported(job: Job, kind: str, expired: Sequence[Expired]) -> list[Expired]:
+def _exported(job: PurgeWalk, kind: str, expired: Sequence[Expired]) -> list[Expired]:
     """Return what may go as far as the export is concerned; count the rest."""
     for one in expired:
         if not one.is_exported:

@@ -1,12 +1,13 @@
-"""Carry out the actions of stored decisions: in the queue, at workers, by services.
+"""Actions of stored decisions on their way out: in the queue, at workers, by services.
 
-Everything here may fail or be cut off half-way: each action is harmless when repeated, and the
-sweeper and ``Begun`` derive them again from the stored state.
+``ActionQueue`` keeps their order while the engine decides the next batch; ``Performer`` carries
+them out. Everything here may fail or be cut off half-way: each action is harmless when repeated,
+and the sweeper and ``Begun`` derive them again from the stored state.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Sequence
 
 import structlog
 
@@ -17,14 +18,95 @@ from shoal.core.runs.states import TaskState
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
 from shoal.master.engine.listeners import Listeners
-from shoal.master.engine.yielding import Yielding
+from shoal.master.loops import LongTurn
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.runtime import failpoints
 
 log = structlog.get_logger()
 
+Performed = Sequence[tuple[Run, tuple[Action, ...]]]
+Perform = Callable[[Performed], Awaitable[None]]
+
+MOST_ACTIONS = 2_000  # performed by one call, unless they are of a single run
 _KILL_TIMEOUT_S = 5.0  # a kill that was not heard is repeated by a timer anyway
+
+
+class ActionQueue:
+    """Has actions performed in the order in which their decisions were stored.
+
+    One call at a time: actions that come meanwhile go out together, in the next one. Those of a
+    partition that was dropped are left out: its next owner derives them from what is stored.
+    """
+
+    def __init__(
+        self,
+        perform: Perform,
+        partitions: Container[int],
+        on_failure: Callable[[Run, Exception], None] = lambda run, error: None,
+        on_success: Callable[[Run], None] = lambda run: None,
+    ) -> None:
+        """``partitions``: those held, at any time.
+
+        ``on_failure``, ``on_success``: of runs whose actions cannot, or can, be performed.
+        """
+        self._perform = perform
+        self._on_failure, self._on_success = on_failure, on_success
+        self._partitions = partitions
+        self._waiting: list[tuple[Run, tuple[Action, ...]]] = []
+        self._news = asyncio.Event()
+
+    def add(self, run: Run, actions: tuple[Action, ...], *, on_trial: bool = False) -> None:
+        """Have actions performed soon, after all that were added before.
+
+        ``on_trial``: ``on_success`` is called even if there is nothing to perform.
+        """
+        if actions or on_trial:
+            self._waiting.append((run, actions))
+            self._news.set()
+
+    async def run(self) -> None:
+        """Run for ever."""
+        while True:
+            await self._news.wait()
+            if ours := [one for one in self._next() if one[0].partition in self._partitions]:
+                await self._perform_all(ours)
+
+    def _next(self) -> Performed:
+        """Take what waits: so many actions at most, unless one run has more."""
+        actions, count = 0, 0
+        for _, some in self._waiting:
+            actions += len(some)
+            if count and actions > MOST_ACTIONS:
+                break
+            count += 1
+        waiting, self._waiting = self._waiting[:count], self._waiting[count:]
+        if not self._waiting:
+            self._news.clear()
+        return waiting
+
+    async def _perform_all(self, performed: Performed) -> None:
+        """Perform together; after a failure, run by run. Repeated actions do no harm."""
+        try:
+            await self._perform(performed)
+        except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
+            failure = error
+        else:
+            self._succeeded(performed)
+            return
+        if isinstance(failure, ShoalError) and failure.retriable:
+            log.warning("actions not performed; sweeps repeat them", error=str(failure))
+            self._succeeded(performed)  # as far as the runs are concerned
+            return
+        if len(performed) == 1:
+            self._on_failure(performed[0][0], failure)
+            return
+        for one in performed:
+            await self._perform_all([one])
+
+    def _succeeded(self, performed: Performed) -> None:
+        for run, _ in performed:
+            self._on_success(run)
 
 
 def queue_entry(run: Run, attempt: Attempt) -> Entry:
@@ -54,15 +136,15 @@ class Performer:
         self._listeners = listeners
         self._background: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
+    async def __call__(self, performed: Performed) -> None:
         """Perform the actions of one stored batch."""
         put: list[Entry] = []
         withdraw: list[Entry] = []
         kills: dict[str, list[int]] = defaultdict(list)
-        yielding = Yielding()
+        turn = LongTurn()
         for run, actions in performed:
             for action in actions:
-                await yielding.pause()
+                await turn.pause()
                 match action:
                     # A batch may have decided both, in either order: its end counts.
                     case Enqueue(key):
