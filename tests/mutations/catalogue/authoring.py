@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_GUARD = Place("shoal.api.access.guard")
-_CHECKING = Place("shoal.api.operations.authoring.checking")
+_GUARD = Place("shoal.api.endpoints.guard")
+_CHECKING = Place("shoal.api.operations.authoring.checks")
 _VERSIONS = Place("shoal.api.routes.workflows.versions")
 _REFERENCES = Place("shoal.sql.repositories.authoring.references")
 _QUEUE = Place("shoal.api.routes.views.queue")

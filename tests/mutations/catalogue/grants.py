@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_CHECKING = Place("shoal.api.operations.authoring.checking")
+_CHECKING = Place("shoal.api.operations.authoring.checks")
 _RESOURCES = Place("shoal.master.dispatch.resources")
 _HEALTH = Place("shoal.api.routes.health")
 _OPERATIONS_RESOURCES = Place("shoal.api.operations.resources")
