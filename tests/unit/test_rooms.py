@@ -24,6 +24,7 @@ LARGER = {
     "shoal.api.schemas": 16,
     "shoal.client.rest.operations.generated.calls": 32,  # one for each tag of the API
     "shoal.core": 17,
+    "shoal.core.definition": 15,
     "shoal.runtime": 15,
     "shoal.worker": 15,
     "shoal.worker.types": 15,
