@@ -8,7 +8,7 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.attempts.held import held
+from shoal.worker.attempts import held
 from shoal.worker.home import disk
 from shoal.worker.intake import prefetch
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
