@@ -8,8 +8,8 @@ import pytest
 
 from shoal.master.services.upkeep.object_claims import FOLDER, SETTLED, ObjectClaims
 from shoal.runtime.storage import Purpose, Storage, StorageError, cluster_folder
-from tests.unit.runtime.test_storage import s3 as s3
-from tests.unit.runtime.test_storage import storage as storage
+from tests.support.storage import s3 as s3
+from tests.support.storage import storage as storage
 
 CLAIM = Purpose("claims", "resources_url", re.compile("[0-9a-f]{32}"))
 ONE, TWO, THREE = (f"demo/{number:032x}" for number in range(3))
