@@ -10,6 +10,8 @@ from shoal.coordination.session.nodes import Create, Delete
 from shoal.master.membership.partitions import TOPIC
 from shoal.sql import Database
 from tests.integration.master.keeper_harness import Master, running, until
+from tests.integration.master.keeper_harness import database as database
+from tests.integration.master.keeper_harness import master as master
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 

@@ -33,6 +33,7 @@ from tests.integration.master.purge_harness import (
     publish,
     stored,
 )
+from tests.integration.master.purge_harness import database as database
 from tests.support.clock import utc_now
 from tests.support.waiting import DEADLINE_S
 

@@ -10,6 +10,7 @@ from shoal.core.runs.records import WorkflowOrder
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
+from tests.integration.sql.plans import busy as busy
 from tests.integration.sql.plans import plans_of, reads_all
 
 QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
