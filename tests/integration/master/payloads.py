@@ -7,8 +7,8 @@ from typing import Any
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import WorkflowState
-from shoal.master.dispatch.making import PayloadMaker
-from shoal.master.engine.publishing import NO_NAME
+from shoal.master.dispatch.payloads import PayloadMaker
+from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolving import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
