@@ -7,7 +7,8 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts.held import HeldAttempt, HeldAttempts, held
+from shoal.worker.attempts import held
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.attempts.lifecycle import AttemptEvent
 from shoal.worker.intake import prefetch
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
