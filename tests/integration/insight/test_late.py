@@ -16,8 +16,8 @@ from shoal.insight.history.tables import ATTEMPTS, TABLES
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import BadDays
-from shoal.insight.jobs.late import Changed, Look, changed_days, divided, ranges, work_of
-from shoal.insight.jobs.running import Request, run_with_late
+from shoal.insight.jobs.late_rows import Changed, Look, changed_days, divided, ranges, work_of
+from shoal.insight.jobs.run import Request, run_with_late
 from shoal.insight.jobs.source import manifested
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History, Row

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, select, text, update
+from sqlalchemy import func, select, text, update
 
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 from shoal.insight.history.store import HistoryStore
@@ -23,7 +23,6 @@ from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
 from shoal.runtime.storage import Storage, StorageError
 from shoal.sql import Database
-from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup, rollup_batch, rollup_day
 from tests.integration.insight.made import NOON, Row, mark, parquet, put, row
 from tests.integration.sql.given import NOW
@@ -217,23 +216,6 @@ async def test_a_result_of_which_a_count_is_missing_has_no_aggregates(
     assert await aggregated(database, TASK_DAYS) is None
     assert await aggregated(database, COSTS) == {}
     # It is not loaded again for that.
-    assert (await load(database, store, is_all=True)).loaded == 0
-
-
-async def test_what_an_older_version_has_loaded_gets_aggregates_when_all_is_loaded(
-    database: Database, store: HistoryStore, root: Path
-) -> None:
-    for job in ("costs", "flapping"):
-        mark(root, put(root, job, DAY, parquet(job, [row(job)])))
-    await load(database, store)
-    found = await aggregated(database, COSTS)
-    async with database.unit_of_work() as uow:
-        await uow.connection.execute(delete(rollup).where(ARE_AGGREGATES))
-        await uow.commit()
-    assert (await load(database, store)).loaded == 0
-    assert await aggregated(database, COSTS) is None
-    assert (await load(database, store, is_all=True)).loaded == 1
-    assert await aggregated(database, COSTS) == found
     assert (await load(database, store, is_all=True)).loaded == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.running import Done, Request, run
+from shoal.insight.jobs.run import Done, Request, run
 from shoal.insight.serving.blocks import blocks_of, table_of
 from shoal.insight.serving.results import RESULTS
 from tests.integration.insight.expected import Expected

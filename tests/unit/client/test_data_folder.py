@@ -27,7 +27,7 @@ from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
 from tests.support.waiting import START_S
 
-STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2)
+STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2, "", "", "")
 
 
 @pytest.mark.parametrize("below", ["", "sub", "sub/sub"])

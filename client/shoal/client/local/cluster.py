@@ -197,7 +197,7 @@ class LocalCluster:
     def _start(self) -> None:
         settings = load_settings(ClusterSettings, "cluster", self.data)
         before = read_state(self.data)
-        if before is not None and before.path and not before.is_of(self.data):
+        if before is not None and not before.is_of(self.data):
             self.progress(
                 f"this data folder was copied or moved from {before.path}; if that is still used, "
                 "give this one a name of its own first (docs/storage.md)"

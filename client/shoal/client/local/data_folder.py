@@ -17,12 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-
 from shoal.client.errors import AlreadyRunning, CopiedFolder, DataFolderUnusable
-from shoal.proto.tls import create_identity
 from shoal.runtime.folder_identity import FolderIdentity
 
 STATE_FILE = "cluster.json"
@@ -37,7 +32,8 @@ class ClusterState:
     """Where the parts of a local cluster are. ``pid`` is the supervisor's.
 
     ``start`` is random and in the lock file, too. ``path`` and ``identity`` are those of the data
-    folder at the start. All three are empty in what earlier versions have written.
+    folder at the start. ``identity`` is empty where file systems
+    have none.
     """
 
     api: str  # http://127.0.0.1:8765
@@ -46,9 +42,9 @@ class ClusterState:
     pid: int
     masters: int
     workers: int
-    start: str = ""
-    path: str = ""
-    identity: str = ""
+    start: str
+    path: str
+    identity: str
 
     def is_of(self, data: Path) -> bool:
         """Whether it was written in this folder, and not in one that this is a copy of."""
@@ -61,7 +57,7 @@ class ClusterState:
 class Holder:
     """The supervisor that holds a data folder, as it has written into the lock file.
 
-    ``pid`` 0, ``start`` empty: it is of an earlier version, or has just begun.
+    ``pid`` 0, ``start`` empty: it has just begun, and written nothing yet.
     """
 
     pid: int = 0
@@ -293,6 +289,13 @@ def ensure_identity(folder: Path) -> None:
     Raises DataFolderUnusable if authority, certificate and key are not three that belong
     together: no process could talk to another, and gRPC would not say why.
     """
+    # Commands that only ask the API need neither gRPC nor cryptography.
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import serialization
+
+    from shoal.proto.tls import create_identity
+
     files = create_identity(folder)
     try:
         authority = x509.load_pem_x509_certificate(files.ca.read_bytes())

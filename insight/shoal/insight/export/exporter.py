@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from shoal.core.errors import ShoalError
 from shoal.insight.export.columns import by_day, each_once
 from shoal.insight.export.compaction import Compaction, joined
-from shoal.insight.export.gathering import Gathered, Gatherer
-from shoal.insight.export.verifying import (
+from shoal.insight.export.damage import (
     Damage,
     damages_of,
     gone_back,
@@ -31,6 +30,7 @@ from shoal.insight.export.verifying import (
     to_look_at,
     with_damages,
 )
+from shoal.insight.export.extraction import Gathered, Gatherer
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import HistoryTable

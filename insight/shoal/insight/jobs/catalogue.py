@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import UnknownJob
+from shoal.insight.jobs.output import Found, by_day
 from shoal.insight.jobs.rollups import baselines as expectations
 from shoal.insight.jobs.rollups import (
     capacity,
@@ -30,7 +31,7 @@ from shoal.insight.jobs.rollups import (
 from shoal.insight.jobs.rollups.loads import DayLoads
 from shoal.insight.jobs.rows.packing import joined, packed, unpacked
 from shoal.insight.jobs.rows.parts import Part
-from shoal.insight.jobs.staging import Found, by_day
+from shoal.insight.serving.results import RESULTS
 
 _OfPart = Callable[[Part, Days], pa.Table]
 
@@ -119,10 +120,8 @@ class Reach:
 class Job:
     """A job. ``attempts``, ``instances``, ``loads``: which rows it needs; None: none.
 
-    ``columns``: of the attempts. ``is_snapshot``: its result is one as of the last of the days, not
-    one of each day. ``needs_all_loads``: not only what worker groups needed. ``goes_on``: what is
-    late for a day changes the results of the days after it as well. ``is_served``: its result is
-    for the database, too (``serving/results.py``).
+    ``columns``: of the attempts. ``needs_all_loads``: not only what worker groups needed.
+    ``goes_on``: what is late for a day changes the results of the days after it as well.
     """
 
     name: str
@@ -130,11 +129,19 @@ class Job:
     attempts: Reach | None = None
     columns: Sequence[str] = ()
     instances: Reach | None = None
-    is_snapshot: bool = False
     loads: Reach | None = None
     needs_all_loads: bool = False
     goes_on: bool = False
-    is_served: bool = True
+
+    @property
+    def is_served(self) -> bool:
+        """Whether its result is loaded into the database."""
+        return self.name in RESULTS
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it has one result, as of the last of the days, instead of one for each day."""
+        return self.is_served and RESULTS[self.name].is_snapshot
 
     def days(self, days: Days) -> Days:
         """Return the days of which there are results."""
@@ -156,12 +163,11 @@ _ALL = (
         columns=tasks.COLUMNS,
     ),
     Job(
-        "critical_paths",
+        "critical_paths",  # not served: a row for each task of each run is too much for a database
         lambda on: on.of_parts(critical.critical_paths, critical.SCHEMA),
         attempts=OF_RUNS,
         columns=critical.COLUMNS,
         instances=_DAYS,
-        is_served=False,  # a row for each task of each run is too much for a database
     ),
     Job(
         "critical_days",
@@ -198,7 +204,6 @@ _ALL = (
         lambda on: on.of_table(capacity.capacity(on.needed_loads(_LAST_60.days(on.days)), on.days)),
         attempts=Reach(before=capacity.WINDOW_DAYS - 1, after=LONGEST_DAYS, of_last=True),
         columns=loads.COLUMNS,
-        is_snapshot=True,
         loads=_LAST_60,
     ),
     Job(
@@ -220,7 +225,6 @@ _ALL = (
         lambda on: on.of_parts(flapping.flapping, flapping.SCHEMA),
         attempts=_LAST_60,
         columns=flapping.COLUMNS,
-        is_snapshot=True,
     ),
     Job(
         "baselines",
@@ -228,25 +232,21 @@ _ALL = (
         attempts=_LAST_60,
         columns=expectations.COLUMNS,
         instances=_LAST_60,
-        is_snapshot=True,
     ),
     Job(
         "baseline_errors",
         lambda on: on.of_parts(expectations.baseline_errors, expectations.ERRORS_SCHEMA),
         instances=_LAST_60,
-        is_snapshot=True,
     ),
     Job(
         "schedule_minutes",
         lambda on: on.of_table(schedules.schedule_minutes(on.fires, on.days)),
         instances=_LAST_28,
-        is_snapshot=True,
     ),
     Job(
         "schedule_moves",
         lambda on: on.of_table(schedules.schedule_moves(on.fires, on.days)),
         instances=_LAST_28,
-        is_snapshot=True,
     ),
 )
 JOBS: Mapping[str, Job] = {job.name: job for job in _ALL}

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
-from shoal.core.insight.aggregates import Values
-from shoal.insight.serving.aggregates import Aggregates
+from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
 from shoal.insight.serving.results import Kind, Result
 from shoal.sql.repositories.insight.batches import NewBlock
 
@@ -77,6 +76,29 @@ def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
             start = end
     if aggregates is not None:
         yield from aggregate_blocks(aggregates)
+
+
+class Aggregates:
+    """Collects the aggregates of a result, which views over weeks read in place of its rows.
+
+    ``rows`` are those of all its workflows, or None: readers take the rows of the result then.
+    """
+
+    def __init__(self, aggregation: Aggregation[Any]) -> None:
+        self._aggregation = aggregation
+        self.columns = aggregation.columns
+        self.rows: list[Values] | None = []
+
+    def add(self, name: Name, rows: Rows) -> None:
+        """Add all rows of a workflow."""
+        if self.rows is None:
+            return
+        try:
+            one = self._aggregation.of(rows)
+        except (TypeError, ValueError):  # a NULL for a count: readers leave that workflow out
+            self.rows = None
+            return
+        self.rows += self._aggregation.written(name, one)
 
 
 def aggregate_blocks(aggregates: Aggregates) -> Iterator[NewBlock]:

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from shoal.core.errors import ShoalError
 from shoal.insight.simulate.engine.arrivals import Arrival, fired, requested
-from shoal.insight.simulate.engine.cluster import Cluster, OnClaim
+from shoal.insight.simulate.engine.cluster import Cluster
+from shoal.insight.simulate.engine.workers import OnClaim
 from shoal.insight.simulate.engine.workflow import Prepared
 from shoal.insight.simulate.model import Model
 

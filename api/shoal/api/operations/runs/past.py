@@ -14,7 +14,7 @@ from shoal.api.web.problems import kind_of, problem_response
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
-from shoal.insight.past.asking import PastUnavailable
+from shoal.insight.past.client import PastUnavailable
 from shoal.insight.past.questions import PastRun
 from shoal.sql.errors import NotFound
 

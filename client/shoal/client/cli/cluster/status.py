@@ -140,8 +140,7 @@ def _show_quarantined(cluster: "ClusterOut") -> None:
     """What masters cannot work with: a few lines, since one cause may concern many."""
     from shoal.client.cli.terminal.output import out
 
-    # An API of an earlier version says nothing of it.
-    found = cluster.get("set_aside") or []
+    found = cluster["set_aside"]
     for one in found[:_MOST_QUARANTINED]:
         text = f"{one['kind']} {one['item']} is quarantined: {one['reason']}"
         out().print(_check(False, text), soft_wrap=True)
@@ -161,7 +160,6 @@ def _show_others_quarantined(health: "Health") -> None:
     from shoal.client.cli.terminal.appearance import one_line
     from shoal.client.cli.terminal.output import out
 
-    # An API of an earlier version says nothing of it.
     found = health.get("quarantine")
     if not found:
         return
@@ -200,7 +198,7 @@ def _group(cluster: "ClusterOut") -> "Text":
 
 def _alerts(cluster: "ClusterOut") -> "Text | None":
     """Whether people are told of what they have asked for; None: of nothing."""
-    servers = cluster.get("alert_servers")  # an older API has none
+    servers = cluster["alert_servers"]
     if servers is None:
         return None
     count = f"{len(servers)} at work" if servers else "none is at work: nobody is told of anything"

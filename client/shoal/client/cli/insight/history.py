@@ -115,7 +115,7 @@ def status(data: Data = None, as_json: Json = False) -> None:
     from shoal.client.cli.terminal.tables import Grid
     from shoal.insight.export.program import exports_of, history_of
     from shoal.insight.history.tables import TABLES
-    from shoal.insight.past.asking import PastLost
+    from shoal.insight.past.client import PastLost
 
     cluster = cluster_with_history(data)
     store = asyncio.run(history_of(cluster, cluster.history_url))

@@ -211,7 +211,7 @@ def _print(found: "list[ResourceOut]", columns: list[str]) -> None:
         cells += [
             clock(one["created_at"], now),
             clock(one["ended_at"], now) if one["ended_at"] else "",
-            str(one.get("instance_id") or ""),  # an older API does not tell
+            str(one["instance_id"] or ""),
         ]
         shown.add(*cells[: len(columns)])
     out().print(shown.table(out().width))

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import DAY_US, chosen, dates, schema_of, seconds, table_of, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    result_schema,
+    seconds,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import (
     compressed,
@@ -18,10 +26,7 @@ from shoal.insight.jobs.kernels.arrays import (
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers
 from shoal.insight.jobs.rows.parts import Part
 
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, label string, value string, "
-    "attempts bigint, cpu_s double, memory_gb_s double, slot_s double"
-)
+SCHEMA = result_schema("costs")
 _KEY = ("day", "project", "workflow", "task")
 COLUMNS = (
     *("project", "workflow", "version", "instance_id", "task", "worker"),
@@ -86,11 +91,11 @@ def _rows(
 ) -> pa.Table:
     return table_of(
         SCHEMA,
-        *(taken(rows, name, first) for name in _KEY),
-        label,
-        value,
-        np.bincount(group, minlength=len(first)),
-        *(np.bincount(group, one, len(first)) for one in used.values()),
+        **{name: taken(rows, name, first) for name in _KEY},
+        label=label,
+        value=value,
+        attempts=np.bincount(group, minlength=len(first)),
+        **{name: np.bincount(group, one, len(first)) for name, one in used.items()},
     )
 
 

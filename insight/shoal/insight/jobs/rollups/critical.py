@@ -143,17 +143,17 @@ def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.Table:
     project, workflow, _ = key
     return table_of(
         SCHEMA,
-        dates(ended[links.run] // DAY_US),
-        pa.array([project] * len(of), pa.string()),
-        pa.array([workflow] * len(of), pa.string()),
-        ids[links.run],
-        links.place,
-        pa.array(plan.names, pa.string()).take(pa.array(links.task)),
-        ints(table, "attempt_id")[of],
-        attempt[of],
-        links.wait / _SECOND,
-        links.own / _SECOND,
-        links.gain / _SECOND,
+        day=dates(ended[links.run] // DAY_US),
+        project=pa.array([project] * len(of), pa.string()),
+        workflow=pa.array([workflow] * len(of), pa.string()),
+        instance_id=ids[links.run],
+        place=links.place,
+        task=pa.array(plan.names, pa.string()).take(pa.array(links.task)),
+        attempt_id=ints(table, "attempt_id")[of],
+        attempt=attempt[of],
+        wait_s=links.wait / _SECOND,
+        own_s=links.own / _SECOND,
+        gain_s=links.gain / _SECOND,
     )
 
 

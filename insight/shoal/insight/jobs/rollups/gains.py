@@ -3,17 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import schema_of, table_of
+from shoal.insight.jobs.columns import result_schema, table_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, numbers, taken
 from shoal.insight.jobs.kernels.grouped import quantiles
 from shoal.insight.jobs.rollups.critical import critical_paths
 from shoal.insight.jobs.rows.parts import Part
 
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, runs bigint, runs_of_day bigint, "
-    "own_p50_s double, own_mean_s double, gain_mean_s double, gain_max_s double, gain_sum_s double"
-)
+SCHEMA = result_schema("critical_days")
 _WORKFLOW = ("day", "project", "workflow")
 _KEY = (*_WORKFLOW, "task")
 
@@ -37,12 +34,12 @@ def critical_days(part: Part, days: Days) -> pa.Table:
     paths = np.bincount(workflow[ints(links, "place") == 1], minlength=len(workflow_first))
     return table_of(
         SCHEMA,
-        *(taken(links, name, first) for name in _KEY),
-        runs,
-        paths[workflow[first]],
-        own_p50_s,
-        np.bincount(task, own_s, count) / runs,
-        gain_sum_s / runs,
-        gain_max_s,
-        gain_sum_s,
+        **{name: taken(links, name, first) for name in _KEY},
+        runs=runs,
+        runs_of_day=paths[workflow[first]],
+        own_p50_s=own_p50_s,
+        own_mean_s=np.bincount(task, own_s, count) / runs,
+        gain_mean_s=gain_sum_s / runs,
+        gain_max_s=gain_max_s,
+        gain_sum_s=gain_sum_s,
     )

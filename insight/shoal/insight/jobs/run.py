@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from shoal.insight.jobs import late
+from shoal.insight.jobs import late_rows
 from shoal.insight.jobs.catalogue import Job
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import SparkEnded
-from shoal.insight.jobs.preparing import Preparation
+from shoal.insight.jobs.needs import Wanted
+from shoal.insight.jobs.output import Format, Staging, scratch_folder
+from shoal.insight.jobs.preparation import Preparation
 from shoal.insight.jobs.session import started
 from shoal.insight.jobs.source import manifested
-from shoal.insight.jobs.staging import Format, Staging, scratch_folder
-from shoal.insight.jobs.wanted import Wanted
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def run_with_late(request: Request) -> Iterator[Done]:
     What was looked at is remembered at the end, so whatever was broken off is done again.
     """
     of_days = [job for job in request.jobs if not job.is_snapshot]
-    work = late.work_of(manifested(request.history), request.out, of_days, request.days)
+    work = late_rows.work_of(manifested(request.history), request.out, of_days, request.days)
     for one in work.ranges:
         is_last = one is work.ranges[-1]
         jobs = [
@@ -99,7 +99,7 @@ def run_with_late(request: Request) -> Iterator[Done]:
     if work.look is not None:
         with scratch_folder(request.out, request.scratch) as scratch:
             names = [job.name for job in of_days]
-            late.remember(Staging(request.out, scratch), names, work.look)
+            late_rows.remember(Staging(request.out, scratch), names, work.look)
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
 from shoal.insight.jobs.catalogue import Job
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import MissingFile
+from shoal.insight.jobs.output import Staging
 from shoal.insight.jobs.source import HistoryFile, files_of
-from shoal.insight.jobs.staging import Staging
 
 #: Ranges of days with no more days between them are one: Spark's start costs more than a few days.
 _TOGETHER_DAYS = 3
@@ -116,7 +116,7 @@ def work_of(files: Sequence[HistoryFile], out: str, jobs: Sequence[Job], asked: 
     """
     last = _last_look(out, [job.name for job in jobs])
     if last is not None and last.day > datetime.now(UTC).date() + timedelta(days=1):
-        last = None  # a run for days to come, which an older version let through
+        last = None  # a run while the clock was ahead
     alone = [Range(asked, {job.name: asked for job in jobs})]
     if last is not None and asked.last < last.day:
         return Work(alone, None)

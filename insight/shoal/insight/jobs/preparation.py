@@ -10,6 +10,7 @@ from pyspark import SparkContext
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
 from shoal.insight.jobs.catalogue import Inputs
+from shoal.insight.jobs.needs import Wanted
 from shoal.insight.jobs.rollups.loads import Sorted, Swept
 from shoal.insight.jobs.rows.chunks import Chunk, Selection
 from shoal.insight.jobs.rows.division import Cut, Gather
@@ -17,7 +18,6 @@ from shoal.insight.jobs.rows.packing import joined, sent, unpacked
 from shoal.insight.jobs.rows.superseded import KeysOf, Superseded, repeated
 from shoal.insight.jobs.session import ROWS_OF_PART, parts_of
 from shoal.insight.jobs.source import HistoryFile, files_of, local_paths
-from shoal.insight.jobs.wanted import Wanted
 
 #: Chunks of keys alone have so many times as many rows.
 _KEYS_SCALE = 8
