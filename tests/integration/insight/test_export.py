@@ -20,7 +20,7 @@ from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
 from shoal.insight.export import extraction
 from shoal.insight.export import program as exporting
-from shoal.insight.export.exporter import Exporter, ExportTaken, Summary
+from shoal.insight.export.exporter import Exporter, ExportSummary, ExportTaken
 from shoal.insight.export.extraction import Gathered
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
@@ -430,8 +430,8 @@ def test_what_the_program_says_is_bounded(
 ) -> None:
     files = [f"attempts/day=2026-01-01/{number}.parquet {'x' * 100}" for number in range(5_000)]
 
-    async def export(*_: object, **__: object) -> Summary:
-        return Summary(damaged=files, lacking=files)
+    async def export(*_: object, **__: object) -> ExportSummary:
+        return ExportSummary(damaged=files, lacking=files)
 
     monkeypatch.setattr(exporting, "export", export)
     monkeypatch.setattr(sys, "argv", ["program", "--data", str(tmp_path), "--url", "x"])

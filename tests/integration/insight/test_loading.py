@@ -17,8 +17,8 @@ from sqlalchemy import func, select, text, update
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.serving import loader as loading
-from shoal.insight.serving.loader import Loader, Summary
-from shoal.insight.serving.results import RESULTS, Kind
+from shoal.insight.serving.loader import Loader, LoadSummary
+from shoal.insight.serving.results import RESULTS, ValueKind
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
 from shoal.runtime.storage import Storage, StorageError
@@ -37,7 +37,7 @@ def root(store: HistoryStore) -> Path:
     return Path(store.results)
 
 
-async def load(database: Database, store: HistoryStore, **more: Any) -> Summary:
+async def load(database: Database, store: HistoryStore, **more: Any) -> LoadSummary:
     """Load what is new; ``more`` is for the loader, or ``is_all``."""
     is_all = more.pop("is_all", False)
     return await Loader(database, ResultStore(store), **more).run(is_all=is_all)
@@ -167,11 +167,11 @@ def measured(chance: random.Random, job: str, workflow: str, task: str) -> Row:
     """Return a row that was measured, more or less."""
     found = row(job, project="p", workflow=workflow)
     for name, kind in RESULTS[job].columns.items():
-        if kind is Kind.INTEGER and name != "max_rss_kb":
+        if kind is ValueKind.INTEGER and name != "max_rss_kb":
             found[name] = chance.randrange(10**6)
-        elif kind in (Kind.NUMBER, Kind.INTEGER):
+        elif kind in (ValueKind.NUMBER, ValueKind.INTEGER):
             found[name] = chance.choice([None, 0, 7])
-            if kind is Kind.NUMBER:
+            if kind is ValueKind.NUMBER:
                 found[name] = chance.choice([None, 0.0, chance.lognormvariate(0, 9), float("nan")])
         elif name == "task":
             found[name] = task

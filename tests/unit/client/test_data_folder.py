@@ -15,7 +15,7 @@ import pytest
 
 from shoal.client.errors import DataFolderUnusable, PortTaken
 from shoal.client.local.background import start_detached
-from shoal.client.local.cluster import LocalCluster, _Child
+from shoal.client.local.cluster import LocalCluster, _Process
 from shoal.client.local.data_folder import (
     ClusterState,
     ensure_identity,
@@ -99,7 +99,7 @@ def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch: pytest.M
 def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     log = tmp_path / "role.log"
     log.write_text("an earlier start\n")
-    child = _Child("api", ["--no-such-argument"], log, {})
+    child = _Process("api", ["--no-such-argument"], log, {})
     child.start()
     assert child.process is not None
     child.process.wait(60)

@@ -17,7 +17,7 @@ from shoal.core.runs.events import TaskClaimed
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.insight.simulate.engine import workers
 from shoal.insight.simulate.engine.arrivals import Arrival
-from shoal.insight.simulate.engine.cluster import Cluster
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
 from shoal.insight.simulate.engine.pool import Pool, Turn
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 from shoal.insight.simulate.result import simulate
@@ -78,7 +78,7 @@ def cases(draw: st.DrawFn, *, calm: bool = False) -> tuple[Model, list[Arrival]]
     return model(*found, slots=slots, concurrency=narrow), arrivals
 
 
-def watched(simulated: Model, arrivals: Sequence[Arrival]) -> tuple[Cluster, list[str]]:
+def watched(simulated: Model, arrivals: Sequence[Arrival]) -> tuple[SimulatedCluster, list[str]]:
     """Play a case; return what was wrong whenever a slot was given."""
     over: list[str] = []
     plain = Pool.next

@@ -59,7 +59,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class _Child:
+class _Process:
     """One supervised process."""
 
     name: str
@@ -154,7 +154,7 @@ class LocalCluster:
         self._credential = ""  # for that server
         self._zookeeper_again = 0.0  # not before this monotonic time
         self._rotate_at = 0.0  # monotonic
-        self._children: list[_Child] = []
+        self._children: list[_Process] = []
         self._lock = cluster_lock(self.data)
         self._start_id = ""
 
@@ -299,9 +299,9 @@ class LocalCluster:
         self.progress(f"ZooKeeper on port {port} ({time.monotonic() - started:.1f} s)")
         return self._zookeeper.address
 
-    def _plan(self, port: int, environment: dict[str, str]) -> list[_Child]:
-        def child(name: str, role: str, *arguments: str) -> _Child:
-            return _Child(
+    def _plan(self, port: int, environment: dict[str, str]) -> list[_Process]:
+        def child(name: str, role: str, *arguments: str) -> _Process:
+            return _Process(
                 name,
                 [role, "--data", str(self.data), *arguments],
                 self.data / "logs" / f"{name}.log",
@@ -419,7 +419,7 @@ class LocalCluster:
             self._zookeeper.stop()
             self._zookeeper = None
 
-    def _await_end(self, child: _Child, deadline: float) -> None:
+    def _await_end(self, child: _Process, deadline: float) -> None:
         if child.process is None:
             return
         try:

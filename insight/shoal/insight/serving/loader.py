@@ -41,7 +41,7 @@ _TRIES = 5  # while others load the same day
 
 
 @dataclass
-class Summary:
+class LoadSummary:
     """What was loaded: results, with how many rows; and days that went, by the rules of retention.
 
     ``refused``: why a result was not loaded, in a line for each.
@@ -93,13 +93,13 @@ class Loader:
         self._database, self._store = database, store
         self._share, self._keep_days = share, keep_days
 
-    async def run(self, *, is_all: bool = False) -> Summary:
+    async def run(self, *, is_all: bool = False) -> LoadSummary:
         """Load what is new, let go what is too old, and remove what does not count.
 
         ``is_all``: compare every file with the database, whether a mark names it or not. Raises
         StorageError, SqlError: what counts so far stays, and the next run goes on from there.
         """
-        summary = Summary()
+        summary = LoadSummary()
         now = await self._now()
         there = await self._look(summary)
         rules = self._rules(there, now)
@@ -112,7 +112,7 @@ class Loader:
         await self._clean(now)
         return summary
 
-    async def _look(self, summary: Summary) -> _Present:
+    async def _look(self, summary: LoadSummary) -> _Present:
         """Find out what there is."""
         names: list[str] = []
         marked: dict[Key, set[str]] = {}
@@ -163,7 +163,9 @@ class Loader:
             }
         return (key for key in found if rules.keeps(*key))
 
-    async def _see_to(self, key: Key, digests: Collection[str] | None, summary: Summary) -> None:
+    async def _see_to(
+        self, key: Key, digests: Collection[str] | None, summary: LoadSummary
+    ) -> None:
         """Load a result unless it is there already, or cannot be."""
         for remaining in reversed(range(_TRIES)):
             try:
@@ -227,7 +229,7 @@ class Loader:
         at = await self._now()
         await self._in_turn(lambda uow: uow.rollup_batches.add(batch, blocks, at))
 
-    async def _forget(self, there: _Present, rules: _Rules, summary: Summary) -> None:
+    async def _forget(self, there: _Present, rules: _Rules, summary: LoadSummary) -> None:
         """Let go what is too old: from the database first, then from the storage."""
         for job, day in there.known:
             if not rules.keeps(job, day):

@@ -12,7 +12,7 @@ from typing import Any
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a column holds. Times are UTC."""
 
     TEXT = "text"
@@ -24,18 +24,18 @@ class Kind(StrEnum):
 
 
 _KINDS = {
-    "string": Kind.TEXT,
-    "int": Kind.INTEGER,
-    "bigint": Kind.INTEGER,
-    "double": Kind.NUMBER,
-    "boolean": Kind.YES_NO,
-    "timestamp": Kind.TIME,
-    "date": Kind.DAY,
+    "string": ValueKind.TEXT,
+    "int": ValueKind.INTEGER,
+    "bigint": ValueKind.INTEGER,
+    "double": ValueKind.NUMBER,
+    "boolean": ValueKind.YES_NO,
+    "timestamp": ValueKind.TIME,
+    "date": ValueKind.DAY,
 }
 
 
 @dataclass(frozen=True)
-class Result:
+class ServedResult:
     """A result. ``is_snapshot``: as of a day, looking back; of these only the newest one counts.
 
     ``declared``: all columns in their order, ``name type, name type`` …, with the names that SQL
@@ -47,7 +47,7 @@ class Result:
     aggregation: Aggregation[Any] | None = None
 
     @cached_property
-    def columns(self) -> Mapping[str, Kind]:
+    def columns(self) -> Mapping[str, ValueKind]:
         """The columns that are loaded: all but ``day``, which is in the name of a file."""
         pairs = (column.split() for column in self.declared.split(","))
         return {name: _KINDS[kind] for name, kind in pairs if name != "day"}
@@ -63,8 +63,8 @@ def _spread(name: str, percentiles: str = "p50 p95 p99") -> str:
     return ", ".join(f"{name}_{what} double" for what in columns)
 
 
-RESULTS: Mapping[str, Result] = {
-    "task_days": Result(
+RESULTS: Mapping[str, ServedResult] = {
+    "task_days": ServedResult(
         "day date, project string, workflow string, task string, type string, attempts bigint, "
         "succeeded bigint, failed bigint, lost bigint, killed bigint, skipped bigint, "
         "rescheduled bigint, retries bigint, "
@@ -72,62 +72,62 @@ RESULTS: Mapping[str, Result] = {
         "busy_s double, cpu_s double, max_rss_kb bigint",
         aggregation=TASK_DAYS,
     ),
-    "critical_days": Result(
+    "critical_days": ServedResult(
         "day date, project string, workflow string, task string, runs bigint, runs_of_day bigint, "
         "own_p50_s double, own_mean_s double, gain_mean_s double, gain_max_s double, "
         "gain_sum_s double"
     ),
-    "workflow_days": Result(
+    "workflow_days": ServedResult(
         "day date, project string, workflow string, runs bigint, succeeded bigint, failed bigint, "
         "stopped bigint, by_schedule bigint, by_backfill bigint, by_parent bigint, "
         "by_rerun bigint, by_request bigint, late bigint, "
         f"{_spread('duration')}, {_spread('admission')}, {_spread('critical', 'p50 p95')}",
         aggregation=RUN_DAYS,
     ),
-    "worker_days": Result(
+    "worker_days": ServedResult(
         "day date, worker string, attempts bigint, failed bigint, lost bigint, busy_s double, "
         "hours bigint, slots bigint, utilisation double"
     ),
-    "concurrency_hours": Result(
+    "concurrency_hours": ServedResult(
         "day date, hour int, worker_group string, running_mean double, running_max bigint, "
         "waiting_mean double, waiting_max bigint, needed_max bigint"
     ),
-    "capacity": Result(
+    "capacity": ServedResult(
         "day date, forecast_day date, hour int, worker_group string, slots int, expected double, "
         "tested_hours int, error_p50 double, within_p95 double",
         is_snapshot=True,
     ),
-    "costs": Result(
+    "costs": ServedResult(
         "day date, project string, workflow string, task string, label string, value string, "
         "attempts bigint, cpu_s double, memory_gb_s double, slot_s double",
         aggregation=COSTS,
     ),
-    "failures": Result(
+    "failures": ServedResult(
         "day date, fingerprint string, project string, workflow string, task string, "
         "sample string, first_seen timestamp, last_seen timestamp, count bigint, count_day bigint"
     ),
-    "flapping": Result(
+    "flapping": ServedResult(
         "day date, project string, workflow string, task string, runs bigint, changes bigint, "
         "failed_rate double, retried_rate double, last_seen timestamp",
         is_snapshot=True,
     ),
-    "baselines": Result(
+    "baselines": ServedResult(
         "day date, project string, workflow string, task string, weekday int, hour int, n bigint, "
         "p50_s double, p95_s double, mad_s double, late_after_s double, wait_n bigint, "
         "wait_p50_s double, wait_p95_s double, wait_mad_s double",
         is_snapshot=True,
     ),
-    "baseline_errors": Result(
+    "baseline_errors": ServedResult(
         "day date, project string, workflow string, runs bigint, error_p50_s double, "
         "error_share_p50 double, within_p95 double, late_share double",
         is_snapshot=True,
     ),
-    "schedule_minutes": Result(
+    "schedule_minutes": ServedResult(
         "day date, scope string, minute int, starts_mean double, starts_max bigint, "
         "skew_p50_s double, skew_p95_s double, skew_max_s double, is_hot boolean",
         is_snapshot=True,
     ),
-    "schedule_moves": Result(
+    "schedule_moves": ServedResult(
         "day date, place int, schedule_id bigint, project string, workflow string, minute int, "
         "move_min int, starts_per_day double, highest_before double, highest_after double",
         is_snapshot=True,

@@ -202,10 +202,10 @@ def _print(found: "list[ResourceOut]", columns: list[str]) -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid(columns)
+    shown = TextTable(columns)
     for one in found:
         cells = [one["project"], one["path"], str(one["version"]), decimal(one["size"])]
         cells += [

@@ -22,11 +22,11 @@ from shoal.insight.jobs.columns import (
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
-from shoal.insight.jobs.kernels.expectations import Baselines, late_after
+from shoal.insight.jobs.kernels.expectations import BaselineArrays, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.expectations import chosen as counting
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
 TEST_DAYS = 7
@@ -38,7 +38,7 @@ COLUMNS = (*_TASK, "state", "queued_at", "started_at", "finished_at")
 _OF_RUNS = (*_WORKFLOW, "state", "created_at", "started_at", "finished_at")
 
 
-def baselines(part: Part, days: Days) -> pa.Table:
+def baselines(part: RowsPart, days: Days) -> pa.Table:
     """Return, as of the last of the days, the baselines of each workflow (task ``''``) and task.
 
     They are of what SUCCEEDED in the 60 days that end with it. ``weekday`` (0: Monday) and ``hour``
@@ -56,7 +56,7 @@ def baselines(part: Part, days: Days) -> pa.Table:
     )
 
 
-def baseline_errors(part: Part, days: Days) -> pa.Table:
+def baseline_errors(part: RowsPart, days: Days) -> pa.Table:
     """Return, as of the last of the days, how well baselines have predicted durations of runs.
 
     Each of the last 7 days is predicted from the days before it, of the same 60. ``runs``: how
@@ -96,7 +96,7 @@ def baseline_errors(part: Part, days: Days) -> pa.Table:
     )
 
 
-def _runs(part: Part, days: Days) -> pa.Table:
+def _runs(part: RowsPart, days: Days) -> pa.Table:
     return _succeeded(part.instances(*_OF_RUNS), WorkflowState.SUCCEEDED, days)
 
 
@@ -159,7 +159,7 @@ def _expected(rows: pa.Table, subjects: _Subjects, since: str, days: Days) -> pa
 
 
 def _compared(
-    known: Baselines, at: Ints, code: Ints, real: Numbers
+    known: BaselineArrays, at: Ints, code: Ints, real: Numbers
 ) -> tuple[Ints, Numbers, Numbers, Numbers, Numbers]:
     """Return codes, absolute errors, these by the real value, whether within p95, whether late."""
     p50, p95, mad = known.p50[at], known.p95[at], known.mad[at]

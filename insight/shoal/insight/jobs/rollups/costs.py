@@ -24,7 +24,7 @@ from shoal.insight.jobs.kernels.arrays import (
     taken,
 )
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = result_schema("costs")
 _KEY = ("day", "project", "workflow", "task")
@@ -39,7 +39,7 @@ MOST_VALUES = 100
 OTHERS = "…"
 
 
-def costs(part: Part, days: Days) -> pa.Table:
+def costs(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day, task and label, and one with an empty label for all its attempts.
 
     ``slot_s``: seconds in which attempts had a slot of a worker; ``memory_gb_s``: gigabytes (10**9
@@ -99,7 +99,7 @@ def _rows(
     )
 
 
-def _labels(rows: pa.Table, part: Part, days: Days) -> tuple[Ints, Ints, pa.Array, pa.Array]:
+def _labels(rows: pa.Table, part: RowsPart, days: Days) -> tuple[Ints, Ints, pa.Array, pa.Array]:
     """Return a row for each attempt and label of its run: which attempt, and which label.
 
     And the names and values of the labels.

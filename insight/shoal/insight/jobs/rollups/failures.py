@@ -18,7 +18,7 @@ from shoal.insight.jobs.columns import (
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
 SCHEMA = result_schema("failures")
@@ -30,7 +30,7 @@ COLUMNS = (
 _SAMPLE_CHARS = 500
 
 
-def failures(part: Part, days: Days) -> pa.Table:
+def failures(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day, fingerprint and task of which an attempt FAILED so on that day.
 
     ``count_day`` is of the day; ``count``, ``first_seen`` and ``last_seen`` are of the 60 days that

@@ -8,7 +8,7 @@ from shoal.insight.jobs.columns import chosen, dates, number_of, result_schema, 
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
 RUNS = 20
@@ -20,7 +20,7 @@ COLUMNS = (
 )
 
 
-def flapping(part: Part, days: Days) -> pa.Table:
+def flapping(part: RowsPart, days: Days) -> pa.Table:
     """Return a row, of the last of the days, for each task whose outcome has changed.
 
     Looked at are the last 20 runs, of at most 60 days, in which the task SUCCEEDED or FAILED in the

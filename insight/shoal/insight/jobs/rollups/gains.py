@@ -8,14 +8,14 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, numbers, taken
 from shoal.insight.jobs.kernels.grouped import quantiles
 from shoal.insight.jobs.rollups.critical import critical_paths
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = result_schema("critical_days")
 _WORKFLOW = ("day", "project", "workflow")
 _KEY = (*_WORKFLOW, "task")
 
 
-def critical_days(part: Part, days: Days) -> pa.Table:
+def critical_days(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day and task that was on the critical path of a run of that day.
 
     ``runs``: on whose path the task was; ``runs_of_day``: runs of the workflow that have a path;

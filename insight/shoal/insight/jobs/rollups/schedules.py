@@ -19,7 +19,7 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import compressed, groups, ints, is_one_of, is_there, numbers
 from shoal.insight.jobs.kernels.grouped import Ints, quantiles
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 28
 _MINUTE_US = 60_000_000
@@ -33,7 +33,7 @@ FIRED_SCHEMA = schema_of(
 )
 
 
-def fired(part: Part, days: Days) -> pa.Table:
+def fired(part: RowsPart, days: Days) -> pa.Table:
     """Return the runs of schedules that ended in the 28 days that end with the last one.
 
     With the ``minute`` (of the day) and the day's ``number`` of their logical time, and the seconds

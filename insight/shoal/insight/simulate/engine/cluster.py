@@ -50,15 +50,15 @@ from shoal.core.runs.states import (
 )
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
-from shoal.insight.simulate.engine.admission import Admission
+from shoal.insight.simulate.engine.admission import SimulatedAdmission
 from shoal.insight.simulate.engine.agenda import Agenda
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.chance import key_of, mixed
-from shoal.insight.simulate.engine.dependencies import Dependencies
+from shoal.insight.simulate.engine.dependencies import SimulatedDependencies
 from shoal.insight.simulate.engine.ledger import Ledger
 from shoal.insight.simulate.engine.pool import Pools
 from shoal.insight.simulate.engine.workers import OnClaim, Workers
-from shoal.insight.simulate.engine.workflow import Workflow
+from shoal.insight.simulate.engine.workflow import SimulatedWorkflow
 from shoal.insight.simulate.model import GroupModel
 
 DEEPEST = 20  # levels of sub-workflows, as masters allow them
@@ -69,12 +69,12 @@ _RELEASES = FINISHED_TASK | {TaskState.PAUSED}
 class _About:
     """What is known of a run beside it. ``key`` names it for draws."""
 
-    workflow: Workflow
+    workflow: SimulatedWorkflow
     key: int
     wakes: set[datetime] = field(default_factory=set)  # at which it is decided again
 
 
-class Cluster:
+class SimulatedCluster:
     """Plays ``arrivals``, which ascend in time, from ``start`` to ``end``.
 
     ``slots``: of concurrency groups, by qualified name. ``limit_s``: see ``Pool``.
@@ -82,7 +82,7 @@ class Cluster:
 
     def __init__(
         self,
-        workflows: Mapping[str, Workflow],
+        workflows: Mapping[str, SimulatedWorkflow],
         groups: Mapping[str, GroupModel],
         slots: Mapping[str, int],
         start: datetime,
@@ -101,8 +101,8 @@ class Cluster:
         self._workers = Workers(
             groups, self.groups, self._agenda, self.ledger, self._post, on_claim
         )
-        self._admission = Admission({name: one.policy for name, one in workflows.items()})
-        self.dependencies = Dependencies(workflows, start)
+        self._admission = SimulatedAdmission({name: one.policy for name, one in workflows.items()})
+        self.dependencies = SimulatedDependencies(workflows, start)
         self._runs: dict[int, Run] = {}  # open ones, and ended ones whose parent is open
         self._about: dict[int, _About] = {}  # the same runs
         self._children: dict[tuple[int, int], int] = {}  # (task instance, item) -> run
@@ -156,7 +156,7 @@ class Cluster:
 
     def _create(
         self,
-        workflow: Workflow,
+        workflow: SimulatedWorkflow,
         key: int,
         *,
         logical_time: datetime,

@@ -8,9 +8,9 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, next_task_state
 from shoal.insight.simulate.engine.agenda import Agenda
 from shoal.insight.simulate.engine.ledger import Ledger
-from shoal.insight.simulate.engine.outcomes import Outcome, within_timeout
+from shoal.insight.simulate.engine.outcomes import SimulatedOutcome, within_timeout
 from shoal.insight.simulate.engine.pool import Pools, Turn
-from shoal.insight.simulate.engine.workflow import Workflow
+from shoal.insight.simulate.engine.workflow import SimulatedWorkflow
 from shoal.insight.simulate.model import GroupModel
 
 WORKER = "simulated"  # the name of all workers: which one it is makes no difference here
@@ -35,9 +35,9 @@ class Workers:
         self.attempts = 0  # that have begun
         self._models, self._groups, self._on_claim = models, groups, on_claim
         self._agenda, self._ledger, self._post = agenda, ledger, post
-        self._working: dict[int, tuple[Run, Outcome]] = {}  # by task instance id
+        self._working: dict[int, tuple[Run, SimulatedOutcome]] = {}  # by task instance id
 
-    def begin(self, turn: Turn, workflow: Workflow, key: int) -> None:
+    def begin(self, turn: Turn, workflow: SimulatedWorkflow, key: int) -> None:
         """Claim an attempt: it starts a little later, and ends as was drawn. ``key``: of draws."""
         run, now, task_instance_id = turn.run, self._agenda.now, turn.task_instance_id
         self.attempts += 1
@@ -85,7 +85,7 @@ class Workers:
             ),
         )
 
-    def _stop(self, task_instance_id: int) -> tuple[Run, Outcome]:
+    def _stop(self, task_instance_id: int) -> tuple[Run, SimulatedOutcome]:
         run, outcome = self._working.pop(task_instance_id)
         group = run.plan.tasks[run.task_of[task_instance_id]].worker_group
         self._groups.release(group, task_instance_id, self._agenda.now)
