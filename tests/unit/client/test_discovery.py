@@ -19,6 +19,9 @@ STATE = {
     "pid": 1,
     "masters": 1,
     "workers": 1,
+    "start": "",
+    "path": "",
+    "identity": "",
 }
 
 
