@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shoal.client.local.trial import NoDataSourceGiven, Trial
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.core.data_sources.rendering import UnusableDataSource
+from shoal.core.data_sources import DataSource
+from shoal.core.data_sources.resolution import UnusableDataSource
 from shoal.core.runs.run import Plan
 from shoal.core.task_types import Exit, TaskContext
 from tests.support import source_task
@@ -44,7 +44,7 @@ async def test_task_is_given_what_stands_in_the_environment(
     monkeypatch.setattr(source_task.Reads, "run", run)
     tried = trial(SHOAL_DATA_SOURCE_wh=json.dumps(SOURCE))
     assert (await tried.run(lambda _: None)).exit_code == 0
-    assert (seen["wh"].kind, seen["wh"].host) == (SourceKind.MARIADB, "db.test")
+    assert (seen["wh"].kind, seen["wh"].host) == ("mariadb", "db.test")
     assert seen["wh"].password == "correct horse"
     assert tried.rendered.params["note"] == "it is ***"
 

@@ -280,10 +280,10 @@ async def test_worker_tells_how_far_the_work_is(
 
 
 def test_request_survives_its_text() -> None:
-    from shoal.core.data_sources import DataSource, SourceKind
+    from shoal.core.data_sources import DataSource
     from shoal.worker.types.child.request import Request
 
-    source = DataSource("d", SourceKind.MARIADB, "h", 1, "b", "u", {"tls": True}, "pass", 3)
+    source = DataSource("d", "mariadb", "h", 1, "b", "u", {"tls": True}, "pass", 3)
     request = Request(
         "m:f", "m:T", {"a": [1, "ü"]}, {"p": "1"}, 7, 1, "t", {"s": "x"}, {"d": source}
     )

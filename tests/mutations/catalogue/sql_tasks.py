@@ -10,7 +10,7 @@ _PREVIEW = Place("shoal.worker.types.sql.results.preview")
 _PLAN = Place("shoal.worker.types.sql.plan")
 _RUN = Place("shoal.worker.types.sql.run")
 _VERDICTS = Place("shoal.worker.types.sql.verdicts")
-_CANCELLING = Place("shoal.worker.types.sql.cancelling")
+_CANCELLING = Place("shoal.worker.types.sql.cancellation")
 _UNIT = "tests/unit/worker/sql"
 _TEST_RUN = f"{_UNIT}/test_run.py"
 

@@ -26,7 +26,7 @@ from shoal.proto.shoal_pb2_grpc import (
 from shoal.worker.agent import Agent, fetch_patience_s
 from shoal.worker.attempts import Attempts
 from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.probing import ProbeService
+from shoal.worker.execution.probes import ProbeService
 from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.service import WorkerService
 from shoal.worker.execution.surroundings import Surroundings

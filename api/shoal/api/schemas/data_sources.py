@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from shoal.api.schemas.common import TIME, example
-from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.kinds import Need, options_schema
+from shoal.core.data_sources.kind import Need
 from shoal.core.data_sources.spec import DataSourceSpec
 
 _SPEC: dict[str, Any] = {
@@ -38,9 +37,9 @@ class DataSourceOut(BaseModel):
 
     project: str
     name: str
-    kind: SourceKind
+    kind: str
     host: str
-    port: int | None = Field(description="Null: the usual one of the kind.")
+    port: int | None = Field(description="Null: the default port of the kind.")
     database: str
     user: str
     options: dict[str, str | int | float | bool]
@@ -93,13 +92,17 @@ class DataSourceKindOut(BaseModel):
             "user": "required",
             "password": "optional",
             "credential": "password",
-            "options_schema": options_schema(SourceKind.POSTGRESQL),
+            "options_schema": {
+                "type": "object",
+                "properties": {"connect_timeout": {"type": "integer", "default": 10}},
+                "additionalProperties": False,
+            },
         }
     )
 
-    kind: SourceKind
+    kind: str = Field(description="Its name, as data sources give it.")
     title: str
-    port: int | None = Field(description="The usual one; null: it is a file.")
+    port: int | None = Field(description="The default port; null: the data source is a file.")
     host: Need
     database: Need
     database_is: str

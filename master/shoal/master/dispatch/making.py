@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import levels

@@ -17,7 +17,7 @@ import pytest
 
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.sql.params import SqlParams
-from shoal.worker.types.sql.results.collecting import Outputs, check_outputs, collector
+from shoal.worker.types.sql.results.collector import Outputs, check_outputs, collector
 from shoal.worker.types.sql.results.values import as_json, as_text
 from shoal.worker.types.sql.session import Column
 

@@ -36,7 +36,7 @@ from shoal.worker.types.quality.params import (
     Value,
 )
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,

@@ -13,7 +13,7 @@ from shoal.core.hints import Hints
 from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, Kind, Lexer, Token
-from shoal.worker.types.sql.statements.typed import ValueType, typed
+from shoal.worker.types.sql.statements.value_types import ValueType, typed
 
 _PREFIXES = ("", "N", "E")  # of literals that are text all the same
 _TYPED_LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME", "INTERVAL"})

@@ -17,7 +17,7 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
 from shoal.worker.types.sql.drivers.failures import StatementFailed
-from shoal.worker.types.sql.drivers.postgresql.connecting import Connection
+from shoal.worker.types.sql.drivers.postgresql.connector import Connection
 from shoal.worker.types.sql.drivers.rows import BLOCK, Row
 from shoal.worker.types.sql.session import Column, Verdict
 

@@ -29,14 +29,13 @@ from thrift.transport.TTransport import TTransportException
 from shoal.core.data_sources import DataSource
 from shoal.worker.execution.work_files import write_new
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers import literals
+from shoal.worker.types.sql.drivers.dbapi import DbApiSession
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
-from shoal.worker.types.sql.drivers.heads import reads
-from shoal.worker.types.sql.drivers.names import quoted
-from shoal.worker.types.sql.drivers.remote import literals
-from shoal.worker.types.sql.drivers.remote.authority import authority_file
-from shoal.worker.types.sql.drivers.remote.session import RemoteSession
+from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.drivers.rows import BLOCK
-from shoal.worker.types.sql.drivers.within import within
+from shoal.worker.types.sql.drivers.running_statement import within
+from shoal.worker.types.sql.drivers.syntax import quoted, reads
 from shoal.worker.types.sql.session import Verdict
 
 _PORT = 10000
@@ -71,10 +70,10 @@ def connect(
     log: Callable[[str], None],
     read_only: bool,
     statement_timeout_s: float | None,
-) -> RemoteSession:
+) -> DbApiSession:
     """See ``session``."""
     backend = HiveBackend(source, f"{tag}/{attempt}", read_only=read_only)
-    return RemoteSession(backend, statement_timeout_s, read_only=read_only)
+    return DbApiSession(backend, statement_timeout_s, read_only=read_only)
 
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
@@ -170,7 +169,7 @@ class HiveBackend:
 
 
 class _Statement:
-    """What ``RemoteSession`` asks of a cursor. The one of the session is used again and again."""
+    """What ``DbApiSession`` asks of a cursor. The one of the session is used again and again."""
 
     def __init__(self, cursor: Any, *, read_only: bool) -> None:
         self._cursor, self._read_only = cursor, read_only

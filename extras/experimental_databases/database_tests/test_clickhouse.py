@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
@@ -49,7 +49,7 @@ class Recording:
     @property
     def source(self) -> DataSource:
         return DataSource(
-            "ch", SourceKind.CLICKHOUSE, "127.0.0.1", self.port, "sales", "etl", password="secret"
+            "ch", "clickhouse", "127.0.0.1", self.port, "sales", "etl", password="secret"
         )
 
     def of(self, text: str) -> list[Heard]:
@@ -239,7 +239,7 @@ def test_recorded_signing_in_says_what_is_wrong(
 
 
 def test_nobody_there(server: Recording) -> None:
-    source = DataSource("ch", SourceKind.CLICKHOUSE, "127.0.0.1", 1)
+    source = DataSource("ch", "clickhouse", "127.0.0.1", 1)
     with pytest.raises(WorkFailed, match="nobody answers there") as failed:
         drivers.settle(source, tag="tag", attempt=1)
     assert not failed.value.permanent

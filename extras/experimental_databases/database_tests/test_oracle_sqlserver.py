@@ -1,4 +1,4 @@
-"""Oracle, SQL Server and Trino: against recordings of their drivers' interfaces, not servers.
+"""Oracle and SQL Server: against recordings of their drivers' interfaces, not servers.
 
 The fakes take what the real functions take, by name, and raise errors of the same shape.
 """
@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
 from shoal.worker.types.sql.session import Session, Verdict
 
-ROOM = "shoal.worker.types.sql.drivers.remote"
+ROOM = "shoal_experimental_databases"
 
 
 class FakeCursor:
-    """What all three drivers' cursors have."""
+    """What both drivers' cursors have."""
 
     def __init__(self, server: "FakeServer") -> None:
         self._server = server
@@ -64,7 +64,7 @@ class FakeCursor:
 
 
 class FakeConnection:
-    """What all three drivers' connections have."""
+    """What both drivers' connections have."""
 
     def __init__(self, server: "FakeServer") -> None:
         self.server = server
@@ -156,7 +156,7 @@ def opened(source: DataSource, **changed: Any) -> Session:
 
 # -- Oracle ---------------------------------------------------------------------------------------
 
-ORACLE = DataSource("o", SourceKind.ORACLE, "db", None, "service", "etl", {}, "secret")
+ORACLE = DataSource("o", "oracle", "db", None, "service", "etl", {}, "secret")
 ORACLE_TAKES = {
     "host", "port", "service_name", "user", "password", "tcp_connect_timeout", "retry_count",
     "expire_time", "protocol", "ssl_context", "ssl_server_dn_match",
@@ -266,7 +266,7 @@ def test_oracle_is_cancelled(oracle: FakeServer) -> None:
 
 # -- SQL Server -----------------------------------------------------------------------------------
 
-SQLSERVER = DataSource("m", SourceKind.SQLSERVER, "127.0.0.1", 1, "db", "etl", {}, "secret")
+SQLSERVER = DataSource("m", "sqlserver", "127.0.0.1", 1, "db", "etl", {}, "secret")
 PYTDS_TAKES = {
     "dsn", "port", "database", "user", "password", "appname", "login_timeout", "autocommit",
     "cafile", "validate_host", "sock", "disable_connect_retry",
@@ -356,130 +356,3 @@ def test_sqlserver_errors(sqlserver: FakeServer, error: Exception, verdict: Verd
     with pytest.raises(StatementFailed) as failed:
         session.execute("INSERT INTO t VALUES (1)")
     assert drivers.classify(failed.value) is verdict
-
-
-# -- Trino ----------------------------------------------------------------------------------------
-
-TRINO = DataSource(
-    "t", SourceKind.TRINO, "db", None, "", "etl", {"catalog": "c", "schema": "s"}, "secret"
-)
-TRINO_TAKES = {
-    "host", "port", "user", "source", "catalog", "schema", "http_scheme", "auth", "verify",
-    "request_timeout",
-}  # fmt: skip
-
-
-class TrinoQueryError(Exception):
-    """As trino.exceptions.TrinoQueryError."""
-
-    def __init__(self, error_type: str) -> None:
-        super().__init__("said")
-        self.error_type, self.error_name, self.message = error_type, "NAME", "said"
-
-
-@pytest.fixture
-def trino(install: Any, server: FakeServer) -> FakeServer:
-    def connect(**given: Any) -> FakeConnection:
-        assert given.keys() <= TRINO_TAKES
-        return server.connect(**given)
-
-    exceptions = module(
-        "trino.exceptions",
-        Error=TrinoQueryError,
-        HttpError=ConnectionError,
-        TrinoQueryError=TrinoQueryError,
-        TrinoUserError=type("TrinoUserError", (TrinoQueryError,), {}),
-        TrinoAuthError=type("TrinoAuthError", (Exception,), {}),
-    )
-    library = module(
-        "trino",
-        exceptions=exceptions,
-        dbapi=SimpleNamespace(connect=connect),
-        auth=SimpleNamespace(BasicAuthentication=lambda user, password: (user, password)),
-    )
-    install("trino", library, exceptions)
-    server.type_code = "varchar"
-    return server
-
-
-def test_trino_statements(trino: FakeServer) -> None:
-    left = [[("q1",)], [("q1",)], []]
-    trino.answers["system.runtime.queries"] = lambda values: left.pop(0) if left else []
-    session = opened(TRINO)
-    kills = [values for text, values in trino.heard if "kill_query" in text]
-    assert kills == [["q1"], ["q1"]]  # until it is gone
-    assert trino.connected["source"] == "tag/2"
-    assert trino.connected["auth"] == ("etl", "secret")
-    assert trino.connected["verify"] is True
-    found = session.execute("SELECT a FROM t WHERE b = ?", ["x"])
-    assert [column.type_name for column in found.columns] == ["varchar"]
-    assert list(found) == [(1,), (2,)]
-    session.begin()  # each statement is committed by itself, and that is said
-    assert session.implicit_commit("INSERT INTO t VALUES (1)")
-    session.commit()
-    session.close()
-
-
-@pytest.mark.parametrize(
-    ("error", "verdict"),
-    [
-        (TrinoQueryError("USER_ERROR"), Verdict.PERMANENT),
-        (TrinoQueryError("INSUFFICIENT_RESOURCES"), Verdict.RETRY),
-        (ConnectionError("lost"), Verdict.AMBIGUOUS),
-    ],
-)
-def test_trino_errors(trino: FakeServer, error: Exception, verdict: Verdict) -> None:
-    session = opened(TRINO)
-    trino.answers = {"INSERT": error}
-    with pytest.raises(StatementFailed) as failed:
-        session.execute("INSERT INTO t VALUES (1)")
-    assert drivers.classify(failed.value) is verdict
-
-
-def test_trino_is_cancelled_by_what_finds_the_tag(trino: FakeServer) -> None:
-    session = opened(TRINO)
-    left = [[("q7",)]]
-    trino.answers["system.runtime.queries"] = lambda values: left.pop(0) if left else []
-
-    def cancelled(values: Any) -> Exception:
-        session.cancel()
-        return TrinoQueryError("USER_ERROR")
-
-    trino.answers["SELECT slow"] = cancelled
-    with pytest.raises(StatementCancelled):
-        session.execute("SELECT slow")
-    assert ["q7"] in [values for text, values in trino.heard if "kill_query" in text]
-
-
-# -- all ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "extra"),
-    [
-        (SourceKind.ORACLE, "oracle"),
-        (SourceKind.SQLSERVER, "sqlserver"),
-        (SourceKind.TRINO, "trino"),
-        (SourceKind.CLICKHOUSE, "clickhouse"),
-        (SourceKind.HIVE, "hive"),
-        (SourceKind.DUCKDB, "duckdb"),
-        (SourceKind.MARIADB, "mariadb"),
-        (SourceKind.POSTGRESQL, "postgresql"),
-    ],
-)
-def test_missing_driver_says_what_installs_it(
-    monkeypatch: pytest.MonkeyPatch, kind: SourceKind, extra: str
-) -> None:
-    own, library, _ = drivers._DRIVERS[kind]
-    for name in [one for one in sys.modules if one.startswith(f"{drivers._ROOM}.{own}")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(WorkFailed, match=rf"pip install 'shoal\[{extra}\]'") as failed:
-        opened(DataSource("d", kind, "host", None, "db"))
-    assert not failed.value.permanent  # another worker may have it
-
-
-def test_kinds_without_a_driver() -> None:
-    with pytest.raises(WorkFailed, match="cannot use the kind") as failed:
-        opened(DataSource("d", SourceKind.SSH, "host"))
-    assert failed.value.permanent

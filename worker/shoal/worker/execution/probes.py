@@ -1,7 +1,7 @@
-"""The worker's gRPC service for probes: whether a data source can be used from here.
+"""The worker's gRPC service for probes, which test whether a data source can be used from here.
 
-A worker is asked, not the API: it has the network, the drivers and the rights that tasks have. The
-driver runs in a process below the launcher, as in a task.
+A worker tests data sources, not the API, because it has the network, the drivers and the rights
+that tasks have. The probe runs in a process below the launcher, as a task does.
 """
 
 import asyncio
@@ -13,30 +13,25 @@ from pathlib import Path
 
 import grpc.aio
 
-from shoal.core.data_sources import SourceKind
+from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
+from shoal.runtime.plugins import load_source_kind
 from shoal.worker.execution.attempt import LaunchRequest, Outcome
 from shoal.worker.execution.environment.variables import base_environment
 from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masking import Masker
 from shoal.worker.types.child import ending
-from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.kind import argv, is_kept_by_worker
+from shoal.worker.types.child.probe import Probe
 from shoal.worker.types.child.request import Request
 
 PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
 _LONGEST_ANSWER = 2_000  # bytes
-# What tries a data source of a kind; without an entry it is a database.
-_PROBES = {
-    SourceKind.SSH: "shoal.worker.types.ssh.probe:probe",
-    SourceKind.FLINK: "shoal.worker.types.flink.probe:probe",
-}
-_DATABASE_PROBE = "shoal.worker.types.sql.probe:probe"
-_TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 
 
 class ProbeService(ProbeServiceServicer):
@@ -75,17 +70,18 @@ class ProbeService(ProbeServiceServicer):
         return pb.ProbeResponse(ok=ok, text=text, took_s=time.monotonic() - began)
 
     async def _probe(self, request: pb.ProbeRequest, folder: Path) -> tuple[bool, str]:
+        source = from_message(request.name, request.data_source)
         try:
-            source = from_message(request.name, request.data_source)
-        except ValueError as error:
-            return False, f"this worker does not know such a data source (is it older?): {error}"
-        if source.kind is SourceKind.SPARK and not source.host:
+            kind = load_source_kind(source.kind)
+        except UnknownSourceKind as error:
+            return False, f"on this worker: {error}"
+        if is_kept_by_worker(source):
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)
         masks = forms([source.password] if source.password else [])
         asked = Request(
-            work=_PROBES.get(source.kind, _DATABASE_PROBE),
-            task_type=_TASK_TYPE,
+            work=kind.probe,
+            task_type=f"{Probe.__module__}:{Probe.__qualname__}",
             params={"data_source": request.name},
             parameters={},
             task_instance_id=0,

@@ -12,9 +12,9 @@ import oracledb
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers.dbapi import DbApiSession
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
-from shoal.worker.types.sql.drivers.heads import first_words
-from shoal.worker.types.sql.drivers.remote.session import RemoteSession
+from shoal.worker.types.sql.drivers.syntax import first_words
 from shoal.worker.types.sql.session import Verdict
 
 _WAIT_S = 60
@@ -56,7 +56,7 @@ def connect(
     log: Callable[[str], None],
     read_only: bool,
     statement_timeout_s: float | None,
-) -> RemoteSession:
+) -> DbApiSession:
     """See ``session``."""
     connection = _connection(source)
     try:
@@ -67,7 +67,7 @@ def connect(
         permanent = isinstance(error, WorkFailed) and error.permanent
         raise cannot_connect(source, str(error), permanent=permanent) from error
     backend = OracleBackend(connection, read_only=read_only)
-    return RemoteSession(backend, statement_timeout_s, read_only=read_only)
+    return DbApiSession(backend, statement_timeout_s, read_only=read_only)
 
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:

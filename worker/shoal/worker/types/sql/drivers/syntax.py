@@ -1,4 +1,4 @@
-"""The first words of a statement, behind its comments."""
+"""Syntax that drivers share: names in quotes, and the first words of a statement."""
 
 import re
 
@@ -32,3 +32,8 @@ def first_words(statement: str, count: int, *, mysql: bool = False) -> tuple[str
 def reads(statement: str, *, mysql: bool = False) -> bool:
     """Return whether a statement is one of those that read."""
     return first_words(statement, 1, mysql=mysql)[:1] in _READING
+
+
+def quoted(identifier: str, mark: str = '"') -> str:
+    """Return a name in quotes, standard SQL's if no other; the parts of ``a.b`` on their own."""
+    return ".".join(mark + part.replace(mark, mark * 2) + mark for part in identifier.split("."))

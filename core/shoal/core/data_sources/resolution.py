@@ -1,9 +1,9 @@
-"""A stored data source as one attempt uses it."""
+"""Stored data sources, resolved for one attempt."""
 
 from collections.abc import Callable
 
-from shoal.core.data_sources.kinds import KINDS
-from shoal.core.data_sources.model import DataSource, Option
+from shoal.core.data_sources.kind import SourceKind
+from shoal.core.data_sources.model import DataSource
 from shoal.core.data_sources.spec import DataSourceSpec, findings, texts_of
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.macros import placeholders
@@ -25,6 +25,7 @@ class UnusableDataSource(ShoalError):
 def rendered(
     name: str,
     spec: DataSourceSpec,
+    kind: type[SourceKind],
     render: Callable[[str], str],
     *,
     password: str = "",
@@ -42,14 +43,14 @@ def rendered(
     # Once more: only now is it known what stands there. What has been rendered is final, also if
     # it looks like a placeholder again.
     closed = spec.model_copy(update={**plain, "options": options, "shared_with": []})
-    found = findings(closed)
+    found = findings(closed, kind)
     open_again = [field for field, text in texts_of(closed).items() if is_open(text)]
-    found += [(field, "renders to a text with a placeholder in it") for field in open_again]
+    found += [(field, "renders to a text that contains a placeholder") for field in open_again]
     for field, problem in found:
         was = texts_of(spec).get(field, "")
-        raise UnusableDataSource(
-            name, field, f"({_shown(was)}) {problem}" if is_open(was) else problem
-        )
+        if is_open(was):
+            problem = f"({shortened(was, _LONGEST_SHOWN)}) {problem}"
+        raise UnusableDataSource(name, field, problem)
     return DataSource(
         name,
         spec.kind,
@@ -57,7 +58,7 @@ def rendered(
         port=spec.port,
         database=plain["database"],
         user=plain["user"],
-        options=_with_defaults(spec, options),
+        options=kind.Options.model_validate(options).model_dump(by_alias=True, exclude_none=True),
         password=password,
         version=version,
     )
@@ -67,16 +68,7 @@ def _render(name: str, field: str, text: str, render: Callable[[str], str]) -> s
     value = render(text)
     unknown = sorted(one for one in placeholders.names(text) if "${" + one + "}" in value)
     if unknown:
-        problem = f"({_shown(text)}) names a parameter that the task does not have: {unknown[0]}"
+        shown = shortened(text, _LONGEST_SHOWN)
+        problem = f"({shown}) names a parameter that the task does not have: {unknown[0]}"
         raise UnusableDataSource(name, field, problem)
     return value
-
-
-def _shown(text: str) -> str:
-    return shortened(text, _LONGEST_SHOWN)
-
-
-def _with_defaults(spec: DataSourceSpec, options: dict[str, Option]) -> dict[str, Option]:
-    checked = KINDS[spec.kind].options.model_validate(options)
-    found: dict[str, Option] = checked.model_dump(by_alias=True, exclude_none=True)
-    return found

@@ -1,22 +1,42 @@
-"""Which texts of a task's params name data sources: those marked ``SourceName``.
+"""References to data sources in the params of a task: the texts that are marked ``SourceName``.
 
-The mark may stand on a field, on the items of a list or mapping, or on a field of a model inside.
+The mark may stand on a field, on the items of a list or mapping, or on a field of a nested model.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
+from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticUndefined
 
 from shoal.core.definition.fields import NAME_PATTERN, PARAMETER_PATTERN
-from shoal.core.task_types import SourceName
 
 SOURCE_NAME_PATTERN = PARAMETER_PATTERN
+
+
+@dataclass(frozen=True)
+class SourceName:
+    """Marks a text field of ``Params`` that names a data source of the project.
+
+    The payload of the task contains the data source then. ``kinds`` are the names of the kinds that
+    fit; empty: all.
+    """
+
+    kinds: frozenset[str] = frozenset()
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tell forms to offer the data sources of these kinds."""
+        return {**handler(schema), "x-ref": "data-source", "x-kinds": sorted(self.kinds)}
+
+
 Path = tuple[str | int, ...]
 Named = tuple[Path, str, SourceName]  # where, the text, and what may stand there
 

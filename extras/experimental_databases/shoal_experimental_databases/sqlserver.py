@@ -14,9 +14,9 @@ import pytds
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers.dbapi import DbApiSession
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
-from shoal.worker.types.sql.drivers.remote.authority import authority_file
-from shoal.worker.types.sql.drivers.remote.session import RemoteSession
+from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.session import Verdict
 
 _WAIT_S = 60
@@ -42,7 +42,7 @@ def connect(
     log: Callable[[str], None],
     read_only: bool,
     statement_timeout_s: float | None,
-) -> RemoteSession:
+) -> DbApiSession:
     """See ``session``."""
     if read_only:
         text = "SQL Server has no read-only transactions; use a user who may only read"
@@ -54,7 +54,7 @@ def connect(
         connection.close()
         raise cannot_connect(source, str(error)) from error
     backend = SqlServerBackend(opened, connection)
-    return RemoteSession(backend, statement_timeout_s, read_only=False)
+    return DbApiSession(backend, statement_timeout_s, read_only=False)
 
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:

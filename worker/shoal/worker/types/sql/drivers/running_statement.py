@@ -1,4 +1,4 @@
-"""Whether a statement is under way, so that another thread can end it at any moment."""
+"""The statement that a session runs, which other threads can end, and calls with a deadline."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from shoal.worker.types.sql.drivers.failures import StatementCancelled
 _CANCEL_AGAIN_AFTER_S = (0.1, 0.2, 0.4, 0.8)
 
 
-class Running:
+class RunningStatement:
     """What the main thread has running, for the threads that cancel it.
 
     ``interrupt`` cancels in the database whatever runs there; it is called from other threads.
@@ -91,3 +91,23 @@ class Running:
             self._interrupt()
             with self._idle:
                 self._idle.wait_for(lambda: self._number != number, pause_s)
+
+
+def within(limit_s: float, call: Callable[[], object]) -> None:
+    """Call it; raise TimeoutError if it takes longer, and what it raises."""
+    failures: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that waits
+            failures.append(error)
+
+    # A daemon: a call that does not come back keeps no process from its end.
+    thread = threading.Thread(target=attempt, name="call with a deadline", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {limit_s:g} s")
+    if failures:
+        raise failures[0]

@@ -16,10 +16,10 @@ from clickhouse_connect.driver import exceptions
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers.dbapi import DbApiSession
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
-from shoal.worker.types.sql.drivers.heads import first_words
-from shoal.worker.types.sql.drivers.remote.authority import authority_file
-from shoal.worker.types.sql.drivers.remote.session import RemoteSession
+from shoal.worker.types.sql.drivers.files import authority_file
+from shoal.worker.types.sql.drivers.syntax import first_words
 from shoal.worker.types.sql.session import Verdict
 
 _SETTLE_TIMEOUT_S = 30.0
@@ -74,11 +74,11 @@ def connect(
     log: Callable[[str], None],
     read_only: bool,
     statement_timeout_s: float | None,
-) -> RemoteSession:
+) -> DbApiSession:
     """See ``session``."""
     settle(source, tag=tag)
     backend = ClickHouseBackend(source, tag, attempt, read_only=read_only)
-    return RemoteSession(backend, statement_timeout_s, read_only=read_only)
+    return DbApiSession(backend, statement_timeout_s, read_only=read_only)
 
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
@@ -151,7 +151,7 @@ class ClickHouseBackend:
 
 
 class _Statement:
-    """What ``RemoteSession`` asks of a cursor, for one statement."""
+    """What ``DbApiSession`` asks of a cursor, for one statement."""
 
     def __init__(self, client: Any, query_id: str) -> None:
         self._client, self._query_id = client, query_id

@@ -9,10 +9,9 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementFailed,
     StatementTimedOut,
 )
-from shoal.worker.types.sql.drivers.heads import reads
-from shoal.worker.types.sql.drivers.names import quoted
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
-from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement
+from shoal.worker.types.sql.drivers.syntax import quoted, reads
 from shoal.worker.types.sql.session import Column, Result
 
 
@@ -71,7 +70,7 @@ class Backend(Protocol):
         ...
 
 
-class RemoteSession:
+class DbApiSession:
     """See ``session.Session``."""
 
     def __init__(
@@ -79,7 +78,7 @@ class RemoteSession:
     ) -> None:
         self._backend, self._read_only = backend, read_only
         self._statement_timeout_s = statement_timeout_s
-        self._running = Running(backend.interrupt, statement_timeout_s)
+        self._running = RunningStatement(backend.interrupt, statement_timeout_s)
         self._in_transaction = False
         self._last: Rows | None = None
 

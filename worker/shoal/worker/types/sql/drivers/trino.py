@@ -9,9 +9,9 @@ from trino import exceptions
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.sql.drivers.dbapi import DbApiSession
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
-from shoal.worker.types.sql.drivers.remote.authority import authority_file
-from shoal.worker.types.sql.drivers.remote.session import RemoteSession
+from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.session import Verdict
 
 _SETTLE_TIMEOUT_S = 60
@@ -37,11 +37,11 @@ def connect(
     log: Callable[[str], None],
     read_only: bool,
     statement_timeout_s: float | None,
-) -> RemoteSession:
+) -> DbApiSession:
     """See ``session``."""
     settle(source, tag=tag)
     backend = TrinoBackend(source, tag, f"{tag}/{attempt}")
-    return RemoteSession(backend, statement_timeout_s, read_only=read_only)
+    return DbApiSession(backend, statement_timeout_s, read_only=read_only)
 
 
 def settle(source: DataSource, *, tag: str, attempt: int = 0) -> None:
@@ -120,7 +120,7 @@ def _connection(source: DataSource, name: str) -> Any:
     authentication = None
     if source.password:
         authentication = trino.auth.BasicAuthentication(source.user, source.password)
-    return trino.dbapi.connect(
+    return trino.dbapi.connect(  # type: ignore[no-untyped-call]
         host=source.host,
         port=source.port or 443,
         user=source.user,
