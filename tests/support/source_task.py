@@ -40,7 +40,7 @@ class Reads(TaskType[ReadsParams]):
 @contextmanager
 def installed() -> Iterator[None]:
     """Let the type be installed beside the others, in this process."""
-    known = plugins._installed()
+    known = plugins._installed(plugins.ENTRY_POINT_GROUP)
     point = EntryPoint(NAME, f"{__name__}:Reads", plugins.ENTRY_POINT_GROUP)
     known[NAME] = point
     try:

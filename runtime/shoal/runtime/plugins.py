@@ -27,6 +27,12 @@ def _installed(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
+def forget() -> None:
+    """Forget which plug-ins were found, so that packages installed since then are found too."""
+    for found in (_installed, load_task_type, load_channel, load_source_kind):
+        found.cache_clear()
+
+
 def task_type_names() -> list[str]:
     """Names of all installed task types, sorted."""
     return sorted(_installed(ENTRY_POINT_GROUP))

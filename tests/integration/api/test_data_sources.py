@@ -110,7 +110,8 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"kind": "mongodb"}, "kind", "'postgresql'"),
+        ({"kind": "postgres"}, "kind", "did you mean 'postgresql'?"),
+        ({"kind": "oracle"}, "kind", "pip install shoal-experimental-databases"),
         ({"port": 0}, "port", "greater than or equal to 1"),
         ({"port": "5432"}, "port", "valid integer"),
         ({"host": ""}, "host", "is required for postgresql"),
@@ -127,7 +128,7 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
             "password",
             "is a file of the worker",
         ),
-        ({"shared_with": ["other"], "host": "${env}"}, "host", "would choose where"),
+        ({"shared_with": ["other"], "host": "${env}"}, "host", "could choose where"),
     ],
 )
 async def test_what_cannot_be_stored_is_refused_by_field(
