@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_BINDING = Place("shoal.worker.types.sql.statements.binding")
+_BINDING = Place("shoal.worker.types.sql.statements.parameters")
 _LEXER = Place("shoal.worker.types.sql.statements.lexer")
 _FILES = Place("shoal.worker.types.sql.results.files")
 _PREVIEW = Place("shoal.worker.types.sql.results.preview")

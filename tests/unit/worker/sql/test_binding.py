@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.types.sql.statements.binding import Bound, Scope, bind
 from shoal.worker.types.sql.statements.errors import InvalidStatement
+from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
 from shoal.worker.types.sql.statements.value_types import NoValue, ValueType, typed
 from tests.unit.worker.sql.dialects import DIALECTS
 

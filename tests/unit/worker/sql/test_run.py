@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed, is_settled
+from shoal.worker.types.child.outcome import WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import cancellation, drivers, run

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.splitter import Script, split
+from shoal.worker.types.sql.statements.scripts import Script, split
 from tests.support.growth import keeps, shortest_s
 from tests.unit.worker.sql.dialects import DIALECTS
 

@@ -8,7 +8,7 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import grpc.aio
@@ -19,12 +19,12 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
 from shoal.runtime.plugins import load_source_kind
-from shoal.worker.execution.attempt import LaunchRequest, Outcome
-from shoal.worker.execution.environment.variables import base_environment
-from shoal.worker.execution.launching import Launcher
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.supervisor.shim.masking import Masker
-from shoal.worker.types.child import ending
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.processes.variables import base_environment
+from shoal.worker.supervisor.shim.masks import Masker
+from shoal.worker.types.child import outcome
 from shoal.worker.types.child.kind import argv, is_kept_by_worker
 from shoal.worker.types.child.probe import Probe
 from shoal.worker.types.child.request import Request
@@ -37,8 +37,9 @@ _LONGEST_ANSWER = 2_000  # bytes
 class ProbeService(ProbeServiceServicer):
     """Tries data sources, each in a folder that is removed afterwards.
 
-    ``own_spark`` says of which kind the worker's own Spark Connect servers are; it blocks, and
-    raises ShoalError if there can be none.
+    A probe gets the variables of ``worker_env`` that a task gets, those of ``env_pass`` included.
+    ``own_spark`` describes the worker's own Spark Connect servers. It blocks, and raises ShoalError
+    if the worker cannot have any.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class ProbeService(ProbeServiceServicer):
         launcher: Launcher,
         root: Path,
         worker_env: Mapping[str, str],
+        env_pass: Sequence[str],
         own_spark: Callable[[], str],
     ) -> None:
-        self._launcher, self._root, self._env = launcher, root, worker_env
+        self._launcher, self._root = launcher, root
+        self._env, self._env_pass = worker_env, env_pass
         self._own_spark = own_spark
         self._room = asyncio.Semaphore(AT_ONCE)
 
@@ -93,7 +96,7 @@ class ProbeService(ProbeServiceServicer):
             LaunchRequest(
                 id=folder.name,
                 argv=argv(),
-                env=base_environment(self._env, folder),
+                env=base_environment(self._env, folder, self._env_pass),
                 cwd=folder,
                 log_path=folder / "log",
                 record_path=folder / "record.json",
@@ -107,7 +110,7 @@ class ProbeService(ProbeServiceServicer):
         record = await launched.wait()
         if record.outcome is Outcome.SUCCEEDED:
             return True, await asyncio.to_thread(_answer, folder / "log")
-        reason = await asyncio.to_thread(ending.read_reason, folder) or record.reason
+        reason = await asyncio.to_thread(outcome.read_reason, folder) or record.reason
         return False, Masker(masks).mask(reason)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.probe import ProbeParams
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.failures import cause, errors_of, is_of_the_jar, refusal, traces_of

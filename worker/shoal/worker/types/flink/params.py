@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from shoal.core.task_types import CommandLine, SourceName, TaskParams
-from shoal.worker.types.programs.program import Argument, Arguments
+from shoal.worker.types.program import Argument, Arguments
 
 KINDS = frozenset({"flink"})
 # Settings that a field of its own covers: one way to say a thing.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import cast
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
 from shoal.worker.types.procedure.calls import Dialect
@@ -20,7 +20,7 @@ from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
 from shoal.worker.types.sql.params import OnMore
-from shoal.worker.types.sql.results.collector import Collector, Nothing, check_outputs, rows_into
+from shoal.worker.types.sql.results.collectors import Collector, Nothing, check_outputs, rows_into
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Result, Session, Verdict
 from shoal.worker.types.sql.verdicts import NOT_AGAIN

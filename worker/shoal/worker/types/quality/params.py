@@ -21,7 +21,7 @@ from pydantic import (
 
 from shoal.core.definition.fields import Duration, ParameterName, Zone
 from shoal.core.task_types import SourceName, TaskParams, Verbatim
-from shoal.worker.types.programs.program import Program
+from shoal.worker.types.program import Program
 from shoal.worker.types.sql.params import DatabaseName, Statements
 from shoal.worker.types.sql.statements.value_types import ValueType
 

@@ -22,7 +22,7 @@ from shoal.core.data_sources.kind import (
     UnknownSourceKind,
 )
 from shoal.runtime.plugins import load_source_kind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.params import SqlParams, Transaction
-from shoal.worker.types.sql.statements.binding import Scope, bind
 from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.splitter import Slice, split
+from shoal.worker.types.sql.statements.parameters import Scope, bind
+from shoal.worker.types.sql.statements.scripts import Slice, split
 from shoal.worker.types.sql.statements.value_types import NoValue
 
 _LONGEST_VALUE = 60  # characters of a value in the log
