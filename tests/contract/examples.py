@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.api.web.description import RECORDED
+from shoal.api.pages.openapi import RECORDED
 
 MOST_ITEMS = 2  # of a list
 LONGEST_TEXT = 400  # characters

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from shoal.api.pages.openapi import RECORDED
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.description import RECORDED
 from shoal.core.runs.states import TaskState
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
@@ -31,10 +31,10 @@ from tests.integration.api.access.table import (
     BODIES,
     in_path,
 )
+from tests.integration.api.attempts import set_state
 from tests.integration.api.conftest import PREFIX, Api, new_cluster
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.stock import stocked
-from tests.integration.api.test_logs import set_state
 
 EXAMPLES = int(os.environ.get("SHOAL_CONFORMANCE_EXAMPLES", "2"))
 RECORDING = "SHOAL_RECORD_EXAMPLES" in os.environ

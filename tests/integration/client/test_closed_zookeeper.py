@@ -12,19 +12,19 @@ from kazoo.exceptions import KazooException, NoAuthError
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from shoal.client.errors import DataFolderUnusable
-from shoal.client.local.java import find_java
-from shoal.client.local.state import (
+from shoal.client.local.data_folder import (
     ensure_zookeeper_password,
     find_zookeeper_credential,
     make_data_folder,
     zookeeper_credential,
 )
+from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
 from shoal.coordination import Membership, TaskQueue, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
-from tests.integration.coordination.test_queue import entry
+from tests.integration.coordination.given import entry
 from tests.support.waiting import DEADLINE_S, START_S, eventually
 
 PASSWORD = "p" * 43

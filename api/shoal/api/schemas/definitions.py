@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from shoal.api.operations.authoring.diff import Op
 from shoal.api.schemas.common import Answer, Strict
+from shoal.core.definition.diff import Op
 from shoal.core.runs.states import WorkflowState
 
 
@@ -25,26 +25,6 @@ class ProjectIn(Strict):
     """What can be changed of a project."""
 
     description: str = Field(default="", max_length=2000)
-
-
-DEFINITION: dict[str, Any] = {
-    "name": "daily",
-    "owner": "ada@example.org",
-    "parameters": {"day": {"default": "2013-01-15", "type": "date"}},
-    "deadline": "08:00",
-    "schedules": [{"cron": "0 0 6 * * ?"}],
-    "tasks": [
-        {"name": "fetch", "type": "SHELL", "params": {"script": 'echo "day $day"'}},
-        {
-            "name": "report",
-            "type": "PYTHON",
-            "params": {"script": "print('ready')"},
-            "depends_on": ["fetch"],
-            "retries": 2,
-            "retry_delay": "30s",
-        },
-    ],
-}
 
 
 class _Workflow(Answer):
