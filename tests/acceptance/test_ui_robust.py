@@ -19,7 +19,7 @@ from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
 from tests.support.people import add_user
 from tests.support.waiting import DEADLINE_S
 
-_NEED = "You need the role {} in default. An owner of the project can give it."
+_NEED = "You need the role {} in default. Ask a project owner."
 
 
 @contextmanager
