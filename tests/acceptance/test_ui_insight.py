@@ -151,8 +151,7 @@ def test_weeks_of_results_in_every_look(site: Site) -> None:
     assert 8 <= facts.pop("eta") <= 10
     assert facts == {
         "verdict": "slower",
-        "sentence": "▲slower It took # s, # s longer than usual (# s). "
-        "Slowed down by: load +# s.",
+        "sentence": "▲slower It took # s, # s longer than usual (# s). Slowed down by: load +# s.",
         "first": "load",
         "headOfEnded": 0,
         "until": 1,

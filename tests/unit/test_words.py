@@ -122,8 +122,8 @@ def test_messages_say_is_not_a(part: str) -> None:
 
 # Texts of the web UI name the thing: user, run, file, instead of a pronoun.
 PRONOUNS = re.compile(
-    r"\b(?:no|some|every)body\b|\bany more\b|\b(?:that|those) of\b|\bwho(?:m|so)?ever\b|\bwhatever\b"
-    r"|\bfore?told\b|\b(?:is|are|was|were) told\b|\btells? of\b",
+    r"\b(?:no|some|every)body\b|\bany more\b|\b(?:that|those) of\b|\bwho(?:m|so)?ever\b"
+    r"|\bwhatever\b|\bfore?told\b|\b(?:is|are|was|were) told\b|\btells? of\b",
     re.IGNORECASE,
 )
 TEXT = re.compile(r"'([\w.-]+)': '((?:[^'\\]|\\.)*)'")
