@@ -12,9 +12,14 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text, spool, the_worker
-from tests.integration.worker.test_agent_killing import kill
-from tests.integration.worker.test_agent_secrets import everything_below
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    everything_below,
+    kill,
+    log_text,
+    spool,
+    the_worker,
+)
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 

@@ -16,11 +16,11 @@ from shoal.worker.execution.environment.setup import READY_FILE, SETUP_FILE
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
+    kill,
     log_text,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 

@@ -18,12 +18,12 @@ from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
     descendants,
+    kill,
     log_text,
     spool,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster, Task
 from tests.support.waiting import eventually
 

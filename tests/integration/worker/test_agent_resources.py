@@ -34,11 +34,11 @@ from tests.integration.worker.agent_kit import (
     WorkerProcess,
     alive,
     descendants,
+    kill,
     log_text,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 from tests.support.waiting import eventually

@@ -161,3 +161,6 @@ def ran(source: DataSource | None, params: dict[str, Any], folder: Path, **more:
     """Run an attempt to its end."""
     with Process(source, params, folder, **more) as process:
         return process.ended()
+
+
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"

@@ -1,25 +1,16 @@
 """The pages of operating, settings and administration in a real browser, on a real cluster."""
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+from tests.acceptance.ui.browser import browse, require_browser
 from tests.support.people import add_user
-from tests.support.waiting import DEADLINE_S
 
 
 def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path: Path) -> None:
-    if CHROMIUM is None or not (BUILT / "index.html").is_file():
-        pytest.skip(NEEDED)
-    program = node()
+    require_browser()
     tasks: dict[str, dict[str, Any]] = {
         "first": {"script": "echo hello"},
         "bad": {
@@ -36,10 +27,10 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
     rest.publish("managed", {**tasks, "bad": {"depends_on": ["first"]}}, schedules=fires)
     good = rest.start("managed")
     assert rest.wait_for(good)["state"] == "SUCCEEDED"
-    assert rest.http.put("/projects/nothing", json={}).status_code in (200, 201)
+    rest.put("/projects/nothing", {})
     for n in range(120):  # more entries of the audit than one page has
         path = "/projects/nothing/parameters/often"
-        assert rest.http.put(path, json={"value": str(n)}).status_code in (200, 201)
+        rest.put(path, {"value": str(n)})
     there = {
         "project": "default",
         "admin": "uma",
@@ -49,20 +40,8 @@ def test_what_people_do_on_the_pages(cluster: LocalCluster, rest: Rest, tmp_path
         "workflow": "managed",
         "folder": str(tmp_path),
     }
-    done = subprocess.run(
-        [program, UI / "e2e" / "managing.mjs", cluster.url, json.dumps(there)],
-        capture_output=True,
-        text=True,
-        timeout=4 * DEADLINE_S,
-        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
-    assert {page: what for page, what in found["axe"].items() if what} == {}
-    assert {page: pixels for page, pixels in found["overhang"].items() if pixels > 0} == {}
-    assert found["raw"] == {}
-    assert found["facts"] == {
+    facts = browse(cluster, "managing.mjs", there)
+    assert facts == {
         "bulkWould": 1,
         "bulkRefusal": 1,
         "planned": 5,

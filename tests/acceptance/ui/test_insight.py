@@ -1,7 +1,6 @@
 """Insight in a real browser: from runs by export, Spark jobs and loading to its pages."""
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -14,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.sql import Database
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
+from tests.acceptance.ui.browser import browse, require_browser
 from tests.support import trends
 from tests.support.people import add_user
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
@@ -47,23 +45,10 @@ class Site:
 
     def look(self, part: str, **more: Any) -> dict[str, Any]:
         """Return what the browser has found."""
-        assert CHROMIUM is not None
-        text = json.dumps({**self.there, "part": part, **more})
-        done = subprocess.run(
-            [node(), UI / "e2e" / "insight.mjs", self.cluster.url, text],
-            capture_output=True,
-            text=True,
-            timeout=4 * DEADLINE_S,
-            env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
+        found: dict[str, Any] = browse(
+            self.cluster, "insight.mjs", {**self.there, "part": part, **more}
         )
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        assert [one for one in found["faults"] if not one.startswith(KNOWN)] == []
-        assert {page: what for page, what in found["axe"].items() if what} == {}
-        assert {page: pixels for page, pixels in found["overhang"].items() if pixels > 0} == {}
-        assert found["raw"] == {}
-        facts: dict[str, Any] = found["facts"]
-        return facts
+        return found
 
     def shoal(self, *arguments: str) -> None:
         """Run a command on the cluster's machine."""
@@ -87,8 +72,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(spark_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A cluster on which nothing has run; its folder has a space in its name."""
-    if CHROMIUM is None or not (BUILT / "index.html").is_file():
-        pytest.skip(NEEDED)
+    require_browser()
     data = tmp_path_factory.mktemp("insight pages")
     (data / "shoal.toml").write_text(f"[cluster]\nsession_timeout_s = {STEADY_SESSION_S}\n")
     with (
@@ -133,9 +117,8 @@ def test_weeks_of_results_in_every_look(site: Site) -> None:
     last = datetime.now(UTC).date()
     asyncio.run(site.with_weeks(last))
     for project in ("flights", "sales", "ml"):
-        assert rest.http.put(f"/projects/{project}", json={}).status_code in (200, 201)
-    member = rest.http.put("/projects/sales/members/user/ruth", json={"role": "reader"})
-    assert member.status_code in (200, 201), member.text
+        rest.put(f"/projects/{project}", {})
+    rest.put("/projects/sales/members/user/ruth", {"role": "reader"})
     report = {"script": "true", "depends_on": ["load"]}
     rest.publish("ended", {"load": {"script": "sleep 4"}, "report": report})
     ended = rest.start("ended")

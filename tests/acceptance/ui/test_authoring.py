@@ -1,42 +1,16 @@
 """Authoring in a real browser, on a real cluster: by mouse, by keyboard, as text, with others."""
 
-import json
-import os
-import subprocess
-
-import pytest
-
-from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
-from shoal.client.rest.client import ShoalClient
-from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
-from tests.support.waiting import DEADLINE_S
-
-_READER = {"name": "rita", "password": "reads everything, touches nothing"}
+from tests.acceptance.ui.browser import browse, require_browser
+from tests.support.people import add_reader
 
 
 def test_a_workflow_is_authored_in_the_browser(cluster: LocalCluster, rest: Rest) -> None:
-    if CHROMIUM is None or not (BUILT / "index.html").is_file():
-        pytest.skip(NEEDED)
-    program = node()
-    add_reader(cluster, rest, _READER)
-    with ShoalClient(cluster.url, cluster.token) as client:
-        link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
-    there = {"reader": _READER, "token": cluster.token}
-    done = subprocess.run(
-        [program, UI / "e2e" / "authoring.mjs", cluster.url, link, json.dumps(there)],
-        capture_output=True,
-        text=True,
-        timeout=4 * DEADLINE_S,
-        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
-    assert {page: what for page, what in found["axe"].items() if what} == {}
-    facts = found["facts"]
+    require_browser()
+    reader = {"name": "rita", "password": add_reader(rest.http, "rita")}
+    there = {"reader": reader, "token": cluster.token}
+    facts = browse(cluster, "authoring.mjs", there, link=True)
     chain = ["first→second", "second→third"]
     assert facts["byMouse"] == {"tasks": ["first", "second", "third"], "edges": chain}
     assert (facts["undone"], facts["redone"]) == (chain[:1], chain)

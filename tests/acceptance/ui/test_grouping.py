@@ -1,32 +1,22 @@
 """Groups of tasks, and many tasks on the canvas, in a real browser on a real cluster."""
 
-import json
-import os
-import subprocess
 from typing import Any
 
-import pytest
 import yaml
 
-from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
-from shoal.client.rest.client import ShoalClient
-from tests.acceptance.readers import add_reader
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node
-from tests.support.waiting import DEADLINE_S
+from tests.acceptance.ui.browser import browse, require_browser
+from tests.support.people import add_reader
 
 _MANY = 300
-_READER = {"name": "greta", "password": "reads all groups, changes none of them"}
 
 
 def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     cluster: LocalCluster, rest: Rest
 ) -> None:
-    if CHROMIUM is None or not (BUILT / "index.html").is_file():
-        pytest.skip(NEEDED)
-    program = node()
-    add_reader(cluster, rest, _READER)
+    require_browser()
+    reader = {"name": "greta", "password": add_reader(rest.http, "greta")}
     tasks: dict[str, dict[str, Any]] = {
         "fetch": {"script": "true"},
         "load_a": {"script": "true", "depends_on": ["fetch"]},
@@ -43,26 +33,9 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     rest.publish("many", many)
     many_run = rest.start("many")
     rest.wait_for(many_run)
-    with ShoalClient(cluster.url, cluster.token) as client:
-        link = f"{cluster.url}/sign-in#{client.create_sign_in_code()['code']}"
-    done = subprocess.run(
-        [
-            program,
-            UI / "e2e" / "grouping.mjs",
-            cluster.url,
-            link,
-            json.dumps({"run": run, "manyRun": many_run, "reader": _READER}),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=4 * DEADLINE_S,
-        env={**os.environ, "SHOAL_CHROMIUM": CHROMIUM},
+    facts = browse(
+        cluster, "grouping.mjs", {"run": run, "manyRun": many_run, "reader": reader}, link=True
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [fault for fault in found["faults"] if not fault.startswith(KNOWN)] == []
-    assert {page: what for page, what in found["axe"].items() if what} == {}
-    facts = found["facts"]
     assert facts["refusesName"]
     assert facts["stored"] == {"load": ["load_a", "load_b"]}
     edges = ["fetch→group:load", "group:load→report"]
