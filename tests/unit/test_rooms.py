@@ -18,7 +18,8 @@ ROOMS = {
 }
 MOST = 14  # modules and packages
 # A module for each kind of resource, in core a package for each part of the domain, in runtime a
-# module for each thing that every process needs.
+# module for each thing that every process needs, in the worker a room for each concern,
+# and one for each task type.
 LARGER = {
     "shoal.api.routes": 22,
     "shoal.api.schemas": 16,
@@ -26,6 +27,8 @@ LARGER = {
     "shoal.core": 17,
     "shoal.core.definition": 15,
     "shoal.runtime": 15,
+    "shoal.worker": 15,
+    "shoal.worker.types": 15,
 }
 MOST_ALIKE = 2  # names in a room with the same first word; more of them are a room of their own
 

@@ -18,8 +18,8 @@ from shoal.coordination.cluster import layout
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.home.spool import Spool
 from shoal.worker.main import run_worker
-from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.support.waiting import eventually as eventually

@@ -42,7 +42,7 @@ class Remote(ChildType[Params]):
 WORK = """
 import asyncio, os, time
 from pathlib import Path
-from shoal.worker.types.child.ending import NotYet, WorkFailed
+from shoal.worker.types.child.outcome import NotYet, WorkFailed
 
 def note(work, text):
     with Path(work.params.notes).open("a") as file:
@@ -215,7 +215,7 @@ async def test_what_cannot_be_settled_is_not_called_killed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.worker.execution.settling.ALL_TRIES_S", 3.0)
+    monkeypatch.setattr("shoal.worker.results.settlement.ALL_TRIES_S", 3.0)
     file = tmp_path / "notes"
     (tmp_path / "notes.refused").touch()
     number = await submit(master, file, "deaf")
@@ -246,7 +246,7 @@ async def test_look_that_cannot_be_settled_is_a_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.worker.execution.settling.ALL_TRIES_S", 1.0)
+    monkeypatch.setattr("shoal.worker.results.settlement.ALL_TRIES_S", 1.0)
     (tmp_path / "notes.refused").touch()
     number = await submit(master, tmp_path / "notes", "look")
     task = await master.table.ended(number)

@@ -12,7 +12,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.execution.environment.setup import READY_FILE, SETUP_FILE
+from shoal.worker.processes.environment import READY_FILE, SETUP_FILE
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.intake import disk
+from shoal.worker.home import disk
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     eventually,

@@ -25,8 +25,8 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
-from shoal.worker.execution.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
-from shoal.worker.execution.lifecycle import AttemptState
+from shoal.worker.attempts.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
+from shoal.worker.attempts.lifecycle import AttemptState
 from tests.support.cases import each
 from tests.unit.core.diagrams import diagram
 
@@ -41,7 +41,7 @@ def page() -> str:
             "",
             "Made from the tables in `core/shoal/core/runs/states.py`,",
             "`core/shoal/core/decide/child_states.py` (children) and",
-            "`worker/shoal/worker/execution/lifecycle.py`; do not edit. After changes run",
+            "`worker/shoal/worker/attempts/lifecycle.py`; do not edit. After changes run",
             "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.worker.types.child.ending import WorkFailed, read_reason
 from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.outcome import WorkFailed, read_reason
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.kind import Http

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shoal.worker.types.child.ending import CANCELLED, is_settled
+from shoal.worker.types.child.outcome import CANCELLED, is_settled
 from tests.integration.worker.http.kit import Attempt, dripping, never, run_process
 from tests.support.http_server import Handler, HttpServer, answer, says
 from tests.support.waiting import eventually

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT, read_not_repeatable
+from shoal.worker.types.child.outcome import CANCELLED, FAILED, PERMANENT, read_not_repeatable
 from tests.integration.worker.sql.kit import ENDLESS, Ended, Process, ran
 
 
