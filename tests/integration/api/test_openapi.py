@@ -11,7 +11,7 @@ import pytest_asyncio
 from shoal.api.settings import ApiSettings
 from shoal.api.web.description import example_of, resolve
 from shoal.core.access.permissions import Permission
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened
 

@@ -15,7 +15,7 @@ from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnv
 from shoal.master.dispatch.making import PayloadMaker
 from shoal.master.engine.publishing import NO_NAME
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql import Database

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from shoal.api.access.auditor import Auditor
 from shoal.api.access.callers import Caller
 from shoal.core.access.audit.entries import NewEntry, Outcome
+from shoal.core.access.authorization import Thing
 from shoal.core.access.principals import PrincipalKind
-from shoal.core.access.things import Thing
 from shoal.sql import UnitOfWork
 
 # Fields of bodies whose values are kept; all others are in the digest alone, for people put

@@ -26,8 +26,8 @@ from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, pa
 from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
+from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
-from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.checks.secrets import secret_problems
 from shoal.core.data_sources.kinds import KINDS, options_schema

@@ -1,6 +1,6 @@
 """What is stored may be what this version cannot show: then that row says so, and no other suffers.
 
-Repositories find most of it (``shoal.sql.statements.reading``). The rest shows when the answer is
+Repositories find most of it (``shoal.sql.statements.rows``). The rest shows when the answer is
 made: a priority that there is not, text in a column for numbers, a task that the definition does
 not have.
 """
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.statements.reading import leave_out
+from shoal.sql.statements.rows import leave_out
 
 T = TypeVar("T")
 S = TypeVar("S")

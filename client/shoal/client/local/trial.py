@@ -31,7 +31,7 @@ from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import Exit, SparkConnect, TaskType
-from shoal.core.timing import looks
+from shoal.core.timing import poll_interval
 from shoal.master.dispatch.environments import wanted_environment
 from shoal.master.dispatch.payloads import ProjectSecrets, payload
 from shoal.master.dispatch.publications import publications
@@ -283,7 +283,9 @@ class Trial:
             reason = setup or task_type.failure(prepared.work_dir) or f"exit code {ended.code}"
             is_look = ended.code == task_type.not_yet_exit_code
             again_s = (
-                looks.bounded(task_type.again_s(prepared.work_dir) or 0.0) if is_look else None
+                poll_interval.bounded(task_type.again_s(prepared.work_dir) or 0.0)
+                if is_look
+                else None
             )
             return Tried(ended.code, self._masker.mask(reason), again_s)
         try:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from shoal.client.rest.client import ShoalClient
 from shoal.client.simulation.collecting import PAGE, pause_s, seconds_between
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.kinds import is_logic
-from shoal.core.definition.priority import Priority
 from shoal.core.runs.states import TaskSignal
 from shoal.insight.simulate.validation import RecordedAttempt, RecordedRun
 

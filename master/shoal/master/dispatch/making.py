@@ -33,7 +33,7 @@ from shoal.runtime.secret_stores.errors import (
     SecretStoreError,
     StoreGivenUp,
 )
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 

@@ -31,10 +31,9 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
-from shoal.core.runs.events import Admitted, ChildChanged, Request
+from shoal.core.runs.events import OF_WHOLE, Admitted, ChildChanged, Request, request_of
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
-from shoal.core.runs.requests import OF_WHOLE, request_of
 from shoal.core.runs.run import Decision, Run
 from shoal.master.engine import messages
 from shoal.master.engine.beginning import first_decisions

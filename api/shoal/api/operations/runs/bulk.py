@@ -13,8 +13,8 @@ from shoal.api.operations.runs.previewing import Preview, preview
 from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
 from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, NewCommand
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from shoal.core.decide import decide
 from shoal.core.runs.commands import CommandType, NewCommand
-from shoal.core.runs.requests import request_of
+from shoal.core.runs.events import request_of
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import UnitOfWork

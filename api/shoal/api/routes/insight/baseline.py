@@ -14,7 +14,7 @@ from shoal.api.web.legible import legible
 from shoal.api.web.problems import documented
 from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.comparing import Compared, ComparedTask
+from shoal.core.insight.comparison import Compared, ComparedTask
 
 router = strict_router("insight")
 

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import TIME, example
-from shoal.core.insight.comparing import Verdict
-from shoal.core.insight.expected import Basis
+from shoal.core.insight.comparison import Verdict
+from shoal.core.insight.expectation import Basis
 from shoal.core.runs.states import TaskState, WorkflowState
 
 _USUAL: dict[str, Any] = {
