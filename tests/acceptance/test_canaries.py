@@ -26,7 +26,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from shoal.client.local.cluster import LocalCluster
-from shoal.client.local.state import find_zookeeper_credential, read_state
+from shoal.client.local.data_folder import find_zookeeper_credential, read_state
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
 from tests.support.databases import migrated_url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.client import ShoalClient
 from tests.acceptance.rest import Rest

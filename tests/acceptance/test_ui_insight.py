@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.sql import Database

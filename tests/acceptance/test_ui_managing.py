@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from tests.acceptance.rest import Rest
 from tests.acceptance.test_ui import CHROMIUM, KNOWN, NEEDED, UI, node

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest

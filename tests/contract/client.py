@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shoal.api.web.description import resolve
+from shoal.api.pages.openapi import resolve
 
 ROOT = Path(__file__).parents[2]
 BINARY = "application/octet-stream"
@@ -81,7 +81,7 @@ def calls(description: dict[str, Any]) -> Iterator[tuple[str, str]]:
         "from collections.abc import Iterable, Sequence\nfrom datetime import date, datetime\n"
         "from typing import TYPE_CHECKING, Any, Literal\nfrom uuid import uuid4\n\n"
         "from shoal.client.rest.operations.call import Call, StreamCall\n"
-        "from shoal.client.rest.paths import part, parts\n\n"
+        "from shoal.client.rest.operations.call import part, parts\n\n"
         f"if TYPE_CHECKING:\n    from {_ROOM} import types\n\n\n"
     )
     for tag, found in _by_tag(description).items():

@@ -15,12 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.client.discovery import find_api as find_api
     from shoal.client.errors import ApiProblem as ApiProblem
     from shoal.client.errors import ApiUnreachable as ApiUnreachable
     from shoal.client.errors import AuthoringError as AuthoringError
-    from shoal.client.find import find_api as find_api
+    from shoal.client.rest.async_client import AsyncShoalClient as AsyncShoalClient
     from shoal.client.rest.client import ShoalClient as ShoalClient
-    from shoal.client.rest.operations.asynchronous import AsyncShoalClient as AsyncShoalClient
     from shoal.client.sdk.logic import Conditions as Conditions
     from shoal.client.sdk.logic import Dependent as Dependent
     from shoal.client.sdk.logic import Map as Map
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from shoal.client.sdk.logic import ended as ended
     from shoal.client.sdk.logic import none_of as none_of
     from shoal.client.sdk.logic import ran as ran
-    from shoal.client.sdk.python_task import python_task as python_task
     from shoal.client.sdk.schedules import Schedule as Schedule
     from shoal.client.sdk.services import Container as Container
     from shoal.client.sdk.services import DataQuality as DataQuality
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from shoal.client.sdk.workflow import Parameter as Parameter
     from shoal.client.sdk.workflow import Task as Task
     from shoal.client.sdk.workflow import Workflow as Workflow
+    from shoal.client.sdk.workflow import python_task as python_task
     from shoal.client.sources.definitions import Definition as Definition
     from shoal.client.sources.definitions import load_definitions as load_definitions
 
@@ -94,7 +94,7 @@ __all__ = [
 _HOMES = {
     "ApiProblem": "errors",
     "ApiUnreachable": "errors",
-    "AsyncShoalClient": "rest.operations.asynchronous",
+    "AsyncShoalClient": "rest.async_client",
     "AuthoringError": "errors",
     "Conditions": "sdk.logic",
     "Container": "sdk.services",
@@ -123,10 +123,10 @@ _HOMES = {
     "all_of": "sdk.logic",
     "any_of": "sdk.logic",
     "ended": "sdk.logic",
-    "find_api": "find",
+    "find_api": "discovery",
     "load_definitions": "sources.definitions",
     "none_of": "sdk.logic",
-    "python_task": "sdk.python_task",
+    "python_task": "sdk.workflow",
     "ran": "sdk.logic",
 }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from shoal.client.errors import LoginsUnusable, NoCluster
-from shoal.client.local.state import write_private
+from shoal.client.local.data_folder import write_private
 
 _FOLDER, _FILE, _LOCK = "shoal", "credentials.json", "credentials.lock"
 _USUAL_PORTS = {"http": 80, "https": 443}

@@ -13,8 +13,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from shoal.client.local.identity import ensure_identity
-from shoal.client.local.state import ensure_token
+from shoal.client.local.data_folder import ensure_identity, ensure_token
 from shoal.client.local.zookeeper import HOST
 from shoal.runtime.vault import create_key
 from tests.chaos.cluster.ensemble import Ensemble

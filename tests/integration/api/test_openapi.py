@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from shoal.api.pages.openapi import example_of, resolve
 from shoal.api.settings import ApiSettings
-from shoal.api.web.description import example_of, resolve
 from shoal.core.access.permissions import Permission
 from shoal.runtime.plugins import check_definition
 from shoal.runtime.settings import ClusterSettings

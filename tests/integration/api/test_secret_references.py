@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from shoal.api.access.auditor import Auditor
-from shoal.api.operations.secrets.probing import usable
+from shoal.api.access.audit import Auditor
+from shoal.api.operations.data_sources import usable
 from shoal.api.settings import ApiSettings
 from shoal.core.data_sources.spec import DataSourceSpec
 from shoal.core.data_sources.stored import StoredPassword

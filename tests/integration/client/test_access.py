@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.client.discovery import local_api
 from shoal.client.errors import ApiProblem
-from shoal.client.find import local_api
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.rest.access.sign_in import sign_in
 from shoal.client.rest.client import ShoalClient

@@ -12,13 +12,13 @@ from kazoo.exceptions import KazooException, NoAuthError
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from shoal.client.errors import DataFolderUnusable
-from shoal.client.local.java import find_java
-from shoal.client.local.state import (
+from shoal.client.local.data_folder import (
     ensure_zookeeper_password,
     find_zookeeper_credential,
     make_data_folder,
     zookeeper_credential,
 )
+from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
 from shoal.coordination import Membership, TaskQueue, ZkSession, prepare
 from shoal.coordination.cluster import layout

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from shoal.client.discovery import local_api
 from shoal.client.errors import CopiedFolder, ServerFailed
-from shoal.client.find import local_api
 from shoal.client.local import background
 from shoal.client.local.background import stop_detached
 from shoal.client.local.cluster import LocalCluster
+from shoal.client.local.data_folder import cluster_lock, holds_lock, read_state, running_state
 from shoal.client.local.roles import load_cluster, run_role
-from shoal.client.local.state import cluster_lock, holds_lock, read_state, running_state
 from shoal.client.local.zookeeper import free_port
 from shoal.client.rest.client import ShoalClient
 from shoal.runtime.folder_identity import FolderIdentity

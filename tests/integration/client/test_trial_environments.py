@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.local.trial import NoEnvironmentGiven, NotForTrial, Trial, Tried
-from shoal.client.sources.environment_file import read_environment
+from shoal.client.sources.object_files import read_environment
+from shoal.client.trial.execution import Tried, try_task
+from shoal.client.trial.inputs import Given, NoEnvironmentGiven, NotForTrial, TaskInputs
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.run import Plan
@@ -16,41 +17,44 @@ from tests.unit.core.driving import spec
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 
 
-def trial(given: EnvironmentSpec | None, named: str | None = "ml", *, none: bool = False) -> Trial:
+def inputs(
+    environment: EnvironmentSpec | None, named: str | None = "ml", *, none: bool = False
+) -> TaskInputs:
     task = {"params": {"script": 'echo "$A $B"; exit ${code:-0}'}, "environment": named}
     plan = Plan.of(spec({"a": task}))
     variables = {"PATH": "/usr/bin:/bin", "B": "not inherited"}
-    return Trial(plan, "a", NOW, {}, variables, None, given, no_environment=none)
+    given = Given({}, variables, environment=environment, no_environment=none)
+    return TaskInputs(plan, "a", NOW, given)
 
 
-async def ended(tried: Trial) -> tuple[Tried, str]:
+async def ended(tried: TaskInputs) -> tuple[Tried, str]:
     parts: list[bytes] = []
-    result = await tried.run(parts.append)
+    result = await try_task(tried, parts.append)
     return result, b"".join(parts).decode()
 
 
 async def test_variables_and_setup_are_those_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "ml.yaml"
     file.write_text("variables: {A: 010}\nsetup: |\n  B=2\n  export B\n")
-    assert await ended(trial(read_environment(file))) == (Tried(0), "010 2\n")
+    assert await ended(inputs(read_environment(file))) == (Tried(0), "010 2\n")
 
 
 async def test_setup_that_fails_is_named() -> None:
-    result, _ = await ended(trial(EnvironmentSpec(setup="exit 3")))
+    result, _ = await ended(inputs(EnvironmentSpec(setup="exit 3")))
     assert (result.exit_code, result.reason) == (3, "the setup of environment ml@0 failed")
-    result, _ = await ended(trial(EnvironmentSpec(setup="exec true")))
+    result, _ = await ended(inputs(EnvironmentSpec(setup="exec true")))
     assert result.reason == "the setup of environment ml@0 failed: it has become another program"
-    result, _ = await ended(trial(EnvironmentSpec(python="/no/such")))
+    result, _ = await ended(inputs(EnvironmentSpec(python="/no/such")))
     assert "environment ml: this worker has no /no/such" in result.reason
 
 
 async def test_environment_that_is_not_given_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(NoEnvironmentGiven, match=r"shoal environment show ml --json >ml\.json"):
-        trial(None)
-    assert await ended(trial(None, none=True)) == (Tried(0), " \n")
-    assert await ended(trial(None, named=None)) == (Tried(0), " \n")
+        inputs(None)
+    assert await ended(inputs(None, none=True)) == (Tried(0), " \n")
+    assert await ended(inputs(None, named=None)) == (Tried(0), " \n")
     with pytest.raises(NotForTrial, match="leave out --environment-file"):
-        trial(EnvironmentSpec(python=sys.executable), named=None)
+        inputs(EnvironmentSpec(python=sys.executable), named=None)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shoal.client.local.trial import NoDataSourceGiven, Trial
+from shoal.client.trial.execution import try_task
+from shoal.client.trial.inputs import Given, NoDataSourceGiven, TaskInputs
 from shoal.core.data_sources import DataSource, SourceKind
 from shoal.core.data_sources.rendering import UnusableDataSource
 from shoal.core.runs.run import Plan
@@ -25,11 +26,11 @@ def task_type() -> Iterator[None]:
         yield
 
 
-def trial(**variables: str) -> Trial:
+def inputs(**variables: str) -> TaskInputs:
     params = {"source": "wh", "note": "it is ${word}"}
     parameters = {"stage": "test", "word": "correct horse"}
     task = {"type": source_task.NAME, "params": params, "parameters": parameters}
-    return Trial(Plan.of(spec({"a": task})), "a", NOW, {}, variables)
+    return TaskInputs(Plan.of(spec({"a": task})), "a", NOW, Given({}, variables))
 
 
 async def test_task_is_given_what_stands_in_the_environment(
@@ -42,8 +43,8 @@ async def test_task_is_given_what_stands_in_the_environment(
         return Exit(0)
 
     monkeypatch.setattr(source_task.Reads, "run", run)
-    tried = trial(SHOAL_DATA_SOURCE_wh=json.dumps(SOURCE))
-    assert (await tried.run(lambda _: None)).exit_code == 0
+    tried = inputs(SHOAL_DATA_SOURCE_wh=json.dumps(SOURCE))
+    assert (await try_task(tried, lambda _: None)).exit_code == 0
     assert (seen["wh"].kind, seen["wh"].host) == (SourceKind.MARIADB, "db.test")
     assert seen["wh"].password == "correct horse"
     assert tried.rendered.params["note"] == "it is ***"
@@ -64,4 +65,4 @@ def test_what_is_missing_or_wrong_is_told(given: Any, words: str) -> None:
     if isinstance(given, dict):
         variables = {"SHOAL_DATA_SOURCE_wh": json.dumps(given)}
     with pytest.raises((NoDataSourceGiven, UnusableDataSource), match=words):
-        trial(**variables)
+        inputs(**variables)

@@ -12,8 +12,8 @@ from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnvironment
-from shoal.master.dispatch.making import PayloadMaker
-from shoal.master.engine.publishing import NO_NAME
+from shoal.master.dispatch.payloads import PayloadMaker
+from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores

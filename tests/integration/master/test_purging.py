@@ -23,7 +23,7 @@ from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
-from shoal.master.services.upkeep.purging import Purger
+from shoal.master.services.upkeep.purges import Purger
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from shoal.sql.errors import Fenced

@@ -13,14 +13,14 @@ from sqlalchemy import text
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import WorkflowState
-from shoal.master.dispatch.making import PayloadMaker
+from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.resources import (
     BadResourceName,
     NotSharedResource,
     TooManyResources,
     UnknownResource,
 )
-from shoal.master.engine.publishing import NO_NAME
+from shoal.master.engine.publications import NO_NAME
 from shoal.master.services.upkeep import resources as sweeping
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver

@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_GUARD = Place("shoal.api.access.guard")
+_GUARD = Place("shoal.api.endpoints.guard")
 _COMMANDS = Place("shoal.api.schemas.commands")
 _SCHEDULES = Place("shoal.api.schemas.schedules")
 _PUBLISHED = Place("shoal.api.routes.workflows.published")
@@ -31,8 +31,8 @@ _ACCOUNTS = Place("shoal.api.operations.accounts")
 _ACCESS_IDENTITIES = Place("shoal.api.access.identities")
 _CREDENTIALS = Place("shoal.sql.repositories.access.credentials")
 _AUTHENTICATION = Place("shoal.api.access.authentication")
-_ATTEMPTS = Place("shoal.api.access.attempts")
-_PACING = Place("shoal.api.access.pacing")
+_ATTEMPTS = Place("shoal.api.access.failed_logins")
+_PACING = Place("shoal.api.web.middleware")
 _PRINCIPALS = Place("shoal.sql.repositories.access.principals")
 _TESTS = "tests/integration/api/access"
 _MATRIX = f"{_TESTS}/test_matrix.py::"

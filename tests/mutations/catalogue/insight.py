@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_READING = Place("shoal.api.operations.insight.reading")
+_READING = Place("shoal.api.operations.insight.day_results")
 _CLUSTER = Place("shoal.api.routes.insight.cluster")
 _ROLLUPS = Place("shoal.api.routes.insight.rollups")
 _INSIGHT_AGGREGATES = Place("shoal.core.insight.aggregates")

@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_PURGING = Place("shoal.master.services.upkeep.purging")
+_PURGING = Place("shoal.master.services.upkeep.purges")
 _TRIGGER = Place("shoal.core.timing.cron.trigger")
 _EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
 _KEEPING = Place("shoal.worker.logs.keeping")

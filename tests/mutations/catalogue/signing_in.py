@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _SIGN_IN = Place("shoal.client.rest.access.sign_in")
 _EXCHANGE = Place("shoal.client.rest.operations.exchange")
 _LOGINS = Place("shoal.client.logins")
-_SIGNING = Place("shoal.client.cli.access.signing")
+_SIGNING = Place("shoal.client.cli.access.sign_in")
 _CONNECTION = Place("shoal.client.rest.connection")
 _CALLS = "tests/integration/client/test_access_calls.py"
 _FILE = "tests/unit/client/test_logins.py"

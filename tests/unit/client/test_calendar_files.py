@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.cli.workflows.calendar_files import read_days
+from shoal.client.cli.workflows.calendars import read_days
 from shoal.client.errors import NotADay
 
 

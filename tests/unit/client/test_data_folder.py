@@ -16,9 +16,14 @@ import pytest
 from shoal.client.errors import DataFolderUnusable, PortTaken
 from shoal.client.local.background import start_detached
 from shoal.client.local.cluster import LocalCluster, _Child
-from shoal.client.local.identity import ensure_identity
+from shoal.client.local.data_folder import (
+    ClusterState,
+    ensure_identity,
+    ensure_token,
+    read_state,
+    write_state,
+)
 from shoal.client.local.java import find_java
-from shoal.client.local.state import ClusterState, ensure_token, read_state, write_state
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
 from tests.support.waiting import START_S
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from shoal.client.sdk.author_files import MAX_SCRIPT_BYTES
 from shoal.client.sources.definitions import load_definitions
 from shoal.client.sources.folders import MAX_BYTES
-from shoal.client.sources.script_file import MAX_SCRIPT_BYTES
 from shoal.core.checks.workflow import InvalidDefinition
 
 TASK = "tasks: [{name: a, type: SHELL, params: {script: 'true'}}]\n"

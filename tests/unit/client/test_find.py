@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from shoal.client.cli.cluster.commands import _tell_other_place
+from shoal.client.discovery import Source, data_folder, default_folder, find_api
 from shoal.client.errors import NoCluster
-from shoal.client.find import Source, data_folder, default_folder, find_api
 from shoal.client.logins import Login, forget_login, keep_login, logins_file
 
 STATE = {

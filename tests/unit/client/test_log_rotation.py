@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shoal.client.local.log_rotation import rotate
+from shoal.client.local.cluster import rotate
 
 
 def test_long_log_is_copied_and_its_writer_goes_on_at_the_beginning(tmp_path: Path) -> None:

@@ -21,9 +21,8 @@ from shoal.client.cli.runs.view import (
     tasks_table,
 )
 from shoal.client.cli.terminal import appearance, output
-from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, lasted, plural
+from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, harmless, lasted, plural
 from shoal.client.cli.terminal.tables import Grid
-from shoal.client.cli.terminal.text import harmless
 from shoal.client.cli.views.attempts import attempts_table
 from shoal.client.errors import (
     ApiProblem,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shoal.client as sdk
-from shoal.client.sdk.options import TaskOptions, WorkflowOptions
+from shoal.client.sdk.workflow import TaskOptions, WorkflowOptions
 from shoal.client.sources.definitions import load_definitions
 from shoal.client.sources.python_file import read_python
 from shoal.core.checks.workflow import InvalidDefinition, Problem

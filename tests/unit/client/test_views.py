@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from shoal.client.cli.runs.preview import tasks_table
 from shoal.client.cli.views.grid import days_table, runs_table
 from shoal.client.cli.views.history import what_text
-from shoal.client.cli.views.preview import tasks_table
 from shoal.client.cli.views.timeline import Axis, Span, bar_text, timeline_table
 from shoal.client.cli.views.today import lanes_table
 from tests.unit.client.test_rendering import shown

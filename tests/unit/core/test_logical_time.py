@@ -9,7 +9,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.client.cli.terminal.starting import require_logical_time
+from shoal.client.cli.terminal.options import require_logical_time
 from shoal.core.backfill.plan import Target, dates_of
 from shoal.core.backfill.request import BackfillRefused, BackfillRequest
 from shoal.core.definition.model import WorkflowSpec

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shoal.client.simulation import collecting
-from shoal.client.simulation.collecting import MOST_SAMPLES, quantiles, start_s
+from shoal.client import simulation
+from shoal.client.simulation import MOST_SAMPLES, quantiles, start_s
 
 
 def attempt(task: str, state: str, seconds: float, **fields: Any) -> Any:
@@ -28,7 +28,7 @@ def attempt(task: str, state: str, seconds: float, **fields: Any) -> Any:
 def test_lengths_and_failures_are_told_apart() -> None:
     ended = [attempt("a", "SUCCEEDED", seconds) for seconds in (9, 3, 6)]
     ended += [attempt("a", "FAILED", 1.5), attempt("b", "SUCCEEDED", 4)]
-    found = collecting._histories(ended)
+    found = simulation._histories(ended)
     assert found["default/w", "a"].seconds == (3.0, 6.0, 9.0)
     assert found["default/w", "a"].failed_seconds == (1.5,)
     assert found["default/w", "a"].failure == 0.25
@@ -43,7 +43,7 @@ def test_looks_of_a_task_that_waits() -> None:
         "due_at": "2026-03-02T06:00:00Z",
     }
     looks = [attempt("wait", "RESCHEDULED", 1), attempt("wait", "RESCHEDULED", 1, looks=1)]
-    found = collecting._histories([*looks, attempt("wait", "SUCCEEDED", 1, looks=2, **times)])
+    found = simulation._histories([*looks, attempt("wait", "SUCCEEDED", 1, looks=2, **times)])
     assert found["default/w", "wait"].looks == (2,)
     assert found["default/w", "wait"].again_s == (60.0,)
 

@@ -6,10 +6,12 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
-from shoal.api.operations.secrets.probing import usable
-from shoal.api.operations.secrets.rotation import seal
+from shoal.api.access.audit import Recording
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.cluster.key_rotation import seal
+from shoal.api.operations.data_sources import usable
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
@@ -20,12 +22,10 @@ from shoal.api.schemas.data_sources import (
     ProbeOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.parameters import bad_secret_name

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shoal.api.operations.authoring.diff import Op
 from shoal.api.schemas.common import TIME, Strict, example
+from shoal.core.definition.diff import Op
 from shoal.core.runs.states import WorkflowState
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.client.errors import AlreadyRunning, ServerFailed
+from shoal.client.libraries import httpx
 from shoal.client.local.cluster import READY_TIMEOUT_S, STOP_TIMEOUT_S
-from shoal.client.local.state import (
+from shoal.client.local.data_folder import (
     ClusterState,
     holder_of,
     holds_lock,
@@ -19,7 +20,6 @@ from shoal.client.local.state import (
     running_state,
     unusable,
 )
-from shoal.client.rest.lean_httpx import httpx
 
 _POLL_S = 0.1
 _TAIL_LINES = 20

@@ -18,12 +18,11 @@ from types import TracebackType
 from typing import IO, Self
 
 from shoal.client.errors import DataFolderUnusable, PortTaken, ServerFailed
-from shoal.client.local.identity import ensure_identity
-from shoal.client.local.java import find_java, spark_java_home
-from shoal.client.local.log_rotation import rotate
-from shoal.client.local.state import (
+from shoal.client.libraries import httpx
+from shoal.client.local.data_folder import (
     ClusterState,
     cluster_lock,
+    ensure_identity,
     ensure_token,
     ensure_zookeeper_password,
     make_data_folder,
@@ -32,6 +31,7 @@ from shoal.client.local.state import (
     write_state,
     zookeeper_credential,
 )
+from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.zookeeper import (
     HOST,
     ZooKeeperServer,
@@ -39,7 +39,6 @@ from shoal.client.local.zookeeper import (
     free_port,
     require_free_port,
 )
-from shoal.client.rest.lean_httpx import httpx
 from shoal.runtime.folder_identity import FolderIdentity
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.runtime.vault import create_key
@@ -429,3 +428,39 @@ class LocalCluster:
             self.progress(f"{child.name} does not stop; killing it")
             child.process.kill()
             child.process.wait()
+
+
+MOST_BYTES = 16 * 2**20
+
+
+def rotate(log: Path, most_bytes: int = MOST_BYTES) -> bool:
+    """Copy a log that has become too long to ``<name>.1`` and empty it; return whether it was.
+
+    Its writer has opened it for appending, so what comes next stands at its beginning.
+    Lines written between the last read and the emptying are lost: microseconds. The older copy is
+    overwritten. On a full disk there is no copy, and the log is emptied all the same.
+    """
+    try:
+        if log.stat().st_size <= most_bytes:
+            return False
+    except OSError:
+        return False
+    kept = log.with_name(f"{log.name}.1")
+    with suppress(OSError):
+        _copy(log, kept)
+    with suppress(OSError):
+        os.truncate(log, 0)
+        return True
+    return False
+
+
+def _copy(log: Path, kept: Path) -> None:
+    """Copy until nothing comes any more."""
+    try:
+        with log.open("rb") as source, kept.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            while piece := source.read():
+                target.write(piece)
+    except OSError:
+        kept.unlink(missing_ok=True)  # half of it would only fill the disk
+        raise

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from shoal.client.local.cluster import DEFAULT_API_PORT
+from shoal.client.local.data_folder import is_running, running_state
 from shoal.client.local.java import find_java
-from shoal.client.local.state import is_running, running_state
 from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
 from shoal.core.errors import ShoalError
 from shoal.runtime.settings import ClusterSettings, load_settings

@@ -18,10 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from shoal.client.libraries import structlog
+from shoal.client.local.data_folder import (
+    find_zookeeper_credential,
+    own_state,
+    read_state,
+    running_state,
+)
 from shoal.client.local.garbage import collect_in_pieces, no_collections
-from shoal.client.local.lean_structlog import structlog
 from shoal.client.local.log_setup import configure_logging
-from shoal.client.local.state import find_zookeeper_credential, own_state, read_state, running_state
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.runtime.settings import ClusterSettings, load_settings

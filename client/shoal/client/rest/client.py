@@ -22,6 +22,7 @@ from typing import (
     cast,
 )
 
+from shoal.client.discovery import REFUSED, Api, find_api
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
@@ -31,7 +32,6 @@ from shoal.client.errors import (
     NotHandled,
     Refused,
 )
-from shoal.client.find import REFUSED, Api, find_api
 from shoal.client.rest.connection import Connection
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.sse import Reconnecting

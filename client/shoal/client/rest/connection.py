@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shoal.client.rest.lean_httpx import httpx
+from shoal.client.libraries import httpx
 from shoal.client.rest.operations.call import Call, StreamCall, T
 from shoal.client.rest.operations.exchange import LOOPBACK as LOOPBACK
 from shoal.client.rest.operations.exchange import Exchange, in_query, stream_timeout

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable
-from shoal.client.rest.lean_httpx import httpx
+from shoal.client.libraries import httpx
 
 # Pauses between attempts to come back.
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)

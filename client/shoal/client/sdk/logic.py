@@ -9,9 +9,8 @@ Conditions are plain mappings, as in files; the helpers below write them::
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, Unpack
 
-from shoal.client.sdk.argument_types import typed
-from shoal.client.sdk.options import Scalar, TaskOptions, plain
-from shoal.client.sdk.workflow import Task
+from shoal.client.sdk.arguments import Scalar, plain, typed
+from shoal.client.sdk.workflow import Task, TaskOptions
 
 Condition: TypeAlias = Mapping[str, Any]
 Chosen: TypeAlias = "Task | str | Sequence[Task | str]"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from shoal.client.sdk.argument_types import check_fields
+from shoal.client.sdk.arguments import check_fields
 from shoal.core.definition.fields import scalar_text
 
 Moment: TypeAlias = str | dt.date | dt.datetime  # without an offset: in the schedule's time zone

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from shoal.client.sdk.argument_types import typed
-from shoal.client.sdk.options import TaskOptions
+from shoal.client.sdk.arguments import typed
 from shoal.client.sdk.tasks import File, given, program
-from shoal.client.sdk.workflow import Task
+from shoal.client.sdk.workflow import Task, TaskOptions
 
 
 class Sql(Task):

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
 from shoal.client.errors import AuthoringError
-from shoal.client.sdk.argument_types import typed
-from shoal.client.sdk.call_site import call_site
-from shoal.client.sdk.options import TaskOptions
-from shoal.client.sdk.workflow import Task
-from shoal.client.sources.script_file import read_script
+from shoal.client.sdk.arguments import typed
+from shoal.client.sdk.author_files import call_site, read_script
+from shoal.client.sdk.workflow import Task, TaskOptions
 
 File: TypeAlias = str | Path
 

@@ -12,31 +12,26 @@ A workflow made here, in YAML or in JSON is the same model; ``to_yaml`` shows it
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING,
     Any,
+    Generic,
     Literal,
     ParamSpec,
     Self,
     TypeAlias,
+    TypedDict,
     TypeVar,
     Unpack,
+    cast,
     overload,
 )
 
 from shoal.client.errors import AuthoringError
-from shoal.client.sdk.argument_types import check, check_fields, hints_of_options, typed
-from shoal.client.sdk.call_site import call_site
-from shoal.client.sdk.options import (
-    TASK_FIELDS,
-    Scalar,
-    TaskOptions,
-    WorkflowOptions,
-    options_of,
-    plain,
-)
+from shoal.client.sdk.arguments import Duration, Scalar, check, check_fields, hints_of, plain, typed
+from shoal.client.sdk.author_files import call_site
+from shoal.client.sdk.python_source import script_of, standalone_source
 from shoal.client.sdk.schedules import Schedule
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
@@ -45,12 +40,64 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.runtime.documents.source import Position, Source
 from shoal.runtime.plugins import check_definition
 
-if TYPE_CHECKING:
-    from shoal.client.sdk.python_task import PythonTask
-
 P = ParamSpec("P")
 R = TypeVar("R")
+PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+RunWhenName: TypeAlias = Literal["all_success", "all_done", "one_success", "any_failed", "always"]
+OnFailureName: TypeAlias = Literal["continue", "finish_running", "fail_fast", "ignore"]
+OverlapName: TypeAlias = Literal[
+    "allow", "queue", "queue_by_priority", "queue_latest", "skip_new", "replace"
+]
 ParameterTypeName: TypeAlias = Literal["string", "integer", "number", "boolean", "date"]
+
+
+class TaskOptions(TypedDict, total=False):
+    """Options that every type of task has."""
+
+    workflow: "Workflow | None"  # None: the one of the surrounding ``with``
+    depends_on: "Task | str | Sequence[Task | str]"
+    description: str
+    enabled: bool
+    parameters: Mapping[str, Scalar]
+    priority: PriorityName
+    worker_group: str
+    environment: str
+    concurrency_group: str
+    run_when: RunWhenName
+    delay: Duration
+    retries: int
+    retry_delay: Duration
+    retry_backoff: float
+    retry_max_delay: Duration
+    retry_jitter: float
+    timeout: Duration
+    timeout_action: Literal["fail", "warn", "both"]
+    outputs_from_log: bool
+    resources: Sequence[str]
+    publish: Mapping[str, str]
+
+
+class WorkflowOptions(TypedDict, total=False):
+    """Options of a workflow; what is left out is at its default."""
+
+    description: str
+    owner: str
+    timezone: str
+    priority: PriorityName
+    on_failure: OnFailureName
+    timeout: Duration
+    timeout_action: Literal["warn", "stop", "both"]
+    deadline: Duration
+    overlap: OverlapName
+    max_active: int
+    max_queued: int
+    labels: Mapping[str, str]
+    backfill_base: Literal["logical_time", "next_day"]
+    environment: str
+
+
+# Those that a definition has under the same name.
+TASK_FIELDS = frozenset(TaskOptions.__annotations__) - {"workflow", "depends_on"}
 
 
 @dataclass(frozen=True)
@@ -130,8 +177,6 @@ class Workflow:
         **options: Any,
     ) -> Any:
         """Decorate a function that becomes a task of this workflow when it is called."""
-        from shoal.client.sdk.python_task import python_task
-
         decorate = python_task(name=name, **options_of({**options, "workflow": self}))
         return decorate if function is None else decorate(function)
 
@@ -219,7 +264,7 @@ class Task:
         self.position = call_site()
         # Names of the tasks it depends on, in order, and where each edge was made.
         self.upstream: dict[str, Position] = {}
-        known = hints_of_options()
+        known = hints_of(TaskOptions)
         for key, value in options_and_params.items():
             if key in known and value is not None:
                 check(f"task {name!r}", key, value, known[key])
@@ -279,6 +324,81 @@ class Task:
         if self.params:
             values["params"] = {key: plain(value) for key, value in self.params.items()}
         return values
+
+
+@dataclass(frozen=True)
+class PythonTask(Generic[P, R]):
+    """A decorated function. Calling it makes its task and returns it.
+
+    Keyword arguments fix values; all other arguments are parameters of the task or its workflow.
+    ``function`` is the function itself, for tests.
+    """
+
+    function: Callable[P, R]
+    name: str
+    source: str
+    options: TaskOptions
+
+    def __call__(self, **fixed: Any) -> Task:
+        """Make the task in its workflow, or in the one of the surrounding ``with``."""
+        workflow = self.options.get("workflow") or current_workflow()
+        if workflow is None:
+            raise AuthoringError(
+                f"{self.name}() belongs to no workflow; call it inside `with Workflow(…):`"
+            )
+        script = script_of(
+            self.function,
+            self.source,
+            fixed,
+            own=self.options.get("parameters") or (),
+            workflow=workflow.name,
+            declared={name: one.type for name, one in workflow.parameters.items()},
+        )
+        options: TaskOptions = {**self.options, "workflow": workflow}
+        return Task(self.name, type="PYTHON", params={"script": script}, **options)
+
+    def named(self, name: str) -> "PythonTask[P, R]":
+        """Return the same function for a task of another name."""
+        check(f"{self.name}.named", "name", name, str)
+        return replace(self, name=name)
+
+
+@overload
+def python_task(function: Callable[P, R], /) -> PythonTask[P, R]: ...
+
+
+@overload
+def python_task(
+    *, name: str | None = None, **options: Unpack[TaskOptions]
+) -> Callable[[Callable[P, R]], PythonTask[P, R]]: ...
+
+
+def python_task(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Any
+) -> Any:
+    """Turn a function into a task of a workflow. Raises AuthoringError if it cannot stand alone."""
+    checked = options_of(options)
+    check("python_task", "name", name, str | None)
+
+    def decorate(function: Callable[P, R]) -> PythonTask[P, R]:
+        source = standalone_source(function)
+        return PythonTask(function, name or function.__name__, source, checked)
+
+    return decorate if function is None else decorate(function)
+
+
+def options_of(values: Mapping[str, Any]) -> TaskOptions:
+    """Return ``values`` as options of a task. Raises AuthoringError for unknown names and types."""
+    known = sorted(TaskOptions.__annotations__)
+    if unknown := set(values) - set(known):
+        raise AuthoringError(
+            f"unknown option {', '.join(sorted(unknown))}; a task has {', '.join(known)}"
+        )
+    hints = hints_of(TaskOptions)
+    for name, value in values.items():
+        if value is not None:
+            check("task", name, value, hints[name])
+    return cast(TaskOptions, dict(values))
 
 
 def current_workflow() -> Workflow | None:

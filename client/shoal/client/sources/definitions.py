@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal.client.sdk.author_files import read_script
 from shoal.client.sources.folders import DefinitionFile, find_files, read_text
 from shoal.client.sources.json_file import read_json
-from shoal.client.sources.script_file import read_script
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.model import WorkflowSpec

@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from shoal.api.main import listening, serve_app
+from shoal.api.main import serve_app
+from shoal.api.server import listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.client.cli import run
@@ -143,7 +144,7 @@ async def test_browser_signs_the_command_line_in(
 
 async def test_what_cannot_be_done_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda *_: False)
-    monkeypatch.setattr("shoal.client.cli.access.browser._MOST_S", 0.0)
+    monkeypatch.setattr("shoal.client.cli.access.sign_in._MOST_S", 0.0)
     status, _, err = await world.command("login", world.url, "--oidc")
     assert status == 1
     assert "nobody has signed in within" in err

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from shoal.api.operations.insight.reading import (
+from shoal.api.operations.insight.day_results import (
     DayCache,
     Seen,
     of_seen,

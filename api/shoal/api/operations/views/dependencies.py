@@ -13,7 +13,7 @@ from shoal.api.schemas.views.dependencies import (
     DependencyRun,
     DependencyTask,
 )
-from shoal.api.web.legible import by_id, shown
+from shoal.api.web.answers import by_id, shown
 from shoal.core.access.authorization import Visible
 from shoal.core.access.grants import Grant
 from shoal.core.definition.kinds import LogicKind

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, Path, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.authoring.checking import require_grants
-from shoal.api.operations.authoring.publishing import (
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import require_grants
+from shoal.api.operations.authoring.publication import (
     answered,
     detail,
     detail_of,
@@ -26,9 +28,8 @@ from shoal.api.schemas.definitions import (
     WorkflowOut,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.answers import MOST_AT_ONCE, answer
+from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import (
     Cursor,
     Limit,
@@ -38,9 +39,7 @@ from shoal.api.web.paging import (
     filtered,
     page,
 )
-from shoal.api.web.preconditions import Condition
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.core.definition.labels import MOST_LABELS, parse_filter

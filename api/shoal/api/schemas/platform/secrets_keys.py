@@ -1,11 +1,21 @@
 """Keys that encrypt secrets, by their ids."""
 
+from enum import StrEnum
+
 from pydantic import BaseModel, Field, StrictBool
 
-from shoal.api.operations.secrets.rotation import Phase
 from shoal.api.schemas.common import Strict, body_example, example
 
 _KEY = "3f9a1c0d2b44"
+
+
+class Phase(StrEnum):
+    """How far a rotation is."""
+
+    WAITING = "waiting"  # masters do not have the new key yet
+    WORKING = "working"  # ask for the next step
+    STUCK = "stuck"  # some values cannot be decrypted, so their key is not retired
+    DONE = "done"
 
 
 class KeysOut(BaseModel):

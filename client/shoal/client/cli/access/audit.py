@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.client.cli.exits import Exit
-from shoal.client.cli.terminal.listing import Limit
-from shoal.client.cli.terminal.options import Data, Json, Project
+from shoal.client.cli.terminal.options import Data, Json, Limit, Project
 
 _MOST_LINKS = 500  # of one answer
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.access.asking import name_of_user, print_secret, read_password
-from shoal.client.cli.access.signing import MOST_DAYS
+from shoal.client.cli.access.credentials import name_of_user, print_secret, read_password
+from shoal.client.cli.access.sign_in import MOST_DAYS
 from shoal.client.cli.terminal.options import Data, Json, home_of
 from shoal.core.access.permissions import Permission
 
@@ -100,7 +100,7 @@ def add(
 
 def _own(wanted: "TokenIn", data: Data) -> "NewTokenOut":
     """Sign in for a moment: a token makes no tokens."""
-    from shoal.client.find import find_api
+    from shoal.client.discovery import find_api
     from shoal.client.rest.access.sign_in import sign_in
 
     api = find_api(data)

@@ -8,7 +8,7 @@ import typer
 from shoal.client.cli.terminal.options import Data
 
 if TYPE_CHECKING:
-    from shoal.client.find import Api
+    from shoal.client.discovery import Api
 
 _PAGE = """<!doctype html>
 <meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Shoal</title>
@@ -29,7 +29,7 @@ def open_ui(
     ] = False,
 ) -> None:
     """Open the web UI in a browser. For your own `shoal up` the link signs you in, once."""
-    from shoal.client.find import Source, find_api
+    from shoal.client.discovery import Source, find_api
 
     api = find_api(data)
     if api.source is not Source.DATA_FOLDER:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.access.asking import print_secret, read_password
+from shoal.client.cli.access.credentials import print_secret, read_password
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:

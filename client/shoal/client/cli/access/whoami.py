@@ -7,7 +7,7 @@ import typer
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
-    from shoal.client.find import Api
+    from shoal.client.discovery import Api
     from shoal.client.rest.operations.generated.types import MeOut
 
 
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def whoami(data: Data = None, as_json: Json = False) -> None:
     """Show who you are for the cluster that commands speak to, and which roles you have."""
     from shoal.client.cli.terminal.output import print_json
-    from shoal.client.find import find_api
+    from shoal.client.discovery import find_api
     from shoal.client.rest.client import ShoalClient
 
     api = find_api(data)

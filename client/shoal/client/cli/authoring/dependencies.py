@@ -49,7 +49,7 @@ def dependencies(
 
     With a date, or for a whole project: what waits for what, with the runs of that day.
     """
-    from shoal.client.cli.authoring.showing import show_named
+    from shoal.client.cli.authoring.changes import show_named
     from shoal.client.cli.terminal.output import out, print_json
     from shoal.client.rest.client import ShoalClient
 

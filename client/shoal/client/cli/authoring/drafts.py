@@ -156,7 +156,7 @@ def plan(
     name: WorkflowName, project: Project = None, data: Data = None, as_json: Json = False
 ) -> None:
     """Show what publishing your draft would do."""
-    from shoal.client.cli.authoring.showing import show_plan
+    from shoal.client.cli.authoring.changes import show_plan
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
 

@@ -69,7 +69,7 @@ def rename(
     as_json: Json = False,
 ) -> None:
     """Rename a workflow: history, schedules, drafts and open runs go with it."""
-    from shoal.client.cli.authoring.showing import show_named
+    from shoal.client.cli.authoring.changes import show_named
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
@@ -138,7 +138,7 @@ def delete(
     """
     import sys
 
-    from shoal.client.cli.authoring.showing import show_hanging
+    from shoal.client.cli.authoring.changes import show_hanging
     from shoal.client.cli.terminal.output import say
     from shoal.client.rest.client import ShoalClient
 

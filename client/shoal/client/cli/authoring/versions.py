@@ -49,7 +49,7 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Show what differs between two versions."""
-    from shoal.client.cli.authoring.showing import show_comparison
+    from shoal.client.cli.authoring.changes import show_comparison
     from shoal.client.cli.terminal.output import print_json
     from shoal.client.rest.client import ShoalClient
 

@@ -6,8 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from shoal.client.cli.backfills.options import Wait
-from shoal.client.cli.terminal.listing import Limit, States, page_of, read_states
-from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
+from shoal.client.cli.terminal.options import (
+    Data,
+    Json,
+    Limit,
+    Project,
+    States,
+    page_of,
+    read_states,
+    workflow_filter,
+)
 
 group = typer.Typer(
     name="backfills", help="Backfills and how far they have come.", invoke_without_command=True
@@ -125,7 +133,7 @@ def _request(
     request: Any, backfill_id: int, done: str, data: Any, as_json: bool, wait: bool = False
 ) -> None:
     from shoal.client.cli.backfills.start import follow
-    from shoal.client.cli.runs.following import require_done
+    from shoal.client.cli.runs.progress import require_done
     from shoal.client.cli.terminal.output import print_result, say
     from shoal.client.rest.client import ShoalClient
 

@@ -25,9 +25,21 @@ from shoal.client.cli.backfills.options import (
     check_dates,
     parse_on_failure,
 )
-from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
-from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
-from shoal.client.cli.terminal.starting import Parameters, parse_parameters, parse_priority
+from shoal.client.cli.terminal.options import (
+    Data,
+    Downstream,
+    Json,
+    Only,
+    Parameters,
+    Project,
+    Tasks,
+    Upstream,
+    WorkflowName,
+    find_workflow,
+    parse_parameters,
+    parse_priority,
+    selection_mode,
+)
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -124,7 +136,7 @@ def _show_plan(plan: "PlanOut", as_json: bool) -> None:
 
 
 def _start(client: "ShoalClient", request: "BackfillIn", wait: bool, as_json: bool) -> None:
-    from shoal.client.cli.runs.following import require_done
+    from shoal.client.cli.runs.progress import require_done
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import out, print_json, say
 
@@ -178,7 +190,7 @@ def follow(client: "ShoalClient", backfill_id: int, as_json: bool) -> None:
 
 def _watched(client: "ShoalClient", backfill_id: int) -> "BackfillOut":
     from shoal.client.cli.backfills.view import progress_of
-    from shoal.client.cli.terminal.patience import patiently
+    from shoal.client.cli.runs.progress import patiently
 
     with progress_of(backfill_id) as shown:
         while True:

@@ -64,7 +64,7 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start a whole cluster on this machine and keep it running until Ctrl-C."""
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
 
     folder = data_folder(data)
     if detach:
@@ -117,8 +117,8 @@ def _print_up(url: str, folder: Path, as_json: bool) -> None:
 
 def _tell_other_place(folder: Path, data: Path | None) -> None:
     """Say so if commands like this one speak to another cluster than the one that is up."""
+    from shoal.client.discovery import find_api
     from shoal.client.errors import NoCluster
-    from shoal.client.find import find_api
 
     try:
         other = find_api(data)
@@ -130,7 +130,7 @@ def _tell_other_place(folder: Path, data: Path | None) -> None:
 
 def down(data: Data = None, as_json: Json = False) -> None:
     """Stop the cluster that `shoal up` started; running tasks have 30 s to finish."""
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
     from shoal.client.local.background import stop_detached
 
     folder = data_folder(data)
@@ -147,7 +147,7 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
 
     from rich.console import Console
 
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
     from shoal.client.local.doctor import Verdict, examine
 
     marks = {
@@ -186,7 +186,7 @@ def demo(
 ) -> None:
     """Start a cluster, apply a workflow file, run it, show the result; stay up on a terminal."""
     from shoal.client.cli.cluster.demonstration import EXAMPLE, REPORT, demonstrate
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
     from shoal.client.local.log_setup import configure_logging
 
     configure_logging("warning")
@@ -205,9 +205,8 @@ def demo(
 
 def init(data: Data = None) -> None:
     """Make token, keys and TLS identity of a data folder, for processes started one by one."""
-    from shoal.client.find import data_folder
-    from shoal.client.local.identity import ensure_identity
-    from shoal.client.local.state import ensure_token, make_data_folder
+    from shoal.client.discovery import data_folder
+    from shoal.client.local.data_folder import ensure_identity, ensure_token, make_data_folder
     from shoal.runtime.settings import ClusterSettings, load_settings
     from shoal.runtime.vault import create_key
 
@@ -251,7 +250,7 @@ def alert_server(data: Data = None) -> None:
 
 
 def _run(role: str, data: Path | None, **overrides: Any) -> None:
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
     from shoal.client.local.roles import run_role
 
     status = run_role(role, data_folder(data), overrides)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from shoal.client.cli.terminal.tables import Grid
-    from shoal.client.find import Api
+    from shoal.client.discovery import Api
     from shoal.client.rest.operations.generated.types import (
         Check,
         ClockDifference,
@@ -39,7 +39,7 @@ def status(
 ) -> None:
     """Show the cluster: masters, workers, partitions, what there is to do."""
     from shoal.client.cli.terminal.output import print_json
-    from shoal.client.find import find_api
+    from shoal.client.discovery import find_api
     from shoal.client.rest.client import ShoalClient
 
     api = find_api(data)
@@ -57,9 +57,8 @@ def status(
 def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bool) -> None:
     from rich.text import Text
 
-    from shoal.client.cli.terminal.appearance import state_text
+    from shoal.client.cli.terminal.appearance import harmless, state_text
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.text import harmless
 
     console, now = out(), datetime.now(UTC)
     head = (state_text(health["status"]), f"  Shoal {health['version']} at {api.url}")
@@ -118,7 +117,7 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
 
 
 def _off(clock: "ClockDifference") -> str:
-    from shoal.client.cli.terminal.text import harmless
+    from shoal.client.cli.terminal.appearance import harmless
 
     by_s = clock["ahead_s"]
     text = (
@@ -159,8 +158,8 @@ def _show_others_quarantined(health: "Health") -> None:
     """What alert servers and other consumers cannot work with."""
     from rich.text import Text
 
+    from shoal.client.cli.terminal.appearance import one_line
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.text import one_line
 
     # An API of an earlier version says nothing of it.
     found = health.get("quarantine")

@@ -134,7 +134,7 @@ def _known_history(data: Data) -> str:
     """Return where the history of this machine's cluster is. Raises ShoalError."""
     import asyncio
 
-    from shoal.client.cli.insight.exporting import cluster_with_history
+    from shoal.client.cli.insight.history import cluster_with_history
     from shoal.core.errors import ShoalError
     from shoal.insight.export.program import history_of
 

@@ -5,8 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.client.cli.terminal.listing import States, read_states
-from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
+from shoal.client.cli.terminal.options import (
+    Data,
+    Json,
+    Project,
+    States,
+    read_states,
+    workflow_filter,
+)
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated.types import BulkItem, BulkOut

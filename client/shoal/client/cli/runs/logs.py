@@ -90,7 +90,7 @@ def _write(
 
 def _find_attempt(client: "ShoalClient", text: str) -> "TaskOut":
     from shoal.client.cli.runs.view import newest_attempts
-    from shoal.client.cli.terminal.selecting import no_task
+    from shoal.client.cli.terminal.options import no_task
 
     if text.isdecimal():
         return _by_id(client, int(text))
@@ -129,7 +129,7 @@ def _show(chunks: "Iterable[bytes]") -> None:
     """Write the bytes as they are; a terminal gets harmless text."""
     import codecs
 
-    from shoal.client.cli.terminal.text import harmless
+    from shoal.client.cli.terminal.appearance import harmless
 
     if sys.stdout.isatty():
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -143,8 +143,8 @@ def _show(chunks: "Iterable[bytes]") -> None:
 
 
 def _follow(client: "ShoalClient", attempt: "TaskOut") -> None:
+    from shoal.client.cli.terminal.appearance import harmless
     from shoal.client.cli.terminal.output import say
-    from shoal.client.cli.terminal.text import harmless
     from shoal.client.errors import LogBroken
 
     terminal = sys.stdout.isatty()

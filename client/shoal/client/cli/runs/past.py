@@ -40,10 +40,9 @@ def show_past(found: "PastInstanceDetail") -> None:
     """Print a past run with its attempts."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.appearance import clock, lasted, state_text
+    from shoal.client.cli.terminal.appearance import clock, lasted, one_line, state_text
     from shoal.client.cli.terminal.output import out
     from shoal.client.cli.terminal.tables import Grid
-    from shoal.client.cli.terminal.text import one_line
 
     now, console = datetime.now(UTC), out()
     head = Text.assemble(
@@ -130,7 +129,7 @@ def some_past(
 
 def past_attempt(run: "PastInstanceDetail", task: str) -> "PastAttemptOut":
     """Return the newest attempt of a task. Raises NotFound."""
-    from shoal.client.cli.terminal.selecting import no_task
+    from shoal.client.cli.terminal.options import no_task
 
     attempts = {one["task"]: one for one in run["attempts"]}
     if task not in attempts:

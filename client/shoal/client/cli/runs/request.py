@@ -1,14 +1,22 @@
 """Requests about a run: ``pause``, ``resume``, ``stop``, ``recover``, ``rerun``, ``rerun-tasks``,
-and about one task of it: ``kill``, ``force``."""
+``label``, and about one task of it: ``kill``, ``force``."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.client.cli.runs.following import Wait, follow, follow_up, require_done
-from shoal.client.cli.terminal.options import Data, InstanceId, Json
-from shoal.client.cli.terminal.selecting import Downstream, Only, Upstream, selection_mode
+from shoal.client.cli.terminal.options import (
+    Data,
+    Downstream,
+    InstanceId,
+    Json,
+    Only,
+    Upstream,
+    Wait,
+    parse_labels,
+    selection_mode,
+)
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -22,7 +30,7 @@ TaskInstanceId = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to ``app``."""
-    for command in (pause, resume, stop, recover, rerun, rerun_tasks, kill, force):
+    for command in (pause, resume, stop, recover, rerun, rerun_tasks, kill, force, label):
         app.command(rich_help_panel="Runs")(command)
 
 
@@ -54,7 +62,8 @@ def rerun(
     instance_id: InstanceId, wait: Wait = False, data: Data = None, as_json: Json = False
 ) -> None:
     """Run an instance's version and parameters again, as a new instance."""
-    from shoal.client.find import find_api
+    from shoal.client.cli.runs.progress import follow_up
+    from shoal.client.discovery import find_api
     from shoal.client.rest.client import ShoalClient
 
     api = find_api(data)
@@ -125,6 +134,31 @@ def force(
     _request(send, done, data, as_json, wait)
 
 
+def label(
+    instance_id: InstanceId,
+    change: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE…", help="Labels to set; KEY- removes one."),
+    ],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Change the labels of an instance."""
+    from shoal.client.cli.terminal.output import print_json, say
+    from shoal.client.rest.client import ShoalClient
+
+    removed = [text[:-1] for text in change if "=" not in text and text.endswith("-")]
+    kept = [text for text in change if not ("=" not in text and text.endswith("-"))]
+    changes: dict[str, str | None] = {**parse_labels(kept), **dict.fromkeys(removed)}
+    with ShoalClient.connect(data) as client:
+        labels = client.change_labels(instance_id, {"labels": changes})["labels"]
+    if as_json:
+        print_json(labels)
+    else:
+        told = "  ".join(f"{key}={value}" for key, value in labels.items())
+        say(f"instance {instance_id}: {told or 'no labels'}")
+
+
 def _about(kind: Any, instance_id: int) -> "Callable[[ShoalClient], CommandOut]":
     return lambda client: client.create_command({"type": kind, "instance_id": instance_id})
 
@@ -137,8 +171,9 @@ def _request(
     wait: bool = False,
 ) -> None:
     """Send a command about an instance; say that it was carried out, or follow the run."""
+    from shoal.client.cli.runs.progress import follow, require_done
     from shoal.client.cli.terminal.output import print_result, say
-    from shoal.client.find import find_api
+    from shoal.client.discovery import find_api
     from shoal.client.rest.client import ShoalClient
 
     api = find_api(data)

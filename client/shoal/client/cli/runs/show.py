@@ -6,8 +6,18 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from shoal.client.cli.terminal.listing import Limit, States, in_utc, page_of, read_states
-from shoal.client.cli.terminal.options import Data, InstanceId, Json, Project, workflow_filter
+from shoal.client.cli.terminal.options import (
+    Data,
+    InstanceId,
+    Json,
+    Limit,
+    Project,
+    States,
+    in_utc,
+    page_of,
+    read_states,
+    workflow_filter,
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -5,15 +5,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.runs.following import Wait, follow_up
-from shoal.client.cli.runs.labels import Labels, parse_labels
-from shoal.client.cli.terminal.options import Data, Json, Project, WorkflowName, find_workflow
-from shoal.client.cli.terminal.selecting import Downstream, Only, Tasks, Upstream, selection_mode
-from shoal.client.cli.terminal.starting import (
+from shoal.client.cli.terminal.options import (
+    Data,
+    Downstream,
+    Json,
+    Labels,
+    Only,
     Parameters,
+    Project,
+    Tasks,
+    Upstream,
+    Wait,
+    WorkflowName,
+    find_workflow,
+    parse_labels,
     parse_parameters,
     parse_priority,
     require_logical_time,
+    selection_mode,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +64,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Start a workflow, or some of its tasks."""
-    from shoal.client.cli.views.preview import show_preview
-    from shoal.client.find import find_api
+    from shoal.client.cli.runs.preview import show_preview
+    from shoal.client.cli.runs.progress import follow_up
+    from shoal.client.discovery import find_api
     from shoal.client.rest.client import ShoalClient
 
     parameters = parse_parameters(parameter)

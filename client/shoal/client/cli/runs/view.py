@@ -10,11 +10,11 @@ from shoal.client.cli.terminal.appearance import (
     counts_text,
     failure_text,
     lasted,
+    one_line,
     parse_time,
     plural,
     state_text,
 )
-from shoal.client.cli.terminal.text import one_line
 from shoal.core.timing.durations import format_duration
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+import re
+
 # state -> mark, style; workflow and task states share their names.
 LOOKS = {
     "WAITING": ("·", "dim"),
@@ -124,3 +126,23 @@ def failure_text(reason: str | None, error_line: str | None) -> str:
 def plural(count: int, noun: str) -> str:
     """Return "1 task" or "2 tasks"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+# Control sequences (ECMA-48), texts for the terminal itself (titles, clipboard), other controls.
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"
+    r"|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?"
+    r"|\x1b[ -/]*[0-Z\\^-~]?"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\x80-\x9f]"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+
+
+def harmless(text: str) -> str:
+    """Return ``text`` without what would move the cursor, set titles or do worse."""
+    return _CONTROL.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` as one harmless line: every run of white space is one space."""
+    return " ".join(harmless(text).split())

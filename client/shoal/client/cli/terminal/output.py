@@ -7,7 +7,7 @@ set) and their own width.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.core.errors import ShoalError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.progress import Progress
 
 _C1 = re.compile(r"[\x7f-\x9f]")  # what JSON does not escape, and terminals may obey
@@ -36,7 +36,27 @@ def err() -> "Console":
 
 
 def _console(*, stderr: bool) -> "Console":
-    from shoal.client.cli.terminal.console import HarmlessConsole
+    """Return a console on which no text can be a command to the terminal.
+
+    Names, reasons, descriptions and outputs were written by others. All of them pass through here,
+    so that no command has to remove control sequences itself.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    from shoal.client.cli.terminal.appearance import harmless
+
+    class HarmlessConsole(Console):
+        """Strips control sequences from rendered text; its own colours are not text."""
+
+        def render(
+            self, renderable: "RenderableType", options: "ConsoleOptions | None" = None
+        ) -> "Iterable[Segment]":
+            for segment in super().render(renderable, options):
+                if segment.control or segment.text.isprintable():
+                    yield segment
+                else:
+                    yield Segment(harmless(segment.text).replace("\r", ""), segment.style)
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _NO_EDGE

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.client.cli.terminal.listing import Limit, States, in_utc, page_of, read_states
-from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
+from shoal.client.cli.terminal.options import (
+    Data,
+    Json,
+    Limit,
+    Project,
+    States,
+    in_utc,
+    page_of,
+    read_states,
+    workflow_filter,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -119,7 +128,7 @@ def attempts(
 def _check(client: "ShoalClient", instance_id: int, task: str | None) -> None:
     """Raise NotFound if the instance or its task is not there: a list does not say so."""
     from shoal.client.cli.runs.view import newest_attempts
-    from shoal.client.cli.terminal.selecting import no_task
+    from shoal.client.cli.terminal.options import no_task
 
     tasks = newest_attempts(client.get_instance(instance_id)["tasks"])
     if task is not None and task not in tasks:

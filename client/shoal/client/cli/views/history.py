@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.client.cli.terminal.listing import Limit, in_utc, page_of
-from shoal.client.cli.terminal.options import Data, Json, Project, workflow_filter
+from shoal.client.cli.terminal.options import (
+    Data,
+    Json,
+    Limit,
+    Project,
+    in_utc,
+    page_of,
+    workflow_filter,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.terminal.listing import in_utc
-from shoal.client.cli.terminal.options import Data, Json
-from shoal.client.cli.terminal.starting import require_logical_time
+from shoal.client.cli.terminal.options import Data, Json, in_utc, require_logical_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -158,7 +156,7 @@ def _collect(data: Path | None, history: str) -> "Model":
     from datetime import UTC
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.simulation.collecting import collect
+    from shoal.client.simulation import collect
 
     back = timedelta(seconds=_seconds(history, "--history"))
     with ShoalClient.connect(data) as client:
@@ -303,8 +301,7 @@ def _validated(
     from datetime import UTC
 
     from shoal.client.rest.client import ShoalClient
-    from shoal.client.simulation.collecting import collect
-    from shoal.client.simulation.recorded import attempts_of, runs_of
+    from shoal.client.simulation import attempts_of, collect, runs_of
     from shoal.insight.simulate import changes
     from shoal.insight.simulate.validation import start_of, validate
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.terminal.listing import MOST_OF_A_PAGE, in_utc
-from shoal.client.cli.terminal.options import Data, Json
+from shoal.client.cli.terminal.options import MOST_OF_A_PAGE, Data, Json, in_utc
 
 if TYPE_CHECKING:
     from rich.table import Table

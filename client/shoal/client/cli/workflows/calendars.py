@@ -1,5 +1,7 @@
 """``shoal calendar``: days on which schedules do not fire."""
 
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,7 +44,6 @@ def put(
     """Make a calendar, or replace the days of one."""
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import print_json, say
-    from shoal.client.cli.workflows.calendar_files import read_days
     from shoal.client.rest.client import ShoalClient
 
     home, name = home_of(name, project)
@@ -110,3 +111,45 @@ def delete(name: Name, project: Project = None, data: Data = None) -> None:
     with ShoalClient.connect(data) as client:
         client.delete_calendar(home, name)
     say(f"calendar {home}/{name} is deleted")
+
+
+def read_days(sources: list[str]) -> list[str]:
+    """Return the days that days and files name, ascending. Raises NotADay.
+
+    A file has one day in each line, as YYYY-MM-DD. The rest of the line, empty lines and lines that
+    begin with ``#`` are comments.
+    """
+    days: set[date] = set()
+    for source in sources:
+        day = _day(source)
+        days |= {day} if day is not None else _of_file(Path(source).expanduser())
+    return [day.isoformat() for day in sorted(days)]
+
+
+def _of_file(path: Path) -> set[date]:
+    from shoal.client.errors import NotADay
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise NotADay(
+            f"{path} is not a day such as 2026-12-24, nor a readable file: {reason}"
+        ) from error
+    days = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        day = _day(words[0].rstrip(",;"))
+        if day is None:
+            raise NotADay(f"{path}:{number}: {words[0]!r} is not a day such as 2026-12-24")
+        days.add(day)
+    return days
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == len("2026-12-24") else None
+    except ValueError:
+        return None

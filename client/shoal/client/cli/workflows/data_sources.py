@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json, Project, home_of, projects_of
-from shoal.client.cli.terminal.starting import Parameters, parse_parameters
+from shoal.client.cli.terminal.options import (
+    Data,
+    Json,
+    Parameters,
+    Project,
+    home_of,
+    parse_parameters,
+    projects_of,
+)
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient

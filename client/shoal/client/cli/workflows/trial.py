@@ -13,7 +13,8 @@ from shoal.client.cli.exits import Exit
 from shoal.client.cli.terminal.options import Json
 
 if TYPE_CHECKING:
-    from shoal.client.local.trial import Rendered, Trial, Tried
+    from shoal.client.trial.execution import Tried
+    from shoal.client.trial.inputs import Rendered, TaskInputs
     from shoal.core.definition.environments import EnvironmentSpec
     from shoal.core.definition.model import WorkflowSpec
 
@@ -80,26 +81,28 @@ def try_task(
     Secrets come from the environment: SHOAL_SECRET_name, data sources as JSON from
     SHOAL_DATA_SOURCE_name. Nothing is stored, and nothing runs before or after the task.
     """
-    from shoal.client.cli.terminal.starting import parse_parameters
-    from shoal.client.local.trial import Trial
+    from shoal.client.cli.terminal.options import parse_parameters
+    from shoal.client.trial.inputs import Given, TaskInputs
     from shoal.core.runs.run import Plan
 
     workflow, _, name = task.rpartition("/")
     spec = _workflow(file, workflow, name)
     moment = _moment(date, spec.timezone)
-    given = parse_parameters(parameter or ())
-    around = _environment(environment_file, no_environment)
-    trial = Trial(
-        *(Plan.of(spec), name, moment, given, os.environ, resources, around),
+    given = Given(
+        parameters=parse_parameters(parameter or ()),
+        variables=os.environ,
+        resources=resources,
+        environment=_environment(environment_file, no_environment),
         no_environment=no_environment,
     )
-    rendered = trial.rendered
+    inputs = TaskInputs(Plan.of(spec), name, moment, given)
+    rendered = inputs.rendered
     if not as_json:
         _show(rendered, spec, moment)
     if dry_run:
         _conclude(rendered, None, as_json)
         return
-    tried = _run(trial, as_json)
+    tried = _run(inputs, as_json)
     _conclude(rendered, tried, as_json)
     if tried.exit_code:
         raise typer.Exit(Exit.FAILED)
@@ -134,7 +137,7 @@ def _workflow(file: Path, workflow: str, task: str) -> "WorkflowSpec":
 
 def _environment(file: Path | None, none: bool) -> "EnvironmentSpec | None":
     from shoal.client.cli.workflows.apply import show_problems
-    from shoal.client.sources.environment_file import read_environment
+    from shoal.client.sources.object_files import read_environment
     from shoal.core.checks.workflow import InvalidDefinition
 
     if file is None:
@@ -151,7 +154,7 @@ def _environment(file: Path | None, none: bool) -> "EnvironmentSpec | None":
 def _moment(text: str | None, timezone: str) -> datetime:
     from zoneinfo import ZoneInfo
 
-    from shoal.client.cli.terminal.starting import require_logical_time
+    from shoal.client.cli.terminal.options import require_logical_time
 
     zone = ZoneInfo(timezone)
     if text is None:
@@ -168,9 +171,10 @@ def _moment(text: str | None, timezone: str) -> datetime:
     return moment
 
 
-def _run(trial: "Trial", as_json: bool) -> "Tried":
+def _run(inputs: "TaskInputs", as_json: bool) -> "Tried":
     """Run the task; what it writes goes to standard output, with ``--json`` to standard error."""
-    from shoal.client.find import data_folder
+    from shoal.client.discovery import data_folder
+    from shoal.client.trial.execution import try_task
     from shoal.runtime.settings import load_settings
     from shoal.worker.settings import WorkerSettings
 
@@ -181,7 +185,7 @@ def _run(trial: "Trial", as_json: bool) -> "Tried":
         stream.write(part)
         stream.flush()
 
-    return asyncio.run(trial.run(write, settings))
+    return asyncio.run(try_task(inputs, write, settings))
 
 
 def _show(rendered: "Rendered", spec: "WorkflowSpec", moment: datetime) -> None:

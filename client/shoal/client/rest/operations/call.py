@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
+from urllib.parse import quote
 
-from shoal.client.rest.lean_httpx import httpx
+from shoal.client.libraries import httpx
 from shoal.client.rest.operations.exchange import CONNECT_TIMEOUT_S, Exchange
 
 P = ParamSpec("P")
@@ -217,3 +218,15 @@ def stream_later(
 
     found = _Method(cast(Any, build), wrap)
     return cast("Callable[Concatenate[HasAsyncSender, P], OpenedLater]", found)
+
+
+def part(name: str) -> str:
+    """Return a name as one part of a path, whatever is in it."""
+    quoted = quote(name, safe="")
+    # Dots alone would be folded away as relative parts.
+    return quoted.replace(".", "%2E") if set(quoted) <= {"."} and quoted else quoted
+
+
+def parts(path: str) -> str:
+    """Return the path of a file as parts of an address."""
+    return "/".join(part(one) for one in path.split("/"))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProblem, NoCluster
-from shoal.client.rest.lean_httpx import httpx
+from shoal.client.libraries import httpx
 from shoal.runtime.folder_identity import FolderIdentity
 
 CONNECT_TIMEOUT_S = 5.0

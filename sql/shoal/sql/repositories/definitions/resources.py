@@ -375,16 +375,6 @@ class Resources:
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
 
-    async def without_cluster(self, after: int) -> _NameList:
-        """Return the objects of rows behind the id ``after`` whose names hold no cluster.
-
-        Those are of versions that wrote PROJECT/OBJECT, without the cluster's folder before it.
-        """
-        query = select(resource.c.object).where(
-            resource.c.id > after, resource.c.object.not_like("%/%/%")
-        )
-        return [str(row.object) for row in await self._connection.rows(query)]
-
     async def _current(self, home: str, path: str) -> StoredResource | None:
         row = await self._connection.first(_named(home, path).where(IS_CURRENT))
         return None if row is None else readable([row], _resource, _KIND)[0]

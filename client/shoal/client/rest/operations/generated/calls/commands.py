@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from shoal.client.rest.operations.call import Call
-from shoal.client.rest.paths import part
+from shoal.client.rest.operations.call import Call, part
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated import types

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from shoal.client.rest.operations.call import Call
-from shoal.client.rest.paths import part
+from shoal.client.rest.operations.call import Call, part
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated import types

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from shoal.client.rest.operations.call import Call, StreamCall
-from shoal.client.rest.paths import part, parts
+from shoal.client.rest.operations.call import Call, StreamCall, part, parts
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated import types

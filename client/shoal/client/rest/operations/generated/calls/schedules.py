@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.client.rest.operations.call import Call
-from shoal.client.rest.paths import part
+from shoal.client.rest.operations.call import Call, part
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated import types

@@ -1,0 +1,148 @@
+"""The API for programs with an event loop: a method for every operation."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from shoal.client.discovery import REFUSED, Api, find_api
+from shoal.client.libraries import httpx
+from shoal.client.rest import connection
+from shoal.client.rest.operations.call import Call, StreamCall, T
+from shoal.client.rest.operations.exchange import Exchange, in_query, stream_timeout
+from shoal.client.rest.operations.generated.operations import AsyncOperations
+
+TIMEOUT_S = 30.0
+
+
+class AsyncConnection(Exchange):
+    """As ``Connection``, for one event loop."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        hint: str,
+        *,
+        refused: str | None,
+        ca: Path | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        super().__init__(url, hint, refused=refused, ca=ca, folder=folder)
+        self._http = httpx.AsyncClient(**self.options(headers, timeout_s))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def send(self, call: Call[T]) -> T:
+        """Return what an operation answers. Raises ApiProblem, ApiUnreachable."""
+        pauses_s = connection.RETRY_PAUSES_S if call.may_repeat else ()
+        return call.read(self, await self._request(call, pauses_s))
+
+    async def _request(self, call: Call[Any], pauses_s: tuple[float, ...]) -> httpx.Response:
+        query = in_query(call.query)
+        send = partial(self._http.request, call.method, call.path, params=query, **call.rest)
+        steps = self.steps(call.path, pauses_s, random.uniform(0.8, 1.2))
+        step = next(steps)
+        while True:
+            try:
+                if step is not None:
+                    await asyncio.sleep(step)
+                    step = next(steps)
+                    continue
+                try:
+                    response = await send()
+                except httpx.TransportError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(response)
+            except StopIteration as done:
+                found: httpx.Response = done.value
+                return found
+
+    @asynccontextmanager
+    async def open(self, call: StreamCall) -> AsyncIterator[httpx.Response]:
+        """Open a successful answer that is read piece by piece within the block.
+
+        Raises ApiProblem, and ApiUnreachable also when the stream breaks off.
+        """
+        try:
+            async with self._http.stream(
+                "GET",
+                call.path,
+                params=in_query(call.query),
+                headers=call.headers,
+                timeout=stream_timeout(),
+            ) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise self.problem(response)
+                yield response
+        except httpx.TransportError as error:
+            raise self.unreachable(error) from error
+
+
+class AsyncShoalClient(AsyncOperations):
+    """The API at ``url``; use it with ``async with``.
+
+    ::
+
+        async with AsyncShoalClient.connect() as shoal:
+            page = await shoal.list_projects(limit=100)
+
+    What each method takes and answers is in ``docs/api.md``. Requests that may safely be repeated
+    are, a few times within two seconds. Raises ApiProblem for every error answer and
+    ApiUnreachable if there is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        hint: str = "start it with `shoal up`",
+        refused: str = REFUSED,
+        ca: Path | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        self._connection = AsyncConnection(
+            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
+        )
+        super().__init__(self._connection)
+        self.url = self._connection.url
+
+    @classmethod
+    def connect(cls, data: Path | None = None) -> Self:
+        """Return a client of the cluster that ``find_api`` finds. Raises NoCluster."""
+        return cls.of(find_api(data))
+
+    @classmethod
+    def of(cls, api: Api) -> Self:
+        """Return a client of an API."""
+        return cls(
+            api.url,
+            api.token,
+            hint=api.hint,
+            refused=api.refused,
+            ca=api.ca,
+            folder=api.expected,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._connection.aclose()
