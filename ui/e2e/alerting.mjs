@@ -1,7 +1,7 @@
 /**
  * Sets up alerts, has one made, and does with it what people do, in a real Chromium.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_alerting.py has the
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_alerting.py has the
  * cluster and the server that takes messages, and judges what is written to standard output.
  */
 import { join } from 'node:path'

@@ -2,7 +2,7 @@
  * Authors workflows in a real Chromium and says what came of it, as JSON on standard output.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {reader: {name, password}, token}.
- * tests/acceptance/test_ui_authoring.py has the cluster and judges.
+ * tests/acceptance/ui/test_authoring.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, watched } from './browser.mjs'
 

@@ -2,7 +2,7 @@
  * Groups and many tasks, on the canvas and in the grid, in a real Chromium; says what came of it as JSON.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {run, manyRun, reader: {name, password}}.
- * tests/acceptance/test_ui_grouping.py has the cluster and judges.
+ * tests/acceptance/ui/test_grouping.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, signedIn, watched } from './browser.mjs'
 

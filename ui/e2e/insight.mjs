@@ -3,7 +3,7 @@
  * weeks of them.
  *
  * Arguments: the address, what is there as JSON; its `part` says what is looked at.
- * tests/acceptance/test_ui_insight.py has the cluster and judges what is written to standard output.
+ * tests/acceptance/ui/test_insight.py has the cluster and judges what is written to standard output.
  */
 import { join } from 'node:path'
 import { PATIENCE, chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'

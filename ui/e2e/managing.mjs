@@ -1,7 +1,7 @@
 /**
  * Does what people do on the pages of operating, settings and administration, in a real Chromium.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_managing.py has the
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_managing.py has the
  * cluster and judges what is written to standard output.
  */
 import { writeFileSync } from 'node:fs'

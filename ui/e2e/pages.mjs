@@ -2,7 +2,7 @@
  * Opens every page in a real Chromium and says what it found, as JSON on standard output.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {run, failed, project, workflow}.
- * tests/acceptance/test_ui.py has the cluster and judges.
+ * tests/acceptance/ui/test_pages.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, overhang, watched } from './browser.mjs'
 

@@ -1,7 +1,7 @@
 /**
  * Watches a run while the network, the API and a master go away, and looks as somebody who may not.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_robust.py has the cluster
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_robust.py has the cluster
  * (and starts again what is killed), and judges.
  */
 import { rmSync, writeFileSync } from 'node:fs'

@@ -28,10 +28,10 @@ from tests.integration.api.access.table import (
     BODIES,
     in_path,
 )
+from tests.integration.api.attempts import set_state
 from tests.integration.api.conftest import PREFIX, Api, new_cluster
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.stock import stocked
-from tests.integration.api.test_logs import set_state
 
 EXAMPLES = int(os.environ.get("SHOAL_CONFORMANCE_EXAMPLES", "2"))
 SEED = int(os.environ.get("SHOAL_CONFORMANCE_SEED", "1"))

@@ -20,8 +20,8 @@ from shoal.core.timing import poll_interval
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits
 from shoal.worker.execution.context import AttemptContext, prepare
-from shoal.worker.execution.environment.setup import NOT_REACHED
-from shoal.worker.home.storing import Leaving, opened
+from shoal.worker.home.upload import Leaving, opened
+from shoal.worker.processes.environment import NOT_REACHED
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 KILL_GRACE_S = 10.0
