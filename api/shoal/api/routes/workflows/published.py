@@ -21,7 +21,6 @@ from shoal.api.operations.authoring.publication import (
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import (
-    DEFINITION,
     LastRunOut,
     PublishOut,
     WorkflowDetail,
@@ -56,7 +55,6 @@ Definition = Annotated[
     dict[str, Any],
     Body(
         description="A definition; `project` and `name` may be left out, else they equal the path.",
-        examples=[DEFINITION],
     ),
 ]
 
