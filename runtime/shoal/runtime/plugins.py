@@ -8,7 +8,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from shoal.core.alerts.channels import Channel, UnknownChannel
+from shoal.core.checks.workflow import check_workflow
 from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskKind, UnknownTaskType
 
@@ -82,3 +84,8 @@ def load_source_kind(name: str) -> type[SourceKind]:
     if not (isinstance(found, type) and issubclass(found, SourceKind)):
         raise ShoalError(f"the plug-in for data sources of kind {name!r} is not a SourceKind")
     return found
+
+
+def check_definition(raw: Any) -> WorkflowSpec:
+    """Return the definition in ``raw``. Raises InvalidDefinition with the problems found."""
+    return check_workflow(raw, load_task_type)

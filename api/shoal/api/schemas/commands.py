@@ -14,10 +14,9 @@ from shoal.api.schemas.common import (
     Strict,
 )
 from shoal.api.web.paging import MAX_ID
-from shoal.core.access.things import Thing
-from shoal.core.definition.fields import scalar_text
+from shoal.core.access.authorization import Thing
+from shoal.core.definition.fields import Priority, scalar_text
 from shoal.core.definition.labels import Labels
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import Answer, PriorityName, Strict
 from shoal.api.schemas.runs.bulk import ItemProblem
-from shoal.core.access.things import Thing
+from shoal.core.access.authorization import Thing
 from shoal.core.definition.fields import Day, Name, WallTime, Zone
 
 MOST_SCHEDULES = 500  # of one request

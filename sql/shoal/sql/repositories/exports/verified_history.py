@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.repositories.exporting.position import Position
+from shoal.sql.repositories.exports.position import Position
 from shoal.sql.schema.tables import history_verified
 
 _NUMBER = 1

@@ -6,17 +6,23 @@ from typing import Any
 
 from shoal.core.decide import deadlines
 from shoal.core.decide.children import Children
-from shoal.core.decide.draft import Draft
+from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskClaimed, TaskEnded, TaskRequeued, TaskStarted
 from shoal.core.runs.run import AskChild, Attempt, Kill, SkipCause, Termination, Withdraw
-from shoal.core.runs.states import HELD_BY_WORKER, TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.states import (
+    HELD_BY_WORKER,
+    TaskSignal,
+    TaskState,
+    WorkflowSignal,
+    WorkflowState,
+)
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.core.runs.why.reasons import NOT_AGAIN, say
-from shoal.core.timing import looks
+from shoal.core.timing import poll_interval
 from shoal.core.timing.durations import format_duration
 
 # A task that takes its worker down with it must not do so for ever.
@@ -180,7 +186,7 @@ def _look_again(draft: Draft, task: str, event: TaskEnded) -> None:
         failures=ended.failures,
         looks=ended.looks + 1,
         waiting_since=ended.waiting_since or ended.started_at or draft.at,
-        due_at=draft.at + timedelta(seconds=looks.bounded(event.again_s)),
+        due_at=draft.at + timedelta(seconds=poll_interval.bounded(event.again_s)),
         warned_at=ended.warned_at,
         reason=ended.reason,  # the last answer, until there is another one
         ready=True,
@@ -288,3 +294,27 @@ def drop(draft: Draft, attempt: Attempt) -> None:
         draft.act(Withdraw((attempt.task, attempt.number)))
     elif attempt.started_at is not None:  # a pause holds it, or it goes on after one
         stop_children(draft, attempt)
+
+
+_W, _T = WorkflowState, TaskState
+
+
+def settle(draft: Draft) -> None:
+    """End the instance, or its pause, when nothing is left to do."""
+    if draft.state not in MAY_START | {_W.STOPPING} or draft.held:
+        return
+    if draft.open:
+        if draft.state is _W.PAUSING:
+            draft.move(WorkflowSignal.SETTLE)
+        return
+    if draft.state is _W.STOPPING and draft.count(_T.KILLED, _T.LOST):
+        asked = draft.reason or draft.run.reason
+        draft.move(WorkflowSignal.SETTLE, reason=asked or say(Code.REASON_STOPPED))
+        return
+    failed = draft.unhandled(*FAILURES)
+    ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
+    if failed and not ignored:
+        draft.move(WorkflowSignal.FAIL, reason=say(Code.REASON_TASKS_FAILED, tasks=failed))
+    else:
+        reason = say(Code.REASON_FAILURES_IGNORED, tasks=failed) if failed else None
+        draft.move(WorkflowSignal.SUCCEED, reason=reason)

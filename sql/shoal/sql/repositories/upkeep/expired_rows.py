@@ -34,7 +34,7 @@ from sqlalchemy import (
 
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
-from shoal.sql.repositories.exporting.verified import Verified
+from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,
     IS_PENDING,
@@ -51,8 +51,8 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.walks import walk_newest
+from shoal.sql.statements.index_walks import walk_newest
+from shoal.sql.statements.value_sets import Among, numbers
 
 _i, _b, _c = workflow_instance.c, backfill.c, command.c
 _child = workflow_instance.alias("child")
@@ -394,7 +394,7 @@ class ExpiredRows:
 
 
 def _among(column: Column[int]) -> ColumnElement[bool]:
-    """Whether it is one of ``ids``: one statement for any number of them (see ``among.py``)."""
+    """Whether it is one of ``ids``, in one statement whatever their number."""
     return Among(column, numbers("ids"))
 
 

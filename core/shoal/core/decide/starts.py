@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from shoal.core.decide import deadlines, logic
 from shoal.core.decide.draft import Draft
-from shoal.core.decide.ending import must_end
+from shoal.core.decide.endings import must_end
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import SlotGranted
 from shoal.core.runs.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch

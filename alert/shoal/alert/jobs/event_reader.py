@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 import structlog
 
 from shoal.alert.jobs.catalog import Catalog, Rule
+from shoal.alert.jobs.notifications import deliveries, next_at
 from shoal.alert.jobs.quarantine import quarantined
-from shoal.alert.jobs.telling import deliveries, next_at
 from shoal.core.alerts.occurrences import (
     MOMENTS,
     Occurrence,

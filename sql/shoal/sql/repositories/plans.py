@@ -16,7 +16,7 @@ from shoal.runtime.plugins import load_task_type
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
 from shoal.sql.schema.tables import workflow, workflow_version
-from shoal.sql.statements.reading import check_values
+from shoal.sql.statements.rows import check_values
 
 VersionKey = tuple[int, int]  # (workflow id, version)
 

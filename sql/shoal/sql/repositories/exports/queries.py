@@ -36,7 +36,7 @@ from shoal.sql.schema.tables import (
     workflow_instance,
     workflow_version,
 )
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 LONGEST_REASON = 2_000  # characters
 

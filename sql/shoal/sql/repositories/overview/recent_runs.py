@@ -14,7 +14,7 @@ from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.schema.tables import schedule, workflow, workflow_instance
 from shoal.sql.schema.types import Unreadable
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 # A workflow, and the first instant of a window and the first behind it.
 Windowed = tuple[int, tuple[datetime, datetime]]

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 import structlog
 
 from shoal.alert.jobs.catalog import Catalog
+from shoal.alert.jobs.notifications import deliveries, next_at
 from shoal.alert.jobs.quarantine import quarantined
-from shoal.alert.jobs.telling import deliveries, next_at
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewDelivery
 from shoal.core.alerts.rules import RuleSpec
 from shoal.core.alerts.times import later

@@ -22,7 +22,7 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
-from shoal.coordination.session.habits import BATCH
+from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat

@@ -14,10 +14,10 @@ from enum import Enum, auto
 
 import structlog
 
+from shoal.alert.conditions.cluster import KINDS, PARTS, Cluster, Problems, part_of
+from shoal.alert.conditions.workflows import Watched, Workflows
 from shoal.alert.jobs.catalog import Catalog, Rule
 from shoal.alert.jobs.quarantine import quarantined
-from shoal.alert.watching.cluster import KINDS, PARTS, Cluster, Problems, part_of
-from shoal.alert.watching.workflows import Watched, Workflows
 from shoal.coordination.errors import CoordinationError
 from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Trigger
 from shoal.core.alerts.records import Condition

@@ -14,7 +14,7 @@ from shoal.coordination.session.wire import Stat
 
 KNOWN_BUCKETS = 20_000  # remembered as there; forgetting one costs a request
 # Claimers leave a bucket alone for a while when they have taken the last entry out of it
-# (pruning.py): within this time it is most likely still there.
+# (pruner.py): within this time it is most likely still there.
 FRESH_S = 0.5
 
 

@@ -7,8 +7,7 @@ from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shoal.core.alerts.messages.facts import Facts, RunFacts
-from shoal.core.alerts.messages.message import Attachment, Message
+from shoal.core.alerts.messages.message import Attachment, Facts, Message, RunFacts
 from shoal.core.alerts.messages.phrases import phrase
 from shoal.core.alerts.messages.results import Table, attachment, html_of, table_of, text_lines
 from shoal.core.alerts.records import Alert, DeliveryKind

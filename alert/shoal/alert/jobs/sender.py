@@ -11,7 +11,7 @@ fails. Both are quarantined with the reason, and hold up no other.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,12 +20,11 @@ from pydantic import ValidationError
 
 from shoal.alert.jobs.catalog import Catalog, Named
 from shoal.alert.jobs.quarantine import quarantined
-from shoal.alert.jobs.secrets import Secrets
 from shoal.alert.settings import AlertSettings
 from shoal.core.alerts.channels import SEND_S, ChannelFailed, Way
+from shoal.core.alerts.messages.composition import reworded, write
+from shoal.core.alerts.messages.fallback import MOST_PLAIN, write_plain
 from shoal.core.alerts.messages.message import Message
-from shoal.core.alerts.messages.plain import MOST_PLAIN, write_plain
-from shoal.core.alerts.messages.writing import reworded, write
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import AlertState, Delivery, DeliveryKind, DeliveryState, Try
 from shoal.core.alerts.rules import Language, RuleSpec
@@ -34,7 +33,9 @@ from shoal.core.alerts.times import pause_s
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import Kind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import JobTaken, UnreadableRow
 from shoal.sql.isolation import is_outage
@@ -58,6 +59,41 @@ class _Line:
         """Say whether another message may leave now."""
         self.sent_at = [one for one in self.sent_at if now_s - one < 60.0]
         return self.sending < at_once and len(self.sent_at) < spec.per_minute
+
+
+class Secrets:
+    """Opens them, as masters do for tasks."""
+
+    def __init__(self, database: Database, vault: Vault, resolver: Resolver) -> None:
+        self._database, self._vault, self._resolver = database, vault, resolver
+
+    async def of(self, project: str, options: Mapping[str, object], asker: int) -> dict[str, str]:
+        """Return the values by the names of the options: those that end in ``_secret``.
+
+        Raises ChannelFailed, VaultError, SecretStoreError.
+        """
+        wanted = {
+            key: name
+            for key, name in options.items()
+            if key.endswith("_secret") and isinstance(name, str) and name
+        }
+        if not wanted:
+            return {}
+        async with self._database.unit_of_work(read_only=True) as uow:
+            stored = await uow.secrets.stored(project)
+        found = {}
+        for key, name in wanted.items():
+            one = stored.get(name)
+            if one is None:
+                text = f"{key}: the project {project} has no secret {name}"
+                raise ChannelFailed(text, may_pass=False)
+            if one.reference is not None:
+                found[key] = await self._resolver.value(project, one.reference, asker)
+            else:
+                found[key] = await asyncio.to_thread(
+                    self._vault.open, project, name, one.ciphertext
+                )
+        return found
 
 
 class Sender:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, func, select
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.repositories.exporting import queries
+from shoal.sql.repositories.exports import queries
 from shoal.sql.schema.tables import command, event, takeover, workflow_instance
 
 

@@ -1,7 +1,7 @@
 """May this principal do that? The only place that answers it."""
 
 from collections.abc import Set
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import Any
 
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PLATFORM, OF_PROJECT, ROLES, Permission
@@ -83,3 +83,15 @@ def _covers(scope: Scope, permission: Permission) -> bool:
 
 def _is_in(limit: Set[Any] | None, one: Any) -> bool:
     return limit is None or one in limit
+
+
+class Thing(StrEnum):
+    """What a request may name by a key of its own: a project by its name, the others by ids."""
+
+    PROJECT = "project"
+    INSTANCE = "workflow instance"
+    TASK_INSTANCE = "task instance"
+    COMMAND = "command"
+    SCHEDULE = "schedule"
+    BACKFILL = "backfill"
+    PAST_RUN = "past run"  # of the exported history, in which projects have names alone

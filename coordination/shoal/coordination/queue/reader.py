@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.queue.entry import Entry, parse
-from shoal.coordination.queue.pruning import Pruner, ignore
+from shoal.coordination.queue.pruner import Pruner, ignore
 from shoal.coordination.session.nodes import Children
 from shoal.coordination.session.session import ZkSession
 

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from shoal.core.runs.records import ChangeEvent
 from shoal.sql.driver.connection import Connection
 from shoal.sql.engine import Database
-from shoal.sql.repositories.runs.events import change_event
+from shoal.sql.repositories.events import change_event
 from shoal.sql.schema.tables import event
 
 # A gap that a transaction leaves open for longer is given up. The server ends idle transactions

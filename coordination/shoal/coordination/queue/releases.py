@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.queue.claiming import Claiming
+from shoal.coordination.queue.claims import Claiming
 from shoal.coordination.queue.entry import Claim
-from shoal.coordination.queue.putting import Putter
-from shoal.coordination.session.habits import BATCH
+from shoal.coordination.queue.putter import Putter
+from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Delete
 from shoal.coordination.session.session import ZkSession
 
