@@ -24,9 +24,9 @@ from bench.support.quiet import log_warnings_to_stderr
 from shoal.api.access import authentication
 from shoal.api.access.callers import Caller
 from shoal.api.app import create_app
+from shoal.api.endpoints import route
 from shoal.api.main import open_services
 from shoal.api.settings import ApiSettings
-from shoal.api.web import route
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.proto.tls import create_identity

@@ -19,7 +19,7 @@ from bench.support.quiet import log_warnings_to_stderr
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Action, Run
 from shoal.master.engine.engine import Engine
-from shoal.master.services.scan import Scanner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.master.services.service import MasterContext
 from shoal.master.settings import MasterSettings

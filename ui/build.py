@@ -53,8 +53,8 @@ def main() -> int:
 def describe() -> None:
     """Write the description of the API."""
     from shoal.api.app import create_app
+    from shoal.api.pages.openapi import describe
     from shoal.api.settings import ApiSettings
-    from shoal.api.web.description import describe
 
     # A description needs no database: only what the application is put together with.
     services = SimpleNamespace(

@@ -5,7 +5,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
 import type { Plugin } from 'vite'
 
-// api/shoal/api/browser/pages.py serves this folder, and puts a nonce in the place of the word.
+// api/shoal/api/pages/ui.py serves this folder, and puts a nonce in the place of the word.
 const OUT = '../api/shoal/api/static'
 const NONCE = 'SHOAL_CSP_NONCE'
 

@@ -16,7 +16,7 @@ from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.run import Action, Enqueue, Run
 from shoal.core.runs.states import TaskSignal
 from shoal.master.engine.engine import Engine
-from shoal.master.services.scan import Scanner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.service import MasterContext
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database

@@ -22,7 +22,8 @@ from bench.loop.scenario import scenario
 from bench.loop.steps import Steps, watching_steps
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
-from shoal.api.main import listening, open_services, serve_app
+from shoal.api.main import open_services, serve_app
+from shoal.api.server import listening
 from shoal.api.settings import ApiSettings
 from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.java import find_java

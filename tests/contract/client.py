@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shoal.api.web.description import resolve
+from shoal.api.pages.openapi import resolve
 
 ROOT = Path(__file__).parents[2]
 BINARY = "application/octet-stream"

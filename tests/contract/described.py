@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from shoal.api.app import create_app
+from shoal.api.pages.openapi import describe
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.description import describe
 
 
 class _Described:

@@ -11,7 +11,7 @@ operation ids.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from shoal.api.web.description import resolve
+from shoal.api.pages.openapi import resolve
 
 _DEMAND = "!"
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.api.federation.directory import VerifiedTls
-from shoal.api.federation.quiet_ldap3 import ldap3
+from shoal.api.federation.directory import VerifiedTls, ldap3
 from shoal.client.local.zookeeper import free_port
 from shoal.proto.tls import TlsFiles, create_identity
 from tests.support.listening import wait_until_listening

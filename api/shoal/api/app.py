@@ -9,9 +9,10 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.api.access.authentication import require_browser
-from shoal.api.access.pacing import PacedLogins
-from shoal.api.browser.pages import Pages
 from shoal.api.operations.runs.past import install as install_past
+from shoal.api.pages import reference
+from shoal.api.pages.openapi import describe
+from shoal.api.pages.ui import Pages
 from shoal.api.routes import (
     backfills,
     calendars,
@@ -64,10 +65,8 @@ from shoal.api.routes.runs import (
 from shoal.api.routes.views import dependencies, grid, history, queue, today
 from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
 from shoal.api.services import Services
-from shoal.api.web import docs, problems
-from shoal.api.web.description import describe
-from shoal.api.web.middleware import Exchange
-from shoal.api.web.route import PREFIX
+from shoal.api.web import problems
+from shoal.api.web.middleware import PREFIX, Exchange, PacedLogins
 
 _ROUTERS = (
     health.public,
@@ -196,6 +195,8 @@ def _pages(app: FastAPI) -> APIRouter:
     @router.get("/docs")
     async def documentation() -> HTMLResponse:
         content = await described()
-        return HTMLResponse(docs.page(content), headers={"Content-Security-Policy": docs.POLICY})
+        return HTMLResponse(
+            reference.page(content), headers={"Content-Security-Policy": reference.POLICY}
+        )
 
     return router

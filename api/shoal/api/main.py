@@ -3,42 +3,33 @@
 import asyncio
 import signal
 import socket
-import ssl
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
-from ipaddress import ip_address
 
 import structlog
 import uvicorn
 
-from shoal.api.access.attempts import Attempts
-from shoal.api.access.auditor import Auditor
+from shoal.api.access.audit import Auditor
 from shoal.api.access.callers import HomeCache
+from shoal.api.access.failed_logins import Attempts
 from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
+from shoal.api.access.one_time import OneTimeCodes
 from shoal.api.access.passwords import Passwords
-from shoal.api.access.token_file import ensure_token
+from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
-from shoal.api.browser.one_time import OneTimeCodes
-from shoal.api.federation.opening import open_federation
+from shoal.api.federation.issuers import open_federation
+from shoal.api.operations.cluster.ownership import OwnershipWatch
+from shoal.api.operations.data_sources import Prober
 from shoal.api.operations.feed import Feed
-from shoal.api.operations.health.ownership import OwnershipWatch
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
-from shoal.api.operations.secrets.probing import Prober
+from shoal.api.server import BACKLOG, BoundedProtocol, Server, check_certificate, listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
-from shoal.api.web.errors import (
-    AddressInUse,
-    BadCertificate,
-    ClearBeyondLoopback,
-    NoAllowedHosts,
-    NotAnAddress,
-)
-from shoal.api.web.protocol import BoundedProtocol
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -47,7 +38,7 @@ from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
 from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
@@ -59,13 +50,10 @@ from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.upkeep.cluster import ClusterNames
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
-
-_BACKLOG = 512  # connections that wait to be accepted
-_DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
 
 
 async def serve(
@@ -228,10 +216,10 @@ async def serve_app(
         forwarded_allow_ips=list(services.settings.trusted_proxies),
         ssl_certfile=services.settings.tls_certificate,
         ssl_keyfile=services.settings.tls_key,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=max(1, round(services.settings.shutdown_grace_s)),
     )
-    server = _Server(config)
+    server = Server(config)
     serving = asyncio.create_task(server.serve([listener]), name="http server")
     told = asyncio.create_task(services.stopping.wait())
     try:
@@ -251,47 +239,6 @@ async def serve_app(
         await serving
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves the process's signals alone; ``serve`` above handles them."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._up, self._told_to_stop = asyncio.Event(), asyncio.Event()
-
-    def stop(self) -> None:
-        """End what ``serve`` does."""
-        self.should_exit = True
-        self._told_to_stop.set()
-
-    async def main_loop(self) -> None:
-        """Renew the date in the headers until stopped, and sleep in between.
-
-        uvicorn's own loop wakes up ten times a second to look whether it is to stop.
-        """
-        while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_DATE_PERIOD_S):
-                    await self._told_to_stop.wait()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Do nothing."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, and let it be known."""
-        await super().startup(sockets)
-        self._up.set()
-
-    async def has_started(self, serving: asyncio.Task[None]) -> None:
-        """Return when connections are accepted, or when ``serving`` is over without that."""
-        up = asyncio.create_task(self._up.wait())
-        await asyncio.wait({up, serving}, return_when=asyncio.FIRST_COMPLETED)
-        up.cancel()
-        if serving.done():
-            serving.result()
-
-
 @contextmanager
 def _stop_signals(stopping: asyncio.Event) -> Iterator[None]:
     loop = asyncio.get_running_loop()
@@ -303,40 +250,3 @@ def _stop_signals(stopping: asyncio.Event) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def check_certificate(settings: ApiSettings) -> None:
-    """Return if the certificate can be used, or there is none. Raises BadCertificate."""
-    if settings.tls_certificate is None or settings.tls_key is None:
-        return
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
-    except OSError as error:  # ssl's own errors are, too
-        reason = error.strerror or str(error)
-        raise BadCertificate(settings.tls_certificate, settings.tls_key, reason) from error
-
-
-@contextmanager
-def listening(settings: ApiSettings) -> Iterator[socket.socket]:
-    """Bind first of all: a taken port is reported before anything else is started."""
-    host = "127.0.0.1" if settings.host == "localhost" else settings.host
-    try:
-        address = ip_address(host)
-    except ValueError:
-        raise NotAnAddress(settings.host) from None
-    if not address.is_loopback:
-        if not (settings.has_tls or settings.allow_clear):
-            raise ClearBeyondLoopback(host)
-        if not settings.allowed_hosts:
-            raise NoAllowedHosts(host)
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    # asyncio switches Nagle's delays off only for sockets that name their protocol.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, settings.port))
-            listener.listen(_BACKLOG)
-        except OSError as error:
-            raise AddressInUse(host, settings.port, error.strerror or str(error)) from error
-        yield listener

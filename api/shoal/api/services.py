@@ -9,22 +9,22 @@ from typing import Annotated, Self
 
 from fastapi import Depends, Request
 
-from shoal.api.access.attempts import Attempts
-from shoal.api.access.auditor import Auditor
+from shoal.api.access.audit import Auditor
 from shoal.api.access.callers import HomeCache
+from shoal.api.access.failed_logins import Attempts
 from shoal.api.access.identities import Identities
+from shoal.api.access.one_time import OneTimeCodes
 from shoal.api.access.passwords import Passwords
-from shoal.api.browser.one_time import OneTimeCodes
-from shoal.api.federation.opening import Federation
+from shoal.api.federation.issuers import Federation
+from shoal.api.operations.cluster.ownership import OwnershipWatch
+from shoal.api.operations.data_sources import Prober
 from shoal.api.operations.feed import Feed
-from shoal.api.operations.health.ownership import OwnershipWatch
-from shoal.api.operations.insight.reading import DayCache
-from shoal.api.operations.insight.usual import BaselineCache
+from shoal.api.operations.insight.baselines import BaselineCache
+from shoal.api.operations.insight.day_results import DayCache
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
-from shoal.api.operations.secrets.probing import Prober
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members

@@ -25,31 +25,31 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.cluster import layout
-from shoal.master.background import Background
-from shoal.master.dispatch.publications import Publications
-from shoal.master.dispatch.revoking import Revoker
+from shoal.master.dispatch.revocation import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
+from shoal.master.engine.actions import Performer
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.listeners import Listeners
 from shoal.master.engine.messages import Messenger
-from shoal.master.engine.perform import Performer
+from shoal.master.engine.publications import Publications
+from shoal.master.loops import Background
 from shoal.master.membership.database_health import DatabaseHealth
 from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.membership.tree_lease import TreeLease
 from shoal.master.notifier import Notifier
-from shoal.master.services.admission import Admission
-from shoal.master.services.backfills import REQUESTS, Backfills
+from shoal.master.services.admission import Admitter
+from shoal.master.services.backfills import REQUESTS, BackfillRunner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.dependencies import DependencyWatcher
-from shoal.master.services.scan import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.master.services.service import MasterContext, Service
 from shoal.master.services.slots import SlotKeeper
-from shoal.master.services.sweep import Sweeper
+from shoal.master.services.sweeper import Sweeper
 from shoal.master.services.timers import Timers
 from shoal.master.services.upkeep.archived_logs import ArchivedLogSweeper
 from shoal.master.services.upkeep.history import HistoryExport
-from shoal.master.services.upkeep.purging import Purger
+from shoal.master.services.upkeep.purges import Purger
 from shoal.master.services.upkeep.resources import ResourceSweeper
 from shoal.master.services.upkeep.rollups import RollupLoading
 from shoal.master.settings import MasterSettings
@@ -58,7 +58,7 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
@@ -138,7 +138,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     )
     listeners.register(*services, notifier)
     stack.callback(workers.members.on_change(listeners.on_workers_changed))
-    address = await _serve_workers(stack, opened, engine, revoker)
+    address = await _serve_workers(stack, opened, engine)
     notifications = await stack.enter_async_context(Notifications(opened.session, listeners.notify))
     keeper = _keeper(opened, engine, notifications, address)
     opened.database.on_fenced(keeper.fenced)
@@ -199,12 +199,12 @@ def _services(
     loading: RollupLoading,
 ) -> Sequence[Service]:
     settings = context.settings
-    backfills = Backfills(context)
+    backfills = BackfillRunner(context)
     return (
         Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out)),
         Sweeper(context, workers.queue, revoker.settle),
         Scheduler(context),
-        Admission(context),
+        Admitter(context),
         backfills,
         SlotKeeper(context),
         DependencyWatcher(context),
@@ -223,9 +223,7 @@ def _services(
     )
 
 
-async def _serve_workers(
-    stack: contextlib.AsyncExitStack, opened: Opened, engine: Engine, revoker: Revoker
-) -> str:
+async def _serve_workers(stack: contextlib.AsyncExitStack, opened: Opened, engine: Engine) -> str:
     """Answer workers; return the address that they reach this master at."""
     rpc = MasterRpc(
         engine,
@@ -233,7 +231,6 @@ async def _serve_workers(
         opened.database,
         opened.vault,
         opened.resolver,
-        revoker.being_killed,
         opened.cluster_uid,
     )
     server, address = await start_server(

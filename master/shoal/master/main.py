@@ -10,16 +10,15 @@ import uuid
 import structlog
 
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
-from shoal.master.membership.secrets_keys import require_keys
 from shoal.master.settings import MasterSettings
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.vault import Vault
+from shoal.runtime.vault import Vault, is_ciphertext, key_of
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
@@ -108,8 +107,33 @@ async def _open(
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)
     return Opened(
-        master_id, settings, cluster, database, session, clock, tree, keeper, vault, resolver
+        master_id=master_id,
+        settings=settings,
+        cluster=cluster,
+        database=database,
+        session=session,
+        clock=clock,
+        tree=tree,
+        tree_keeper=keeper,
+        vault=vault,
+        resolver=resolver,
     )
+
+
+async def require_keys(database: Database, vault: Vault) -> None:
+    """Return if all that is encrypted can be decrypted here, or there is nothing.
+
+    A master without a key would let tasks fail that the others can start. Raises NoSecretsKey,
+    KeyFileOpen, UnknownKey, SqlError.
+    """
+    async with database.unit_of_work(read_only=True) as uow:
+        state = await uow.sealing.state()
+        stored = await uow.sealing.ciphertexts()
+    # What cannot be read fails the tasks that use it, and stops nothing else.
+    used = {key_of(one) for one in stored if is_ciphertext(one)}
+    needed = {key for key in (*used, state.primary, state.next) if key is not None}
+    if used or needed:
+        await asyncio.to_thread(vault.require, needed)
 
 
 def _first_cause(failure: Exception) -> Exception:

@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from shoal.api.access.token_file import ensure_token
+from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
-from shoal.api.main import listening, open_services, serve_app
+from shoal.api.main import open_services, serve_app
+from shoal.api.server import listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.client.local.zookeeper import ZooKeeperServer

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from shoal.api.browser.pages import FOREVER, Pages
-from shoal.api.browser.policy import NONCE
+from shoal.api.pages.ui import FOREVER, NONCE, Pages
 from tests.integration.api.conftest import PREFIX, Api, problem_of
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

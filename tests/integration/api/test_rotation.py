@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.api.access.auditor import Auditor
-from shoal.api.operations.secrets.rotation import Phase, Progress, Rotation
+from shoal.api.access.audit import Auditor
+from shoal.api.operations.cluster.key_rotation import Progress, Rotation
+from shoal.api.schemas.platform.secrets_keys import Phase
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import Membership
@@ -27,7 +28,7 @@ PASSWORD = "a password"
 async def api(cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
     """An API with some secrets, and small transactions."""
     monkeypatch.setattr(Auditor, "GATHER_S", 3600.0)
-    monkeypatch.setattr("shoal.api.operations.secrets.rotation._TOGETHER", 3)
+    monkeypatch.setattr("shoal.api.operations.cluster.key_rotation._TOGETHER", 3)
     create_key(cluster.secrets_key_file)
     async with opened(cluster, ApiSettings(port=0)) as services, in_process(services) as api:
         for name, value in VALUES.items():

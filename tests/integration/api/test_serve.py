@@ -14,9 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shoal.api.access.token_file import ensure_token
+from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
-from shoal.api.main import listening, serve
+from shoal.api.main import serve
+from shoal.api.server import listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.errors import (

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from sqlalchemy import update
 
-from shoal.api.operations.health.ownership import OwnershipWatch
+from shoal.api.operations.cluster.ownership import OwnershipWatch
 from shoal.api.settings import ApiSettings
 from shoal.coordination import TreeKeeper
 from shoal.coordination.cluster import layout

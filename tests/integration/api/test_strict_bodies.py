@@ -8,12 +8,12 @@ import httpx
 import pytest
 from pydantic import BaseModel, field_validator
 
-from shoal.api.access.guard import NOTHING, needs
 from shoal.api.app import create_app
-from shoal.api.operations import commanding
+from shoal.api.endpoints.guard import NOTHING, needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations import commands as commanding
 from shoal.api.routes import parameters
 from shoal.api.services import Services
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
 from tests.support.waiting import DEADLINE_S

@@ -12,8 +12,8 @@ from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.engine.engine import Engine
-from shoal.master.services.admission import Admission
-from shoal.master.services.scan import Scanner
+from shoal.master.services.admission import Admitter
+from shoal.master.services.commands.scanner import Scanner
 from shoal.sql import Database
 from tests.integration.master.contexts import context_of
 from tests.support.clock import utc_now
@@ -38,7 +38,7 @@ class Master:
             scan_interval_s=_SCAN_INTERVAL_S,
             max_open_instances=max_open,
         )
-        self.admission = Admission(context)
+        self.admission = Admitter(context)
         self.scanner = Scanner(context)
         self.engine.register(self.admission, self.scanner)
 

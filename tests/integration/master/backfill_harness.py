@@ -22,8 +22,8 @@ from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.engine.engine import Engine
-from shoal.master.services.backfills import REQUESTS, Backfills
-from shoal.master.services.scan import Scanner
+from shoal.master.services.backfills import REQUESTS, BackfillRunner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.sql import Database
 from tests.integration.master.contexts import context_of
 from tests.support.clock import utc_now
@@ -43,7 +43,7 @@ class Master:
         context = context_of(
             database, self.engine, partitions=PARTITIONS, notify_owners=self._notify
         )
-        self.backfills = Backfills(context)
+        self.backfills = BackfillRunner(context)
         self.engine.register(self.backfills)
         self.scanner = Scanner(context, dict.fromkeys(REQUESTS, self.backfills.carry_out))
 

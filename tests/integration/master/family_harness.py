@@ -20,8 +20,8 @@ from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.listeners import Listener
 from shoal.master.engine.messages import Messenger
-from shoal.master.services.admission import Admission
-from shoal.master.services.scan import Scanner
+from shoal.master.services.admission import Admitter
+from shoal.master.services.commands.scanner import Scanner
 from shoal.sql import Database
 from tests.integration.master.contexts import context_of
 from tests.support.clock import utc_now
@@ -63,7 +63,7 @@ class Master(Listener):
             scan_interval_s=3_600.0,
         )
         self.scanner = Scanner(context)
-        self.engine.register(Admission(context), self)
+        self.engine.register(Admitter(context), self)
 
     def on_commands(self, partitions: Collection[int]) -> None:
         self.notified.update(partitions)

@@ -10,10 +10,10 @@ from shoal.coordination.cluster import layout
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, Withdraw
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.engine.actions import Performer
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.listeners import Listener, Listeners
-from shoal.master.engine.perform import Performer
-from shoal.master.services.sweep import Sweeper
+from shoal.master.services.sweeper import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
 from tests.integration.master.conftest import Bench

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.master.services.upkeep import object_claims
 from shoal.master.services.upkeep import resources as sweeping
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, cluster_folder
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
-from tests.integration.master.test_resources import put, rows
-from tests.support.waiting import DEADLINE_S, eventually
+from tests.integration.master.stored_files import put, rows
+from tests.support.waiting import DEADLINE_S
 from tests.support.zookeeper import make_chroot
 
 KEEP: dict[str, Any] = {"keep_deleted_resources_days": 35.0, "keep_resource_versions": 1}
@@ -42,49 +41,28 @@ def storage(bench: Bench, tmp_path: Path) -> Storage:
     return Storage(url)
 
 
-async def given(bench: Bench, storage: Storage, *, former: bool = False) -> list[str]:
-    """Store four versions of a file; return their objects, oldest first.
-
-    ``former``: as an earlier version named them.
-    """
+async def given(bench: Bench, storage: Storage) -> list[str]:
+    """Store four versions of a file; return their objects, oldest first."""
     now = datetime.now(UTC)
-    made = []
-    for number, days in enumerate(AGES):
-        at = now - timedelta(days=days)
-        name = await put(bench.database, "a", f"content {number}", at, storage)
-        if former:
-            before, name = name, name.partition("/")[2]
-            with storage.writing(name) as file:
-                file.write(f"content {number}".encode())
-            storage.remove(before)
-            async with bench.database.unit_of_work() as uow:
-                await uow.connection.execute(
-                    text("UPDATE resource SET object = :new WHERE object = :old"),
-                    {"new": name, "old": before},
-                )
-                await uow.commit()
-        made.append(name)
-    return made
+    return [
+        await put(bench.database, "a", f"content {n}", now - timedelta(days=days), storage)
+        for n, days in enumerate(AGES)
+    ]
 
 
 def contents(storage: Storage) -> dict[str, bytes]:
     """Return all objects of resources with their contents."""
     root = Path(storage.url)
     return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and object_claims.FOLDER not in path.parts
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
     }
 
 
 @asynccontextmanager
 async def copied(
-    request: pytest.FixtureRequest, bench: Bench, uid: str, *, before_upgrade: bool = False
+    request: pytest.FixtureRequest, bench: Bench, uid: str
 ) -> AsyncIterator[tuple[ClusterSettings, Database]]:
-    """A copy of the database with a new name, and settings with a tree of its own for it.
-
-    ``before_upgrade``: it got its name under a version that noted no names.
-    """
+    """A copy of the database with a new name, and settings with a tree of its own for it."""
     original = bench.cluster.database
     async with bench.database.unit_of_work() as uow:
         await uow.cluster.uid()
@@ -116,10 +94,6 @@ async def copied(
         async with database.unit_of_work() as uow:
             # As docs/storage.md says.
             await uow.connection.execute(text("UPDATE cluster SET uid = :uid"), {"uid": uid})
-            if before_upgrade:
-                await uow.connection.execute(
-                    text("UPDATE cluster_name SET uid = :uid"), {"uid": uid}
-                )
             await uow.commit()
         yield settings, database
 
@@ -153,63 +127,3 @@ async def test_upkeep_of_a_copy_removes_rows_and_nothing_of_the_originals(
         await gone(bench.database, 2)
     left = contents(storage)
     assert len(before.keys() & left.keys()) == 2, "the original's own upkeep works as ever"
-
-
-async def test_objects_of_earlier_versions_belong_to_the_cluster_that_wrote_them(
-    request: pytest.FixtureRequest,
-    bench: Bench,
-    storage: Storage,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    await given(bench, storage, former=True)
-    before = contents(storage)
-    monkeypatch.setattr(object_claims, "SETTLED", timedelta(0))
-    async with copied(request, bench, "copy") as (settings, database):
-        async with bench.master(settings, **KEEP):
-            await gone(database, 2)  # its rows: it knows that it has inherited them
-        assert contents(storage) == before
-    async with bench.master(**KEEP):
-        await gone(bench.database, 2)
-    assert len(contents(storage)) == 2
-
-
-async def test_copy_that_was_named_before_the_upgrade_removes_nothing_for_long(
-    request: pytest.FixtureRequest,
-    bench: Bench,
-    storage: Storage,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    await given(bench, storage, former=True)
-    before = contents(storage)
-    claims = Path(storage.url) / object_claims.FOLDER
-    asked: list[str] = []
-    make = object_claims.ObjectClaims
-
-    def noted(url: str, cluster: str) -> object_claims.ObjectClaims:
-        asked.append(cluster)
-        return make(url, cluster)
-
-    monkeypatch.setattr(sweeping, "ObjectClaims", noted)
-    async with bench.database.unit_of_work() as uow:
-        original = await uow.cluster.uid()
-        await uow.commit()
-    async with copied(request, bench, "copy", before_upgrade=True) as (settings, database):
-        # The copy is upgraded first: a rehearsal, while the original has claimed nothing.
-        async with bench.master(settings, **KEEP):
-            await eventually(lambda: len(asked) > 2)
-        assert [one.name for one in claims.iterdir()] == [cluster_folder("copy")]
-        assert contents(storage) == before
-        # Then the original: both claim the same, so that nobody removes it, however long it takes.
-        async with bench.master(**KEEP):
-            await eventually(lambda: len(list(claims.iterdir())) == 2)
-        monkeypatch.setattr(object_claims, "SETTLED", timedelta(0))
-        asked.clear()
-        async with bench.master(settings, **KEEP), bench.master(**KEEP):
-            await eventually(lambda: set(asked) == {"copy", original} and len(asked) > 4)
-        assert contents(storage) == before
-        assert (await rows(database), await rows(bench.database)) == (4, 4)
-        # An administrator decides.
-        (claims / cluster_folder("copy")).unlink()
-        async with bench.master(**KEEP):
-            await gone(bench.database, 2)
-        assert len(contents(storage)) == 2

@@ -12,9 +12,9 @@ from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.dispatch import rpc
-from shoal.master.dispatch.revoking import declare_lost
+from shoal.master.dispatch.revocation import declare_lost
 from shoal.master.engine.engine import Engine
-from shoal.master.services.sweep import Sweeper
+from shoal.master.services.sweeper import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql import Database
 from tests.integration.coordination.conftest import connect

@@ -14,8 +14,8 @@ from shoal.core.runs.events import (
 )
 from shoal.core.runs.run import Enqueue, Withdraw
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.errors import NotOwner, NotStored
-from shoal.master.services.scan import Scanner
+from shoal.master.errors import NotStored, PartitionNotOwned
+from shoal.master.services.commands.scanner import Scanner
 from shoal.sql.errors import Fenced
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness
@@ -44,7 +44,7 @@ async def test_event_for_another_partition_is_refused_and_not_kept(harness: Harn
     async with harness.working():
         await harness.engine.submit(0, run.id, StopRequested(utc_now()))
         harness.engine.epochs[5] = 1
-        with pytest.raises(NotOwner):
+        with pytest.raises(PartitionNotOwned):
             await harness.engine.submit(5, run.id, TaskClaimed(0, "w", utc_now()))
     assert harness.engine.runs == {}
 
@@ -68,7 +68,7 @@ async def test_events_requeued_after_a_fence_keep_their_order(
 
     monkeypatch.setattr(harness.engine, "_bring_in", fenced)
     await harness.engine._process(batch)
-    assert isinstance(lost.exception(), NotOwner)
+    assert isinstance(lost.exception(), PartitionNotOwned)
     assert list(harness.engine._inbox) == [first, later]
 
 

@@ -23,9 +23,9 @@ from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine import engine
 from shoal.master.engine.listeners import Listener
-from shoal.master.services.scan import Scanner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from tests.integration.master.contexts import context_of
@@ -188,7 +188,7 @@ async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the memory of all of them is freed in one long step, at the end."""
-    monkeypatch.setattr("shoal.master.services.scan._MOST_TASKS", 1)
+    monkeypatch.setattr("shoal.master.services.commands.starts._MOST_TASKS", 1)
     workflow_id = await harness.publish()
     async with harness.database.unit_of_work() as uow:
         new = [NewCommand(CommandType.START, 0, f"k{n}", workflow_id) for n in range(5)]
@@ -196,13 +196,13 @@ async def test_starts_of_many_transactions_do_not_stand_upon_each_other(
         await uow.commit()
     depths: list[int] = []
     scanner = Scanner(context_of(harness.database, harness.engine))
-    create = scanner._create_together
+    create = scanner._starts._create_together
 
     async def noted(*given: Any) -> Any:
         depths.append(len(inspect.stack(0)))
         return await create(*given)
 
-    monkeypatch.setattr(scanner, "_create_together", noted)
+    monkeypatch.setattr(scanner._starts, "_create_together", noted)
     async with harness.working():
         await harness.engine.take({0: 1}, "m")
         await scanner.scan({0})

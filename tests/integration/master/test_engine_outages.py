@@ -11,7 +11,7 @@ from shoal.core.runs.events import (
 from shoal.core.runs.run import Enqueue
 from shoal.core.runs.states import WorkflowState
 from shoal.master.errors import NotStored
-from shoal.master.services.scan import Scanner
+from shoal.master.services.commands.scanner import Scanner
 from tests.integration.master.contexts import context_of
 from tests.integration.master.engine_harness import Harness
 from tests.support.clock import utc_now

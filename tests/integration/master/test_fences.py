@@ -9,8 +9,8 @@ from sqlalchemy import update
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.events import StopRequested, TaskClaimed
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.errors import NotOwner, NotStored
-from shoal.master.services.scan import Scanner
+from shoal.master.errors import NotStored, PartitionNotOwned
+from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import schedule, workflow_instance
@@ -51,7 +51,7 @@ async def test_decision_of_a_former_owner_is_not_stored(harness: Harness) -> Non
         assert mine.state is WorkflowState.RUNNING
         await overtake(harness)
         performed = len(harness.actions)
-        with pytest.raises(NotOwner):
+        with pytest.raises(PartitionNotOwned):
             await harness.engine.submit(0, run.id, StopRequested(utc_now()))
         assert (harness.engine.epochs, harness.engine.runs) == ({}, {})
         assert len(harness.actions) == performed
@@ -63,7 +63,7 @@ async def test_event_for_a_partition_that_was_given_up_is_refused(harness: Harne
     await harness.engine.take({0: 1}, "former")
     async with harness.working():
         await harness.engine.drop([0])
-        with pytest.raises(NotOwner):
+        with pytest.raises(PartitionNotOwned):
             await harness.engine.submit(0, run.id, StopRequested(utc_now()))
     assert await state_of(harness, run.id) is WorkflowState.QUEUED
 

@@ -9,7 +9,7 @@ import pytest
 from shoal.coordination import TaskQueue, ZkSession
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.services.sweep import Sweeper
+from shoal.master.services.sweeper import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker import agent
 from shoal.worker.masters import Masters

@@ -64,32 +64,6 @@ async def test_payload_names_the_files_and_their_uploads_are_noted_once(bench: B
     assert await versions(bench) == []
 
 
-async def test_attempt_that_began_under_an_earlier_version_hands_over_what_it_was_told(
-    bench: Bench,
-) -> None:
-    """Its payload named an object without a cluster, and its worker writes that one."""
-    workflow = await publish(bench)
-    async with bench.master():
-        instance = await bench.start(workflow)
-        worker = await bench.worker("w")
-        (claim,) = await worker.claim(1)
-        (verdict,) = await worker.fetch([claim])
-        [made] = verdict.payload.publish
-        cluster, _, former = made.object.partition("/")
-        assert (len(cluster), former.count("/")) == (32, 1)
-        async with bench.database.unit_of_work() as uow:
-            await uow.connection.execute(
-                text("UPDATE resource SET object = :former"), {"former": former}
-            )
-            await uow.commit()
-        (again,) = await worker.fetch([claim])
-        assert [one.object for one in again.payload.publish] == [former]
-        assert await noted(bench) == 1
-        await worker.report(claim, pb.SUCCEEDED, published=[file("reports/a.csv")])
-        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
-    assert await versions(bench) == [1]
-
-
 async def test_success_makes_a_version_and_repeating_the_report_makes_no_other(
     bench: Bench,
 ) -> None:

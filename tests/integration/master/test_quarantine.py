@@ -20,10 +20,10 @@ from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotStored, Quarantined
-from shoal.master.services.scan import Scanner
+from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql.schema.tables import schedule
@@ -127,7 +127,7 @@ async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
     def fails(*_: object) -> None:
         raise AssertionError("a defect")
 
-    monkeypatch.setattr("shoal.master.engine.beginning.decide", fails)
+    monkeypatch.setattr("shoal.master.services.commands.starts.decide", fails)
     monkeypatch.setattr("shoal.master.engine.engine.decide", fails)
     command = await harness.command(CommandType.START)
     await harness.engine.take({0: 1}, "m")

@@ -8,7 +8,7 @@ import pytest
 from shoal.coordination import Claim, MemberInfo
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.dispatch.revoking import Held, Revoker
+from shoal.master.dispatch.revocation import Held, Revoker
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.kill_counter import KillCounter, kill_counter
@@ -180,27 +180,6 @@ async def test_next_owner_of_the_partition_asks_again(bench: Bench, bereft: Bere
     async with bench.master(sweep_interval_s=0.1):
         await bereft.asked_again()
         assert await bereft.states() == [TaskState.RUNNING]
-        bereft.service.free.add(bereft.claim.task_instance_id)
-        await bereft.until(TaskState.LOST, TaskState.QUEUED)
-
-
-async def test_what_an_older_worker_has_still_is_killed_and_runs_again(
-    bench: Bench, bereft: Bereft
-) -> None:
-    async with bench.master(sweep_interval_s=0.1):
-        bereft.service.knows_revoke = False
-        await bereft.begin()
-        number = bereft.claim.task_instance_id
-        await eventually(lambda: bereft.service.asked[number] >= SWEEPS)
-        assert await bereft.states() == [TaskState.RUNNING]
-        await bereft.worker.report(bereft.claim, pb.KILLED)
-        await bereft.until(TaskState.LOST, TaskState.QUEUED)
-
-
-async def test_what_an_older_worker_does_not_know_is_lost(bench: Bench, bereft: Bereft) -> None:
-    async with bench.master(sweep_interval_s=0.1):
-        bereft.service.knows_revoke = False
-        await bereft.begin()
         bereft.service.free.add(bereft.claim.task_instance_id)
         await bereft.until(TaskState.LOST, TaskState.QUEUED)
 

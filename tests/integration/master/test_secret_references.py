@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.dispatch.making import PayloadMaker, SecretUnreadable
-from shoal.master.dispatch.payloads import UnknownSecret
+from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.rpc import MasterRpc
-from shoal.master.engine.publishing import NO_NAME
+from shoal.master.dispatch.secrets import SecretUnreadable, UnknownSecret
+from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import StoreUnavailable
 from shoal.runtime.secret_stores.reference import Reference
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key

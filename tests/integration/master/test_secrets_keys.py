@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.master.membership.secrets_keys import require_keys
+from shoal.master.main import require_keys
 from shoal.runtime.vault import KeyFileOpen, NoSecretsKey, UnknownKey, Vault, create_key
 from shoal.sql import Database
 

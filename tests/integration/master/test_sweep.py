@@ -12,10 +12,10 @@ from shoal.coordination.queue.survey import START as BEGIN
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.engine.actions import queue_entry
 from shoal.master.engine.engine import Engine
-from shoal.master.engine.perform import queue_entry
-from shoal.master.services import sweep
-from shoal.master.services.sweep import Sweeper
+from shoal.master.services import sweeper as sweep
+from shoal.master.services.sweeper import Sweeper
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.contexts import context_of

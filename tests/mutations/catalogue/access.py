@@ -3,14 +3,14 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_GUARD = Place("shoal.api.access.guard")
+_GUARD = Place("shoal.api.endpoints.guard")
 _COMMANDS = Place("shoal.api.schemas.commands")
 _SCHEDULES = Place("shoal.api.schemas.schedules")
 _PUBLISHED = Place("shoal.api.routes.workflows.published")
 _MESSAGES = Place("shoal.master.engine.messages")
 _DEPENDENCIES = Place("shoal.master.services.dependencies")
 _RUNS_COMMANDS = Place("shoal.sql.repositories.runs.commands")
-_JUDGING = Place("shoal.core.access.judging")
+_JUDGING = Place("shoal.core.access.authorization")
 _ACCOUNT = Place("shoal.api.routes.access.account")
 _CALLERS = Place("shoal.api.access.callers")
 _BACKFILLS = Place("shoal.api.routes.backfills")
@@ -31,8 +31,8 @@ _ACCOUNTS = Place("shoal.api.operations.accounts")
 _ACCESS_IDENTITIES = Place("shoal.api.access.identities")
 _CREDENTIALS = Place("shoal.sql.repositories.access.credentials")
 _AUTHENTICATION = Place("shoal.api.access.authentication")
-_ATTEMPTS = Place("shoal.api.access.attempts")
-_PACING = Place("shoal.api.access.pacing")
+_ATTEMPTS = Place("shoal.api.access.failed_logins")
+_PACING = Place("shoal.api.web.middleware")
 _PRINCIPALS = Place("shoal.sql.repositories.access.principals")
 _TESTS = "tests/integration/api/access"
 _MATRIX = f"{_TESTS}/test_matrix.py::"

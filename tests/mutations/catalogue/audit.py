@@ -4,20 +4,20 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _UNIT_OF_WORK = Place("shoal.sql.unit_of_work")
-_GUARD = Place("shoal.api.access.guard")
+_GUARD = Place("shoal.api.endpoints.guard")
 _INTAKE = Place("shoal.api.operations.intake")
-_ROUTE = Place("shoal.api.web.route")
-_RECORDING = Place("shoal.api.access.recording")
+_ROUTE = Place("shoal.api.endpoints.route")
+_RECORDING = Place("shoal.api.access.audit")
 _THROTTLE = Place("shoal.core.access.audit.throttle")
 _CHAIN = Place("shoal.core.access.audit.chain")
 _AUDIT = Place("shoal.sql.repositories.access.audit")
 _TABLES = Place("shoal.sql.migrations.versions.0027_schema")
 _ACCESS_AUDIT = Place("shoal.api.routes.access.audit")
 _KEY_FILE = Place("shoal.runtime.key_file")
-_ROTATION = Place("shoal.api.operations.secrets.rotation")
-_SEALING = Place("shoal.sql.repositories.definitions.sealing")
+_ROTATION = Place("shoal.api.operations.cluster.key_rotation")
+_SEALING = Place("shoal.sql.repositories.definitions.secrets_keys")
 _SECRETS = Place("shoal.api.routes.secrets")
-_SECRETS_KEYS = Place("shoal.master.membership.secrets_keys")
+_SECRETS_KEYS = Place("shoal.master.main")
 _BULK = Place("shoal.api.routes.runs.bulk")
 _SQL = "tests/integration/sql/test_audit.py::"
 _MATRIX = "tests/integration/api/access/test_matrix.py::"

@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_GUARD = Place("shoal.api.access.guard")
-_CHECKING = Place("shoal.api.operations.authoring.checking")
+_GUARD = Place("shoal.api.endpoints.guard")
+_CHECKING = Place("shoal.api.operations.authoring.checks")
 _VERSIONS = Place("shoal.api.routes.workflows.versions")
 _REFERENCES = Place("shoal.sql.repositories.authoring.references")
 _QUEUE = Place("shoal.api.routes.views.queue")
@@ -14,8 +14,8 @@ _AUTHORING_DRAFTS = Place("shoal.sql.repositories.authoring.drafts")
 _PUBLISHED = Place("shoal.api.routes.workflows.published")
 _LIFECYCLE = Place("shoal.api.routes.workflows.lifecycle")
 _EXCHANGE = Place("shoal.api.routes.workflows.exchange")
-_DEFINITIONS = Place("shoal.master.services.definitions")
-_SCAN = Place("shoal.master.services.scan")
+_DEFINITIONS = Place("shoal.master.services.commands.starts")
+_SCAN = Place("shoal.master.services.commands.starts")
 _AUTHORING_LIFECYCLE = Place("shoal.sql.repositories.authoring.lifecycle")
 _SCHEDULES = Place("shoal.sql.repositories.definitions.schedules")
 _LOGS = Place("shoal.api.operations.logs")

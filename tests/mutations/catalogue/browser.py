@@ -3,10 +3,10 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_CODES = Place("shoal.api.browser.one_time")
+_CODES = Place("shoal.api.access.one_time")
 _ROUTES = Place("shoal.api.routes.access.one_time")
-_POLICY = Place("shoal.api.browser.policy")
-_BROWSER_PAGES = Place("shoal.api.browser.pages")
+_POLICY = Place("shoal.api.pages.ui")
+_BROWSER_PAGES = Place("shoal.api.pages.ui")
 _TESTS = "tests/integration/api/access/test_one_time.py::"
 _PAGES = "tests/integration/api/test_pages.py::"
 

@@ -5,7 +5,8 @@ from tests.mutations.place import Place
 
 _MESSAGES = Place("shoal.master.engine.messages")
 _ENGINE = Place("shoal.master.engine.engine")
-_SCAN = Place("shoal.master.services.scan")
+_STARTS = Place("shoal.master.services.commands.starts")
+_REQUESTS = Place("shoal.master.services.commands.requests")
 _CHILDREN = Place("shoal.core.decide.children")
 _TESTS = "tests/integration/master/test_children.py"
 _WILD = "tests/unit/core/test_decide_children_wild.py"
@@ -27,12 +28,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a refused child is not told to its parent",
-        _SCAN["_create_together"].replace("await _notify_parents(...)", "set[int]()"),
+        _STARTS["_create_together"].replace("await notify_parents(...)", "set[int]()"),
         f"{_TESTS}::test_child_that_is_refused_fails_its_task_with_the_reason",
     ),
     Promise.NOTHING_LOST.broken_if(
         "a request overtakes one that could not be stored",
-        _SCAN["_carry_out"].replace(
+        _REQUESTS["carry_out"].replace(
             "not await self._request(command)", "await self._request(command) is None"
         ),
         f"{_TESTS}::test_requests_for_one_instance_keep_their_order_when_one_cannot_be_stored",

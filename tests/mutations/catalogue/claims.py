@@ -3,14 +3,14 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_RELEASING = Place("shoal.coordination.queue.releasing")
-_CLAIMING = Place("shoal.coordination.queue.claiming")
+_RELEASING = Place("shoal.coordination.queue.releases")
+_CLAIMING = Place("shoal.coordination.queue.claims")
 _TRANSFER = Place("shoal.coordination.queue.transfer")
 _AGENT = Place("shoal.worker.agent")
 _RUNNER = Place("shoal.worker.execution.runner")
 _SERVICE = Place("shoal.worker.execution.service")
 _EAGER_DISPATCH = Place("shoal.worker.intake.eager_dispatch")
-_REVOKING = Place("shoal.master.dispatch.revoking")
+_REVOKING = Place("shoal.master.dispatch.revocation")
 _RPC = Place("shoal.master.dispatch.rpc")
 _OF_QUEUE = "tests/integration/coordination/test_queue_identity.py"
 _REPEATED = f"{_OF_QUEUE}::test_repetition_spares_the_claim_that_somebody_has_made_since"
@@ -132,16 +132,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "another process answers for a worker",
         _REVOKING["_ask"].never("answer.worker_id != member.id"),
         f"{_OF_MASTER}::test_answer_of_another_process_at_the_address_says_nothing[sqlite]",
-    ),
-    Promise.ONE_LIVE_ATTEMPT.broken_if(
-        "an older worker is not asked",
-        _REVOKING["_ask"].replace("await self._ask_older(address, refs)", "set()"),
-        f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",
-    ),
-    Promise.NOTHING_LOST.broken_if(
-        "what an older worker had to end counts as killed by request",
-        _RPC["_take"].drop("event = replace(...)"),
-        f"{_OF_MASTER}::test_what_an_older_worker_has_still_is_killed_and_runs_again[sqlite]",
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "attempts of a worker that is away are lost at once",

@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_CONDITIONS = Place("shoal.api.web.preconditions")
-_GUARD = Place("shoal.api.access.guard")
+_CONDITIONS = Place("shoal.api.endpoints.preconditions")
+_GUARD = Place("shoal.api.endpoints.guard")
 _PUBLISHED = Place("shoal.api.routes.workflows.published")
 _EVENTS = Place("shoal.api.routes.events")
 _TESTS = "tests/integration/api/test_preconditions.py::"

@@ -3,20 +3,20 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_CHECKING = Place("shoal.api.operations.authoring.checking")
+_CHECKING = Place("shoal.api.operations.authoring.checks")
 _RESOURCES = Place("shoal.master.dispatch.resources")
 _HEALTH = Place("shoal.api.routes.health")
 _OPERATIONS_RESOURCES = Place("shoal.api.operations.resources")
 _ROUTES_RESOURCES = Place("shoal.api.routes.resources")
 _WORKFLOWS = Place("shoal.sql.repositories.definitions.workflows")
-_MAKING = Place("shoal.master.dispatch.making")
+_MAKING = Place("shoal.master.dispatch.payloads")
 _WORKER_GROUPS = Place("shoal.master.dispatch.worker_groups")
 _DATA_SOURCES = Place("shoal.api.routes.data_sources")
 _ENVIRONMENTS = Place("shoal.sql.repositories.definitions.environments")
 _ROUTES_ENVIRONMENTS = Place("shoal.api.routes.environments")
 _RESTRICTIONS = Place("shoal.sql.repositories.access.restrictions")
-_BACKFILL_PLANNING = Place("shoal.sql.repositories.definitions.backfill_planning")
-_BACKFILL = Place("shoal.master.callers")
+_BACKFILL_PLANNING = Place("shoal.sql.backfill_plans")
+_BACKFILL = Place("shoal.master.services.backfill_rights")
 _RIGHTS = Place("shoal.sql.repositories.access.rights")
 _BACKFILLS = Place("shoal.master.services.backfills")
 _GRANTS = "tests/integration/api/test_grants.py::"

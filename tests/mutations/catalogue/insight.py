@@ -3,14 +3,14 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_READING = Place("shoal.api.operations.insight.reading")
+_READING = Place("shoal.api.operations.insight.day_results")
 _CLUSTER = Place("shoal.api.routes.insight.cluster")
 _ROLLUPS = Place("shoal.api.routes.insight.rollups")
 _INSIGHT_AGGREGATES = Place("shoal.core.insight.aggregates")
 _INSIGHT_ROLLUPS = Place("shoal.sql.repositories.insight.rollups")
 _BASELINES = Place("shoal.core.insight.baselines")
-_COMPARING = Place("shoal.core.insight.comparing")
-_EXPECTED = Place("shoal.core.insight.expected")
+_COMPARING = Place("shoal.core.insight.comparison")
+_EXPECTED = Place("shoal.core.insight.expectation")
 _WINDOWS = Place("shoal.core.insight.windows")
 _DOCUMENT = Place("shoal.insight.pages.document")
 _API = "tests/integration/api/insight/"

@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _COMMANDS = Place("shoal.sql.repositories.runs.commands")
 _ADMISSION = Place("shoal.master.services.admission")
-_COMMANDING = Place("shoal.api.operations.commanding")
+_COMMANDING = Place("shoal.api.operations.commands")
 _TESTS = "tests/integration/sql/test_commands.py"
 _CALLERS = "tests/integration/master/test_callers_keys.py"
 

@@ -4,7 +4,9 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _ENGINE = Place("shoal.master.engine.engine")
-_SCAN = Place("shoal.master.services.scan")
+_SCAN = Place("shoal.master.services.commands.scanner")
+_STARTS = Place("shoal.master.services.commands.starts")
+_OUTCOMES = Place("shoal.master.services.commands.outcomes")
 _SCHEDULES = Place("shoal.master.services.schedules")
 _HELD = Place("shoal.master.engine.held_runs")
 _SHARE = Place("shoal.coordination.recipes.fair_share")
@@ -12,12 +14,12 @@ _KEEPER = Place("shoal.master.membership.partitions")
 _OWNERSHIP = Place("shoal.coordination.recipes.ownership")
 _DRAFT = Place("shoal.core.decide.draft")
 _RUN = Place("shoal.core.runs.run")
-_ENDING = Place("shoal.core.decide.ending")
-_REVOKING = Place("shoal.master.dispatch.revoking")
+_ENDING = Place("shoal.core.decide.endings")
+_REVOKING = Place("shoal.master.dispatch.revocation")
 _RPC = Place("shoal.master.dispatch.rpc")
 _FIRE_TIMES = Place("shoal.core.schedule.fire_times")
-_SWEEP = Place("shoal.master.services.sweep")
-_ACTION_QUEUE = Place("shoal.master.engine.action_queue")
+_SWEEP = Place("shoal.master.services.sweeper")
+_ACTION_QUEUE = Place("shoal.master.engine.actions")
 _FENCES = "tests/integration/master/test_fences.py"
 _TESTS = "tests/integration/master"
 _KEEPS = f"{_TESTS}/test_keeper.py"
@@ -37,12 +39,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "instances are created without a fence",
-        _SCAN["_create_together"].drop("await uow.fence(...)"),
+        _STARTS["_create_together"].drop("await uow.fence(...)"),
         f"{_FENCES}::test_former_owner_creates_no_instance",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "commands are refused without a fence",
-        _SCAN["_refuse"].drop("await uow.fence(...)"),
+        _OUTCOMES["refuse"].drop("await uow.fence(...)"),
         f"{_FENCES}::test_former_owner_refuses_no_command",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(

@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _HELD_RUNS = Place("shoal.master.engine.held_runs")
-_SCAN = Place("shoal.master.services.scan")
+_SCAN = Place("shoal.master.services.commands.scanner")
 _QUARANTINE = Place("shoal.master.engine.quarantine")
 _ENGINE = Place("shoal.master.engine.engine")
 _TIMERS = Place("shoal.master.services.timers")

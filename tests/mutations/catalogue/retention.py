@@ -3,10 +3,10 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_PURGING = Place("shoal.master.services.upkeep.purging")
+_PURGING = Place("shoal.master.services.upkeep.purges")
 _TRIGGER = Place("shoal.core.timing.cron.trigger")
-_EXPIRED = Place("shoal.sql.repositories.upkeep.expired")
-_KEEPING = Place("shoal.worker.logs.keeping")
+_EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
+_KEEPING = Place("shoal.worker.logs.retention")
 _FOLDERS = Place("shoal.worker.logs.folders")
 _TESTS = "tests/integration/master/test_purging.py"
 _DUE_TESTS = "tests/unit/core/test_cron_due.py"

@@ -3,13 +3,13 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_MASKING = Place("shoal.worker.supervisor.shim.masking")
+_MASKING = Place("shoal.worker.supervisor.shim.masks")
 _LAUNCHER = Place("shoal.worker.supervisor.launcher")
 _OUTPUTS = Place("shoal.worker.supervisor.shim.outputs")
 _SCOPE = Place("shoal.core.runs.scope")
 _VAULT = Place("shoal.runtime.vault")
 _ROLES = Place("shoal.client.local.roles")
-_ROTATION = Place("shoal.api.operations.secrets.rotation")
+_ROTATION = Place("shoal.api.operations.cluster.key_rotation")
 _DATA_SOURCES = Place("shoal.sql.repositories.definitions.data_sources")
 _SOURCES = Place("shoal.master.dispatch.sources")
 _RECORDS = Place("shoal.worker.supervisor.shim.records")

@@ -7,7 +7,7 @@ _HISTORY = Place("shoal.sql.repositories.overview.history")
 _TODAY = Place("shoal.api.routes.views.today")
 _VIEWS_TODAY = Place("shoal.api.operations.views.today")
 _FEED = Place("shoal.api.operations.feed")
-_DAYS = Place("shoal.api.operations.views.days")
+_DAYS = Place("shoal.api.operations.views.calendar")
 _GRAPH = Place("shoal.core.logic.dependency_graph")
 _LISTS = (
     "tests/integration/api/access/test_matrix.py::test_lists_show_what_the_caller_sees_and_no_more"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.api.access.attempts import Attempts
+from shoal.api.access.failed_logins import Attempts
 from shoal.api.web.errors import TooManyRequests
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.api.federation.errors import BadFederation
-from shoal.api.federation.opening import open_federation
+from shoal.api.federation.issuers import open_federation
 from shoal.api.settings import ApiSettings
 
 

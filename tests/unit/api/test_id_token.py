@@ -6,7 +6,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
-from shoal.api.federation.exchange import BadAnswer
+from shoal.api.federation.errors import BadAnswer
 from shoal.api.federation.id_token import Expected, UnknownKey, claims_of, public_keys
 
 NOW = 1_800_000_000

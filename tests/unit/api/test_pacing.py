@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from shoal.api.access import pacing
-from shoal.api.access.pacing import PacedLogins
+from shoal.api.web import middleware as pacing
+from shoal.api.web.middleware import PacedLogins
 
 LOGIN = "/api/v1/login"
 

@@ -11,9 +11,9 @@ from shoal.core.runs.why.codes import Code
 ROOT = Path(__file__).parents[3]
 SOURCES = (
     "core/shoal/core/runs/why/findings.py",
-    "api/shoal/api/operations/runs/explaining.py",
+    "api/shoal/api/operations/runs/explanation.py",
     "api/shoal/api/operations/views/today.py",
-    "core/shoal/core/insight/expected.py",
+    "core/shoal/core/insight/expectation.py",
 )
 _ROW = re.compile(r"^\| `([a-z_.]+)` \| ([^|]+) \|", re.M)
 

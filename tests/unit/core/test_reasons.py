@@ -45,7 +45,7 @@ VALUES: dict[str, Argument] = {
 # Files in which every reason comes from ``say``.
 SPEAKERS = (
     *sorted((ROOT / "core/shoal/core/decide").glob("*.py")),
-    *(ROOT / "master/shoal/master" / name for name in ("dispatch/revoking.py",)),
+    *(ROOT / "master/shoal/master" / name for name in ("dispatch/revocation.py",)),
     *(ROOT / "master/shoal/master/services" / name for name in ("admission.py", "backfills.py")),
 )
 

@@ -53,8 +53,7 @@ def test_database_defaults_to_sqlite_in_the_data_folder(tmp_path: Path) -> None:
 
 def test_commented_file_lists_every_setting_with_its_default() -> None:
     from shoal.alert.settings import AlertSettings
-    from shoal.api.federation.settings import LdapSettings, OidcSettings
-    from shoal.api.settings import ApiSettings
+    from shoal.api.settings import ApiSettings, LdapSettings, OidcSettings
     from shoal.master.settings import MasterSettings
     from shoal.runtime.secret_stores.files import FilesSettings
     from shoal.runtime.secret_stores.hashicorp import HashicorpSettings

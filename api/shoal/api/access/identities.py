@@ -16,8 +16,8 @@ from time import monotonic
 
 import structlog
 
+from shoal.api.access.one_time import SealedSessions
 from shoal.api.access.tokens import digest, is_token
-from shoal.api.browser.one_time import SealedSessions
 from shoal.core.access.principals import BREAK_GLASS, Principal
 from shoal.core.errors import ShoalError
 from shoal.sql import Database

@@ -1,12 +1,20 @@
-"""The texts of tokens and session cookies: made here, and known later by their hash alone.
+"""The texts of API tokens and session cookies, and the token file of the data folder.
 
-A token has a prefix, so that scanners of source code find one that was published, and a checksum,
-so that they need not ask us. 256 random bits need no slow hash.
+Tokens and cookies are made here, and known later by their hash alone. A token has a prefix, so that
+scanners of source code find a published one, and a checksum, so that scanners need not ask Shoal.
+256 random bits need no slow hash.
+
+A user who can read the token file is an administrator. That token needs no account in the database,
+so it still works when no account can sign in.
 """
 
 import hashlib
+import os
 import secrets
 import zlib
+from pathlib import Path
+
+from shoal.api.web.errors import BadToken
 
 PREFIX = "shoal_pat_"
 _BYTES = 32
@@ -36,3 +44,36 @@ def digest(text: str) -> str:
 
 def _checksum(secret: str) -> str:
     return f"{zlib.crc32(secret.encode()):08x}"
+
+
+SHORTEST = 20  # characters of a token
+
+
+def ensure_token(file: Path) -> str:
+    """Return the token in ``file``; made with mode 0600 if there is none. Raises BadToken."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read(file)
+    except OSError as error:
+        raise BadToken(f"cannot create the token file {file}: {error.strerror}") from error
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w") as out:
+        out.write(token + "\n")
+    return token
+
+
+def _read(file: Path) -> str:
+    try:
+        mode = file.stat().st_mode & 0o777
+        token = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadToken(f"cannot read the token file {file}: {error}") from error
+    if mode & 0o077:
+        raise BadToken(f"others may read the token file {file}; run: chmod 600 '{file}'")
+    if len(token) < SHORTEST or not token.isascii() or not token.isprintable():
+        raise BadToken(
+            f"the token file {file} holds no token of at least {SHORTEST} printable ASCII "
+            "characters; delete it, then a new one is made at the next start"
+        )
+    return token

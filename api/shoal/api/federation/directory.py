@@ -7,6 +7,7 @@ nobody but those who sign in there.
 
 import asyncio
 import ssl
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,9 +18,17 @@ import structlog
 
 from shoal.api.federation.errors import IssuerUnavailable
 from shoal.api.federation.identity import Identity, Rules, is_subject
-from shoal.api.federation.quiet_ldap3 import ldap3
-from shoal.api.federation.settings import LdapSettings
+from shoal.api.settings import LdapSettings
 from shoal.api.web.errors import TooManyRequests
+
+with warnings.catch_warnings():  # the library asks pyasn1 for names that are deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import ldap3
+    import ldap3.core.exceptions
+    import ldap3.utils.conv
+    import ldap3.utils.dn
+
+__all__ = ["Directory", "VerifiedTls", "ldap3"]  # others import the library from here
 
 log = structlog.get_logger()
 

@@ -9,6 +9,7 @@
     └── IssuerUnavailable   503  the provider or directory does not answer as it should (retriable)
     CannotServe
     └── BadFederation            a file that the settings name cannot be used
+    BadAnswer                    an unusable answer of a provider; it never leaves this room
 
 The texts say nothing that a provider has sent, and nothing of whether an account exists to who has
 not signed in.
@@ -50,3 +51,7 @@ class IssuerUnavailable(ApiError):
 
 class BadFederation(CannotServe):
     """The text names the file and the setting."""
+
+
+class BadAnswer(Exception):
+    """A provider did not answer as it should. The text is for the log."""

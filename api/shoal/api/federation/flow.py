@@ -3,6 +3,9 @@
 One secret in a cookie of the browser makes the rest: state, nonce and code verifier are derived
 from it, so that nothing is stored before somebody has really signed in, and any API process can
 go on. Without the cookie an answer of the provider is worth nothing in another browser.
+
+The way ends at a page of this API, not at a redirect: a browser sends the session's cookie with
+requests of our own pages only, not when another site leads to ours.
 """
 
 import base64
@@ -12,7 +15,9 @@ import hmac
 import json
 import secrets
 from dataclasses import dataclass
+from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 from shoal.core.access.pkce import number_of
 from shoal.core.untrusted import read_json
@@ -131,3 +136,35 @@ def is_same(one: str, other: str) -> bool:
 
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Shoal</title>{head}</head>
+<body>{body}</body>
+</html>
+"""
+
+
+def leads_on(path: str) -> str:
+    """Return a page that leads to a path of ours."""
+    to = escape(path, quote=True)
+    return _PAGE.format(
+        head=f'<meta http-equiv="refresh" content="0;url={to}">',
+        body=f'<p>You are signed in. <a href="{to}">Go on</a></p>',
+    )
+
+
+def asks(command_line: CommandLine, code: str) -> str:
+    """Return a page that gives a command its code, if the person says that it is theirs.
+
+    Another user of the machine could have begun it, and have led the browser here.
+    """
+    query = urlencode({"code": code, "state": command_line.state})
+    to = escape(f"http://127.0.0.1:{command_line.port}/?{query}", quote=True)
+    return _PAGE.format(
+        head="",
+        body="<p>A command on this machine wants to sign in as you. Go on only if you have just "
+        "begun <code>shoal login</code>, and it shows the number "
+        f'<b>{command_line.shown}</b>.</p><p><a href="{to}">Sign the command in</a></p>',
+    )

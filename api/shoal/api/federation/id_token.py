@@ -9,7 +9,7 @@ from joserfc import jws, jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import JWKRegistry, Key, KeySet
 
-from shoal.api.federation.exchange import BadAnswer
+from shoal.api.federation.errors import BadAnswer
 from shoal.api.federation.identity import is_subject
 
 _LEEWAY_S = 60  # by which clocks may differ

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from fastapi import Body, Path, Query, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from shoal.api.access.audit import Recording
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.backfills import counts_of, planned, require_all, require_work
 from shoal.api.routes.commands import IdempotencyKey, accept
 from shoal.api.schemas.backfills import (
@@ -24,7 +25,7 @@ from shoal.api.schemas.backfills import (
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
     Cursor,
@@ -36,9 +37,8 @@ from shoal.api.web.paging import (
     page,
 )
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
     JUDGED,

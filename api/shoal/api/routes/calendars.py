@@ -4,16 +4,16 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.schedules import CalendarIn, CalendarOut
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_name, shown
+from shoal.api.web.answers import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.sql import UnitOfWork
 

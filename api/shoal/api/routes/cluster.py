@@ -10,10 +10,9 @@ from typing import Any
 
 import structlog
 
-from shoal.api.access.guard import needs
-from shoal.api.operations.health.clocks import member_ahead_s
-from shoal.api.operations.health.master_database import database_trouble, given_up
-from shoal.api.operations.health.overdue import ANSWER_S
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.cluster.health import ANSWER_S, database_trouble, given_up, member_ahead_s
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (
     BacklogOut,
@@ -32,7 +31,6 @@ from shoal.api.schemas.platform.cluster import (
 )
 from shoal.api.services import Services, Shoal
 from shoal.api.web.paging import Cursor, Limit, part_of
-from shoal.api.web.route import strict_router
 from shoal.coordination import BalancedJobs, GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo

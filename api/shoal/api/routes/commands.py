@@ -6,21 +6,21 @@ from typing import Annotated
 
 from fastapi import Body, Header, Path, Query, Response
 
+from shoal.api.access.audit import Record, Recording, action_of_command
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Record, Recording, action_of_command
-from shoal.api.operations.commanding import check_shape, new_command, same_request
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.commands import check_shape, new_command, same_request
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
 from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
+from shoal.api.web.answers import legible
 from shoal.api.web.errors import KeyReused
-from shoal.api.web.legible import legible
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.backfill.request import JUDGED
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
 router = strict_router("commands")

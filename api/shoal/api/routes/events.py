@@ -12,12 +12,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
 from shoal.api.access.callers import Caller, Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.views.history import with_said
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
-from shoal.api.web.route import strict_router
 from shoal.api.web.sse import EventStream, comment, encode
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import EventKind

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Response
 
 from shoal.api.access.callers import Caller, Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.health.clocks import differences
-from shoal.api.operations.health.master_database import troubles
-from shoal.api.operations.health.overdue import ANSWER_S, overdue
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import BoundedRoute, strict_router
+from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, troubles
 from shoal.api.schemas.platform.health import (
     Check,
     Checks,
@@ -21,7 +20,6 @@ from shoal.api.schemas.platform.health import (
 )
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
-from shoal.api.web.route import BoundedRoute, strict_router
 from shoal.coordination import quarantine
 from shoal.coordination.cluster.owners import in_words
 from shoal.coordination.errors import CoordinationError

@@ -5,7 +5,8 @@ from typing import Annotated, TypeVar
 
 from fastapi import Query
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.cluster import (
     group_of,
     masters_of,
@@ -24,7 +25,6 @@ from shoal.api.schemas.platform.cluster import (
 )
 from shoal.api.services import Shoal
 from shoal.api.web.paging import Cursor, Limit, before_id, decode_cursor, encode_cursor, page
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("cluster")

@@ -6,15 +6,15 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
 from shoal.api.services import Shoal
+from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.retention import NewPurge, Purge
 from shoal.sql import UnitOfWork

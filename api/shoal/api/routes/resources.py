@@ -6,17 +6,17 @@ from urllib.parse import quote
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
+from shoal.api.access.audit import Recording
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.resources import LARGEST_VERSION, LONGEST_PATH, path_problem
 from shoal.sql import UnitOfWork

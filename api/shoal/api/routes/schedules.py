@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
+from shoal.api.access.audit import Recording
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import NOTHING, needs
-from shoal.api.access.recording import Recording
+from shoal.api.endpoints.guard import NOTHING, needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.timetables import days_of, schedule_out, timetable_of
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.runs.bulk import problem_of_item
@@ -24,8 +25,8 @@ from shoal.api.schemas.schedules import (
     ScheduleOut,
 )
 from shoal.api.services import Services, Shoal
+from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
-from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
     Cursor,
@@ -37,9 +38,8 @@ from shoal.api.web.paging import (
     part_of,
 )
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview

@@ -8,19 +8,19 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
-from shoal.api.operations.secrets.opening import open_secret
-from shoal.api.operations.secrets.rotation import seal
+from shoal.api.access.audit import Recording
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.cluster.key_rotation import seal
+from shoal.api.operations.data_sources import open_secret
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import SecretIn, SecretOut, SecretTestOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.secrets import secret_problems
 from shoal.core.definition.fields import PARAMETER_PATTERN

@@ -1,16 +1,26 @@
-"""Answers that may be about thousands of tasks: those are made, and written, in a thread.
+"""How answers are made: large ones in a thread, and without the rows that cannot be shown.
 
-Piece by piece, for what is one step of the interpreter keeps all threads from running.
+An answer about thousands of tasks is made and written in a thread, piece by piece: one long step
+of the interpreter would block all threads.
+
+Stored rows may hold values that this version cannot show, such as an unknown priority. Such a row
+becomes an ``UnreadableRow`` error, and lists leave it out, so that the other rows stay readable.
+Repositories find most of them (``shoal.sql.statements.rows``), this module the rest.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from fastapi import Response
 from pydantic import BaseModel
 
 from shoal.core.definition import long_json
+from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import reason_of
+from shoal.sql.errors import UnreadableRow
+from shoal.sql.statements.rows import leave_out
 
 MOST_AT_ONCE = 200  # tasks, about which an answer is made in the event loop's own thread
 
@@ -46,3 +56,43 @@ def _long_pieces(value: list[Any] | dict[str, Any]) -> Iterator[str]:
         yield "]"
     else:
         yield long_json.compact(value)
+
+
+T = TypeVar("T")
+S = TypeVar("S")
+_ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError)
+
+
+@contextmanager
+def legible(kind: str, key: object) -> Iterator[None]:
+    """Raise UnreadableRow for a row of which the block cannot make an answer."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except _ILLEGIBLE as error:
+        raise UnreadableRow(kind, key, reason_of(error)) from error
+
+
+def shown(
+    kind: str, items: Iterable[S], make: Callable[[S], T], key: Callable[[S], object]
+) -> list[T]:
+    """Return what ``make`` makes of each item; one of which it can make nothing is left out."""
+    found: list[T] = []
+    for item in items:
+        try:
+            with legible(kind, key(item)):
+                found.append(make(item))
+        except UnreadableRow as error:
+            leave_out(error)
+    return found
+
+
+def by_id(item: Any) -> object:
+    """Return what most rows are named by."""
+    return item.id
+
+
+def by_name(item: Any) -> object:
+    """Return what a project's things are named by."""
+    return item.name

@@ -1,8 +1,11 @@
-"""What every exchange has, whatever its route: an id, safe headers, a log line, no stack trace.
+"""ASGI middleware around all routes.
 
-HEAD is here, too: it is GET without the content, on every route.
+``Exchange`` gives every exchange a request id, safe headers and a log line, never shows a stack
+trace, and serves HEAD as GET without the content. ``PacedLogins`` spaces out requests that carry
+passwords.
 """
 
+import asyncio
 import re
 import secrets
 import time
@@ -14,11 +17,13 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.api.settings import ApiSettings
-from shoal.api.web.errors import OtherFolder, UnknownHost
+from shoal.api.web.errors import OtherFolder, TooManyRequests, UnknownHost
 from shoal.api.web.hosts import check_folder, check_host, names_of
 from shoal.api.web.problems import problem_response, unexpected
 
 log = structlog.get_logger()
+
+PREFIX = "/api/v1"
 
 # There are no pages here that could need more; /docs brings its own policy.
 _POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -133,3 +138,44 @@ def _id_of(request: Request) -> str:
     """Return the id that the caller has given a request, if it is one; else a new one."""
     given = request.headers.get(REQUEST_ID, "")
     return given if _GOOD_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+_APART_S = 0.003  # about twice what the loop works on one
+_LONGEST_S = 3.0  # in the row
+_PATH = f"{PREFIX}/login"
+
+
+class PacedLogins:
+    """Sign-in requests begin one after the other; the event loop serves other requests in between.
+
+    Only the time of the next free turn is kept, so no request holds a place in the queue. One event
+    loop.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._free_s = 0.0  # when the next may begin, by the loop's clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; other kinds of scopes pass through."""
+        if scope["type"] == "http" and _brings_a_password(scope):
+            now_s = asyncio.get_running_loop().time()
+            wait_s = max(0.0, self._free_s - now_s)
+            if wait_s > _LONGEST_S:
+                await _refuse(Request(scope, receive), send, wait_s)
+                return
+            self._free_s = now_s + wait_s + _APART_S
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+        await self._app(scope, receive, send)
+
+
+def _brings_a_password(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return bool(scope["method"] == "POST") and (path == _PATH or path.startswith(f"{_PATH}/"))
+
+
+async def _refuse(request: Request, send: Send, wait_s: float) -> None:
+    error = TooManyRequests("too many are signing in at this moment", wait_s)
+    response = problem_response(request, error.kind, str(error), headers=error.headers)
+    await response(request.scope, request.receive, send)

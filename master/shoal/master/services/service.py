@@ -12,17 +12,16 @@ import structlog
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.listeners import Listener
-from shoal.master.error_backoff import ErrorBackoff
-from shoal.master.errors import NotOwner
+from shoal.master.errors import PartitionNotOwned
+from shoal.master.loops import ErrorBackoff, Wakeup
 from shoal.master.settings import MasterSettings
-from shoal.master.wakeup import Wakeup
 from shoal.sql import Database
 from shoal.sql.errors import Fenced, StaleRow
 
 log = structlog.get_logger()
 
 # Another master, or the next poll, gets over these: no reason to pause.
-PASSING: tuple[type[Exception], ...] = (Fenced, NotOwner, StaleRow)
+PASSING: tuple[type[Exception], ...] = (Fenced, PartitionNotOwned, StaleRow)
 
 
 @dataclass(frozen=True)

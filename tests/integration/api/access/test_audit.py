@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shoal.api.access.auditor import Auditor
-from shoal.api.access.guard import needs
+from shoal.api.access.audit import Auditor
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.settings import ApiSettings
-from shoal.api.web.route import strict_router
 from shoal.core.access.audit.chain import Head, Verifier
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import Scope

@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from shoal.api.access.attempts import Attempts
 from shoal.api.access.authentication import COOKIE
-from shoal.api.federation.opening import open_federation
+from shoal.api.access.failed_logins import Attempts
+from shoal.api.federation.issuers import open_federation
 from shoal.api.routes.access import sign_in
 from shoal.api.settings import ApiSettings
 from shoal.proto.tls import create_identity

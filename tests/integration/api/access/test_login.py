@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from shoal.api.access.attempts import Attempts
 from shoal.api.access.authentication import COOKIE
+from shoal.api.access.failed_logins import Attempts
 from shoal.api.access.first_admin import NAME, make_first_admin
 from shoal.api.settings import ApiSettings
 from shoal.core.access.principals import PrincipalKind

@@ -18,11 +18,11 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sqlalchemy import text
 
-from shoal.api.access.auditor import Auditor
+from shoal.api.access.audit import Auditor
 from shoal.api.access.identities import LOOK_S
 from shoal.api.app import create_app
+from shoal.api.pages.openapi import describe, resolve
 from shoal.api.settings import ApiSettings
-from shoal.api.web.description import describe, resolve
 from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.access.principals import EVERYTHING

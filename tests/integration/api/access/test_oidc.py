@@ -16,8 +16,8 @@ import pytest_asyncio
 import structlog
 from joserfc.jwk import ECKey
 
-from shoal.api.access.attempts import Attempts
 from shoal.api.access.authentication import COOKIE as SESSION
+from shoal.api.access.failed_logins import Attempts
 from shoal.api.federation import provider as provider_module
 from shoal.api.federation.flow import COOKIE, from_cookie, to_cookie
 from shoal.api.settings import ApiSettings

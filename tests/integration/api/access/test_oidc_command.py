@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from shoal.api.main import listening, serve_app
+from shoal.api.main import serve_app
+from shoal.api.server import listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.client.cli import run

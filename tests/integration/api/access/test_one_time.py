@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from shoal.api.access.authentication import COOKIE
+from shoal.api.access.one_time import CODE_LIFE_S, MOST_CODES, OneTimeCodes, SealedSessions
 from shoal.api.app import create_app
-from shoal.api.browser.one_time import CODE_LIFE_S, MOST_CODES, OneTimeCodes, SealedSessions
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.core.access.principals import EVERYTHING

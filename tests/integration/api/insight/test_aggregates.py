@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from shoal.api.operations.insight.reading import DayCache
+from shoal.api.operations.insight.day_results import DayCache
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS
 from shoal.core.insight.windows import Window
 from shoal.sql import Database

@@ -4,24 +4,79 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 
+from shoal.api.access.audit import Record, action_of_command
 from shoal.api.access.callers import Caller
-from shoal.api.access.recording import Record, action_of_command
-from shoal.api.operations.commanding import new_command, same_request
-from shoal.api.operations.runs.previewing import Preview, preview
+from shoal.api.operations.commands import new_command, same_request
 from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
 from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
+from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
-from shoal.core.runs.commands import Command, NewCommand
+from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.runs.events import request_of
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
+from shoal.core.runs.run import Attempt, Decision, Run
+from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import UnitOfWork
 
 _MOST_LOOKS = 10  # parts of the history in which a filter is looked for
 _MOST_TASKS = 5_000  # of all the runs whose next decision one preview makes
+
+
+@dataclass(frozen=True)
+class TouchedTask:
+    """A task that a request would change. ``ends_early``: its process would be killed."""
+
+    task: str
+    state: TaskState
+    becomes: TaskState
+    ends_early: bool
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would happen. ``refusal``: why nothing would; ``state``: of the run afterwards.
+
+    ``tasks`` in the order of the definition; None: not looked at, or a new run's.
+    """
+
+    refusal: str | None = None
+    state: WorkflowState | None = None
+    tasks: list[TouchedTask] | None = None
+
+
+async def preview(uow: UnitOfWork, command: NewCommand, at: datetime) -> Preview:
+    """Return what a request about an instance would do to it as it is stored now."""
+    assert command.instance_id is not None, "it is about an instance"
+    if command.type is CommandType.RERUN:
+        return Preview(state=WorkflowState.QUEUED)  # of another instance; this one stays
+    run = await uow.instances.run(command.instance_id)
+    decision = await asyncio.to_thread(decide, run, request_of(command, at))
+    if decision.refusal is not None:
+        return Preview(refusal=decision.refusal)
+    return Preview(None, decision.state or run.state, list(_touched(run, decision)))
+
+
+def _touched(run: Run, decision: Decision) -> list[TouchedTask]:
+    after = {task: attempt for (task, _), attempt in sorted(decision.attempts.items(), key=_number)}
+    return [
+        TouchedTask(task, run.attempts[task].state, after[task].state, _ends_early(after[task]))
+        for task in run.plan.tasks
+        if task in after
+    ]
+
+
+def _number(item: tuple[tuple[str, int], Attempt]) -> int:
+    return item[0][1]
+
+
+def _ends_early(attempt: Attempt) -> bool:
+    return attempt.termination is not None and not attempt.finished
 
 
 @dataclass(frozen=True)

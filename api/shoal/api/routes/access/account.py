@@ -6,7 +6,8 @@ from fastapi import Body, Path, Request, Response
 
 from shoal.api.access.authentication import COOKIE, require_no_other_page
 from shoal.api.access.callers import Caller, Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import public_router, strict_router
 from shoal.api.operations.accounts import (
     hashed_or_random,
     make_token,
@@ -29,7 +30,6 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, part_of
 from shoal.api.web.problems import documented
-from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, key_of
 from shoal.sql import UnitOfWork

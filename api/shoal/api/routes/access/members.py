@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import MemberIn, MemberOut
 from shoal.api.services import Shoal
 from shoal.api.web.paging import Cursor, Limit, part_of
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.records import HolderKind, Member
 from shoal.sql import UnitOfWork

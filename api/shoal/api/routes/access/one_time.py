@@ -6,17 +6,17 @@ from typing import Annotated
 
 from fastapi import Body, Request, Response
 
+from shoal.api.access.audit import Recording
 from shoal.api.access.authentication import COOKIE, require_own_page
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
-from shoal.api.browser.one_time import CODE_LIFE_S
+from shoal.api.access.one_time import CODE_LIFE_S
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import public_router, strict_router
 from shoal.api.operations.accounts import Browser, note_refused_session
 from shoal.api.schemas.platform.one_time import OneTimeCodeIn, OneTimeCodeOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import CrossSite, Forbidden, Unauthorized
 from shoal.api.web.problems import documented
-from shoal.api.web.route import public_router, strict_router
 from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import BREAK_GLASS_NAME, PrincipalKind

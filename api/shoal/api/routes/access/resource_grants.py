@@ -4,7 +4,9 @@ from typing import Annotated
 
 from fastapi import Body, Response
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.access.grants import Taker
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
@@ -12,9 +14,7 @@ from shoal.api.schemas.platform.access import ResourceGrantIn, ResourceGrantOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.grants import ResourceGrant
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.resources import shared_problem

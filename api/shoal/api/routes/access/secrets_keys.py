@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Body
 
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
-from shoal.api.operations.secrets.rotation import Rotation
+from shoal.api.access.audit import Recording
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.cluster.key_rotation import Rotation
 from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("secrets")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from fastapi import Body, Path
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.accounts import make_token, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.routes.projects import ProjectName
@@ -20,10 +21,9 @@ from shoal.api.schemas.platform.access import (
     TokenOut,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_name, shown
+from shoal.api.web.answers import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import Account, HolderKind, NewAccount

@@ -10,9 +10,9 @@ from fastapi import Body, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from shoal.api.access.authentication import require_no_other_page
+from shoal.api.endpoints.route import ReturnRoute, public_router
 from shoal.api.federation import flow as flows
-from shoal.api.federation import pages
-from shoal.api.federation.entering import enter, enter_by_code, enter_by_flow
+from shoal.api.federation.accounts import enter, enter_by_code, enter_by_flow
 from shoal.api.federation.errors import SignInFailed
 from shoal.api.federation.flow import COOKIE, LASTS_S, CommandLine, Flow, new_flow
 from shoal.api.operations.accounts import Browser, note_refused_session, set_session
@@ -21,8 +21,8 @@ from shoal.api.schemas.platform.access import LoginIn
 from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut
 from shoal.api.services import Services, Shoal
 from shoal.api.web.errors import ApiError, FieldError, InvalidRequest, Unauthorized
+from shoal.api.web.middleware import PREFIX
 from shoal.api.web.problems import documented
-from shoal.api.web.route import PREFIX, ReturnRoute, public_router
 from shoal.core.access.principals import key_of
 from shoal.sql.errors import NotFound
 
@@ -218,9 +218,9 @@ async def _ended(
     secret = await enter_by_flow(shoal, flow, identity, provider.rules, browser)
     shoal.attempts.succeeded(key, browser.address)
     if flow.command_line is not None:
-        return HTMLResponse(pages.asks(flow.command_line, flow.code))
+        return HTMLResponse(flows.asks(flow.command_line, flow.code))
     assert secret is not None, "no command line waits"
-    answer = HTMLResponse(pages.leads_on(flow.return_to))
+    answer = HTMLResponse(flows.leads_on(flow.return_to))
     set_session(shoal, answer, secret)
     return answer
 

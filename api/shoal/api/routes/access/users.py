@@ -5,19 +5,19 @@ from typing import Annotated, Any
 from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.accounts import hashed_or_random, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
 from shoal.api.schemas.platform.sign_in import IdentityIn
 from shoal.api.services import Shoal
+from shoal.api.web.answers import by_name, shown
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
-from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
 from shoal.core.access.records import Account, NewAccount

@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import Body, Path, Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.alerts.explaining import Explained, explain
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.alerts.explanation import Explained, explain
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.alerts import (
     AlertDeliveryDetail,
@@ -21,11 +22,10 @@ from shoal.api.schemas.alerts import (
 )
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
+from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.occurrences import Occurrence
 from shoal.core.alerts.records import AlertState, DeliveryState

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from shoal.api.access.guard import needs
-from shoal.api.operations.alerts.checking import require_usable
-from shoal.api.operations.alerts.definitions import Definitions
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.alerts.definitions import Definitions, require_usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertChannelIn,
@@ -18,9 +19,7 @@ from shoal.api.schemas.alerts import (
 from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import DefinitionKind, DeliveryKind, NewDelivery

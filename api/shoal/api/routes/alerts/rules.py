@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import NOTHING, needs
-from shoal.api.operations.alerts.checking import require_known, require_readable
-from shoal.api.operations.alerts.definitions import Definitions
-from shoal.api.operations.alerts.previewing import preview
+from shoal.api.endpoints.guard import NOTHING, needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.alerts.definitions import Definitions, require_known, require_readable
+from shoal.api.operations.alerts.preview import preview
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertPreviewIn,
@@ -20,9 +21,7 @@ from shoal.api.schemas.common import Page
 from shoal.api.services import Shoal
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.paging import Cursor, Limit
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.occurrences import OF_CLUSTER
 from shoal.core.alerts.records import DefinitionKind

@@ -4,17 +4,16 @@ from typing import Any
 
 from fastapi import Response
 
-from shoal.api.access.guard import needs
-from shoal.api.operations.insight.usual import against_usual
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.insight.baselines import against_usual
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.insight.baseline import BaselineOut, ComparedOut, ComparedTaskOut, UsualOut
 from shoal.api.services import Shoal
-from shoal.api.web.answers import answer
-from shoal.api.web.legible import legible
+from shoal.api.web.answers import answer, legible
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.comparing import Compared, ComparedTask
+from shoal.core.insight.comparison import Compared, ComparedTask
 
 router = strict_router("insight")
 

@@ -5,9 +5,10 @@ from datetime import date
 from typing import Any
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight import views
-from shoal.api.operations.insight.reading import rows_of
+from shoal.api.operations.insight.day_results import rows_of
 from shoal.api.routes.insight.window import WindowedDays
 from shoal.api.schemas.insight.load import (
     ForecastOut,
@@ -20,9 +21,8 @@ from shoal.api.schemas.insight.load import (
     WorkerLoadOut,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.legible import legible
-from shoal.api.web.route import strict_router
-from shoal.core.access.judging import Visible
+from shoal.api.web.answers import legible
+from shoal.core.access.authorization import Visible
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.load import heat_map, worker_loads
 from shoal.core.insight.windows import Window

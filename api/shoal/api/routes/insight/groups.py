@@ -5,17 +5,17 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight import views
-from shoal.api.operations.insight.reading import seen
+from shoal.api.operations.insight.day_results import seen
 from shoal.api.routes.insight.window import Windowed, place_page
 from shoal.api.schemas.insight.costs import CostGroupOut, CostsPage
 from shoal.api.schemas.insight.failures import FailureGroupOut, FailureGroupsPage
 from shoal.api.services import Shoal
+from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import legible, shown
 from shoal.api.web.paging import Cursor, Limit
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.costs import CostBy, CostGroup
 from shoal.core.insight.failures import FailureGroup

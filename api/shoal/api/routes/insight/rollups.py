@@ -5,16 +5,16 @@ from typing import Annotated
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.insight.window import Day
 from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.insight.rollups import RollupOut, RollupRowsOut, RollupRowsPage
 from shoal.api.services import Shoal
+from shoal.api.web.answers import shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, filtered, page
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN
 

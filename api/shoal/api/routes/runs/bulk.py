@@ -6,12 +6,14 @@ from typing import Annotated
 
 from fastapi import Body, Query, Response
 
+from shoal.api.access.audit import Recording
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.access.recording import Recording
-from shoal.api.operations.commanding import check_shape
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.commands import check_shape
 from shoal.api.operations.runs.bulk import (
     Item,
+    Preview,
     digest_of,
     judged,
     meant,
@@ -19,7 +21,6 @@ from shoal.api.operations.runs.bulk import (
     record_of,
     stored,
 )
-from shoal.api.operations.runs.previewing import Preview
 from shoal.api.routes.commands import IdempotencyKey
 from shoal.api.routes.runs.filters import Instances
 from shoal.api.schemas.runs.bulk import (
@@ -33,7 +34,6 @@ from shoal.api.schemas.runs.bulk import (
 from shoal.api.services import Shoal
 from shoal.api.web.errors import INTERNAL, FieldError, Forbidden, InvalidRequest, PreviewOutdated
 from shoal.api.web.problems import documented, kind_of
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 from shoal.core.runs.filters import InstanceFilter

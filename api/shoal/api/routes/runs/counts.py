@@ -5,11 +5,11 @@ from enum import StrEnum
 from typing import TypeVar
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.filters import Instances, Tasks
 from shoal.api.schemas.runs.listing import CountOut, InstanceCounts, TaskCounts
 from shoal.api.services import Shoal
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import MOST_COUNTED, Count
 

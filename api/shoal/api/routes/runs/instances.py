@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.insight.usual import expected_by_tasks, expected_of
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.insight.baselines import expected_by_tasks, expected_of
 from shoal.api.routes.runs.filters import (
     Instances,
     InstanceSort,
@@ -19,14 +20,12 @@ from shoal.api.routes.runs.filters import (
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import InstanceDetail, InstanceOut, InstanceTask
 from shoal.api.services import Shoal
-from shoal.api.web.answers import answer
-from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.answers import answer, by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.priority import Priority
-from shoal.core.insight.expected import NOTHING, Expected
+from shoal.core.definition.fields import Priority
+from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
 

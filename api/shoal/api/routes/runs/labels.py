@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import Body
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.runs.listing import LabelChanges, LabelsOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("instances")

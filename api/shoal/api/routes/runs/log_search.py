@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.runs.log_search import Budget, LineSearch, matcher, search
 from shoal.api.routes.runs.filters import Text
 from shoal.api.routes.runs.instances import InstanceId
@@ -14,7 +15,6 @@ from shoal.api.services import Shoal
 from shoal.api.web.errors import LogUnavailable, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, decode_cursor, encode_cursor
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("logs")

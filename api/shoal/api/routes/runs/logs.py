@@ -10,7 +10,8 @@ from fastapi import Header, Query
 from fastapi.responses import Response, StreamingResponse
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.instances import LogOut
@@ -19,10 +20,9 @@ from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
 from shoal.api.web.middleware import StreamBroken
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.api.web.sse import EventStream, encode
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.runs.records import TaskInstance
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.logs import MOST_BYTES, text_of
 from shoal.api.operations.runs.past import in_database, past_run, visible_names
 from shoal.api.schemas.common import Page
@@ -19,13 +20,12 @@ from shoal.api.schemas.runs.past import (
     PastTaskOut,
 )
 from shoal.api.services import Shoal
+from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
-from shoal.api.web.legible import legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.states import WorkflowState
 from shoal.insight.past.questions import PageWanted
 

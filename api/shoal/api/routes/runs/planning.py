@@ -8,10 +8,11 @@ from typing import Annotated
 from fastapi import Body, Path, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import NOTHING, needs
-from shoal.api.operations.authoring.checking import check
-from shoal.api.operations.commanding import check_parameters, check_tasks
-from shoal.api.operations.runs.rendering import Start, planned, planned_of, rendered
+from shoal.api.endpoints.guard import NOTHING, needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import check
+from shoal.api.operations.commands import check_parameters, check_tasks
+from shoal.api.operations.runs.rendered import Start, planned, planned_of, rendered
 from shoal.api.operations.runs.timeline import critical_path, seconds
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
@@ -30,15 +31,13 @@ from shoal.api.schemas.runs.planning import (
     ValueChange,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.answers import answer
+from shoal.api.web.answers import answer, legible
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import legible
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Attempt, Run

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.runs.progress import MOST
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.runs.instances import ProgressOut
 from shoal.api.services import Shoal
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.proto.shoal_pb2 import TaskProgress
 

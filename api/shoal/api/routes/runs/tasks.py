@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import Path
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.filters import Tasks, TaskSort, from_cursor, read_order, to_cursor
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import TaskDetail, TaskOut
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_id, legible, shown
+from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("task instances")

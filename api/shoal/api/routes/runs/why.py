@@ -1,14 +1,14 @@
 """Why is it not running? One answer that walks through all layers."""
 
-from shoal.api.access.guard import needs
-from shoal.api.operations.runs import explaining
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.runs import explanation
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.why import FindingOut, WhyOut
 from shoal.api.services import Shoal
-from shoal.api.web.legible import legible
+from shoal.api.web.answers import legible
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("instances")
@@ -23,7 +23,7 @@ router = strict_router("instances")
 async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
     with legible("workflow instance", instance_id):
-        facts, findings = await explaining.of_instance(shoal, instance_id)
+        facts, findings = await explanation.of_instance(shoal, instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=None,
@@ -44,7 +44,7 @@ async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
 async def explain_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
     """What every layer says about one attempt, or why it ended as it has."""
     with legible("task instance", task_instance_id):
-        facts, attempt, findings = await explaining.of_task(shoal, task_instance_id)
+        facts, attempt, findings = await explanation.of_task(shoal, task_instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=attempt.id,

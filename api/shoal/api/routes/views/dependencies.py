@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.views.dependencies import graph_of
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.views.dependencies import DependencyGraphOut
 from shoal.api.services import Shoal
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN, Day
 

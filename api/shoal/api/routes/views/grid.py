@@ -6,20 +6,19 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Query, Response
 
-from shoal.api.access.guard import needs
-from shoal.api.operations.views.days import page_of_days
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.views.calendar import page_of_days
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.runs.filters import from_cursor, read_order, to_cursor
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.views.grid import DayOut, GridLegend, GridOut, GridRun, GridTask
 from shoal.api.services import Shoal
-from shoal.api.web.answers import answer
+from shoal.api.web.answers import answer, by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import Cursor, bad_cursor, decode_cursor, encode_cursor
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import Day, Zone
 from shoal.core.runs.cells import CELLS, FORCED, NO_TASK, UNKNOWN

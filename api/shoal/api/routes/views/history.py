@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.views.history import HappenedOut
 from shoal.api.services import Shoal
-from shoal.api.web.legible import by_id, shown
+from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor
-from shoal.api.web.route import strict_router
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.runs.filters import Between, HistoryFilter, HistoryKind
 
 router = strict_router("events")

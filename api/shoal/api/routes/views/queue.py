@@ -6,11 +6,12 @@ from typing import Annotated, cast
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page, PriorityName
 from shoal.api.schemas.platform.cluster import QueueEntryOut
 from shoal.api.services import Services, Shoal
-from shoal.api.web.legible import by_id, shown
+from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import (
     Cursor,
     Limit,
@@ -20,11 +21,9 @@ from shoal.api.web.paging import (
     filtered,
     page,
 )
-from shoal.api.web.route import strict_router
 from shoal.coordination import Entry
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import NAME_PATTERN
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import NAME_PATTERN, Priority
 from shoal.core.runs.records import TaskInstance
 
 router = strict_router("cluster")

@@ -8,19 +8,19 @@ from typing import Annotated
 from fastapi import Query
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.insight.usual import expected_of
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.insight.baselines import expected_of
 from shoal.api.operations.views.today import RUNS_EACH, Fire, Lane, Rank, next_fires, today
 from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Instant, SaidOut
 from shoal.api.schemas.views.today import FireOut, LaneOut, LateOut, TodayOut, TodayRun
 from shoal.api.services import Shoal
+from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_id, shown
 from shoal.api.web.paging import Cursor, Limit, part_of
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.expected import NOTHING, Expected
+from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
 
 router = strict_router("instances")

@@ -10,11 +10,12 @@ from typing import Annotated
 from fastapi import Body, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import NOTHING, needs
-from shoal.api.operations.authoring.checking import check, problems_there
-from shoal.api.operations.authoring.diff import diff
-from shoal.api.operations.authoring.planning import plan_of
-from shoal.api.operations.authoring.publishing import answered, detail, published, tag_of
+from shoal.api.endpoints.guard import NOTHING, needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import check, problems_there
+from shoal.api.operations.authoring.plan import plan_of
+from shoal.api.operations.authoring.publication import answered, detail, published, tag_of
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import (
@@ -28,15 +29,13 @@ from shoal.api.schemas.authoring import (
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut
 from shoal.api.services import Shoal
-from shoal.api.web.answers import answer
+from shoal.api.web.answers import answer, by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, PreconditionFailed
-from shoal.api.web.legible import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.preconditions import Condition, tagged
 from shoal.api.web.problems import ProblemField, documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.definition.diff import diff
 from shoal.core.definition.drafts import Draft, DraftInfo
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import DraftChanged, NotFound

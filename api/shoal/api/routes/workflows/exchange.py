@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import Body, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.authoring.checking import Checked, problems_there
-from shoal.api.operations.authoring.packing import (
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.archive import (
     CalendarDocument,
     GroupDocument,
     Item,
@@ -18,13 +18,13 @@ from shoal.api.operations.authoring.packing import (
     export,
     unpack,
 )
+from shoal.api.operations.authoring.checks import Checked, problems_there
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.authoring import ExportOut, ImportIn, ImportItem, ImportOut
 from shoal.api.services import Shoal
 from shoal.api.web.answers import answer
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import ProblemField, documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.sql import UnitOfWork

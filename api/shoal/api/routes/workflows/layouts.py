@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import Body, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition, tagged
+from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import LayoutIn, LayoutOut, PlaceOut
 from shoal.api.services import Shoal
-from shoal.api.web.legible import legible
-from shoal.api.web.preconditions import Condition, tagged
+from shoal.api.web.answers import legible
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.layout import Layout
 from shoal.sql import UnitOfWork

@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from fastapi import Body, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.authoring.checking import check_value, problems_there
-from shoal.api.operations.authoring.planning import hanging_out, named
-from shoal.api.operations.authoring.publishing import answered, detail_of, published, tag_of
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import check_value, problems_there
+from shoal.api.operations.authoring.plan import hanging_out, named
+from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import (
@@ -22,9 +24,7 @@ from shoal.api.schemas.authoring import (
 )
 from shoal.api.schemas.definitions import PublishOut, WorkflowOut
 from shoal.api.services import Services, Shoal
-from shoal.api.web.preconditions import Condition
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.logic.references import references, renamed

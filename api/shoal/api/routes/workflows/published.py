@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, Path, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.authoring.checking import require_grants
-from shoal.api.operations.authoring.publishing import (
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import require_grants
+from shoal.api.operations.authoring.publication import (
     answered,
     detail,
     detail_of,
@@ -19,16 +21,14 @@ from shoal.api.operations.authoring.publishing import (
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import (
-    DEFINITION,
     LastRunOut,
     PublishOut,
     WorkflowDetail,
     WorkflowOut,
 )
 from shoal.api.services import Shoal
-from shoal.api.web.answers import MOST_AT_ONCE, answer
+from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.legible import by_name, shown
 from shoal.api.web.paging import (
     Cursor,
     Limit,
@@ -38,16 +38,14 @@ from shoal.api.web.paging import (
     filtered,
     page,
 )
-from shoal.api.web.preconditions import Condition
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.core.runs.states import WorkflowState
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
 MOST_LAST_RUNS = 30
@@ -57,7 +55,6 @@ Definition = Annotated[
     dict[str, Any],
     Body(
         description="A definition; `project` and `name` may be left out, else they equal the path.",
-        examples=[DEFINITION],
     ),
 ]
 

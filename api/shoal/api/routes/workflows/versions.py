@@ -5,11 +5,13 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from shoal.api.access.callers import Calling
-from shoal.api.access.guard import needs
-from shoal.api.operations.authoring.checking import require_grants
-from shoal.api.operations.authoring.comparing import Side
-from shoal.api.operations.authoring.planning import compared, side_of
-from shoal.api.operations.authoring.publishing import answered, detail_of, published, tag_of
+from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.preconditions import Condition
+from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.authoring.checks import require_grants
+from shoal.api.operations.authoring.comparison import Side
+from shoal.api.operations.authoring.plan import compared, side_of
+from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import DiffOut
@@ -18,9 +20,7 @@ from shoal.api.schemas.definitions import PublishOut, VersionDetail, VersionOut
 from shoal.api.services import Shoal
 from shoal.api.web.answers import answer
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
-from shoal.api.web.preconditions import Condition
 from shoal.api.web.problems import documented
-from shoal.api.web.route import strict_router
 from shoal.core.access.permissions import Permission
 
 router = strict_router("workflows")

@@ -1,27 +1,23 @@
 """Keys that encrypt secrets, by their ids."""
 
-from pydantic import BaseModel, Field, StrictBool
+from enum import StrEnum
 
-from shoal.api.operations.secrets.rotation import Phase
-from shoal.api.schemas.common import Strict, body_example, example
+from pydantic import Field, StrictBool
 
-_KEY = "3f9a1c0d2b44"
+from shoal.api.schemas.common import Answer, Strict
 
 
-class KeysOut(BaseModel):
+class Phase(StrEnum):
+    """How far a rotation is."""
+
+    WAITING = "waiting"  # masters do not have the new key yet
+    WORKING = "working"  # ask for the next step
+    STUCK = "stuck"  # some values cannot be decrypted, so their key is not retired
+    DONE = "done"
+
+
+class KeysOut(Answer):
     """Which keys there are, and where. No key is ever shown."""
-
-    model_config = example(
-        {
-            "primary": _KEY,
-            "next": None,
-            "old": [],
-            "retired": [],
-            "here": [_KEY],
-            "masters": {"host-1": [_KEY]},
-            "used": {_KEY: 12},
-        }
-    )
 
     primary: str = Field(description="It encrypts.")
     next: str | None = Field(description="It will, when every live master has it.")
@@ -35,25 +31,11 @@ class KeysOut(BaseModel):
 class RotationIn(Strict):
     """Whether a rotation may begin."""
 
-    model_config = body_example({"begin": True})
-
     begin: StrictBool = Field(description="false: only go on with one that has begun.")
 
 
-class RotationOut(BaseModel):
+class RotationOut(Answer):
     """What a step has done."""
-
-    model_config = example(
-        {
-            "phase": "working",
-            "key": _KEY,
-            "did": "50 values are encrypted anew",
-            "encrypted": 50,
-            "without_key": [],
-            "unreadable": [],
-            "retired": [],
-        }
-    )
 
     phase: Phase
     key: str = Field(description="The new key.")

@@ -15,7 +15,7 @@ import asyncio
 import structlog
 
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
-from shoal.master.services.upkeep.purging import HOME
+from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.storage import StorageError
 

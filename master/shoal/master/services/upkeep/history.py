@@ -15,7 +15,7 @@ import structlog
 
 from shoal.core.errors import ShoalError, shortened
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
-from shoal.master.services.upkeep.purging import HOME
+from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.programs import run_program
 
 log = structlog.get_logger()

@@ -1,0 +1,61 @@
+"""What messages about alerts would say."""
+
+from datetime import datetime
+
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.core.alerts.messages.composition import reworded, write
+from shoal.core.alerts.messages.message import Facts, Message
+from shoal.core.alerts.occurrences import MOMENTS
+from shoal.core.alerts.records import Alert, AlertState, Delivery, DeliveryKind
+from shoal.core.alerts.rules import RuleSpec
+from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.sql import UnitOfWork
+
+
+async def preview(
+    uow: UnitOfWork, project: str, rule: RuleSpec, alert_id: int | None, now: datetime
+) -> Message:
+    """Return the message that a rule would send about an alert; None: about one as an example.
+
+    Raises NotFound, InvalidRequest.
+    """
+    if alert_id is None:
+        alert = _example(project, rule, now)
+    else:
+        alert = await uow.alerts.get(project, alert_id)
+    delivery = Delivery(project, alert.rule, rule.receivers[0], "", (), DeliveryKind.FIRING, now)
+    facts = Facts(delivery, [alert], 1, {}, now)
+    if alert_id is not None:
+        facts = await uow.alert_facts.read(delivery, [alert_id], now)
+    message = write(facts, rule.language, "", "")
+    words = {}
+    for field in ("subject", "text"):
+        template = getattr(rule.templates, field)
+        try:
+            known = {**message.facts, "text": message.text}
+            words[field] = TEMPLATES.render(template, known) if template else ""
+        except TemplateError as error:
+            raise InvalidRequest([FieldError(f"rule.templates.{field}", str(error))]) from None
+    return reworded(message, words["subject"], words["text"])
+
+
+def _example(project: str, rule: RuleSpec, now: datetime) -> Alert:
+    """Return an alert as the rule's first trigger would make it."""
+    trigger = rule.triggers[0]
+    workflow = next(iter(rule.workflows), "daily").replace("*", "daily").replace("?", "x")
+    is_of_task = trigger.startswith("task.")
+    task = next(iter(rule.tasks), "load").replace("*", "load") if is_of_task else None
+    state = AlertState.TOLD if trigger in MOMENTS else AlertState.OPEN
+    return Alert(
+        project,
+        "example",
+        trigger,
+        rule.severity,
+        "",
+        workflow,
+        0,
+        now,
+        state,
+        task=task,
+        reason="this is an example",
+    )

@@ -1,0 +1,109 @@
+"""Two versions of a definition side by side: as a graph, field by field, and as text."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from typing import Any
+
+from shoal.core.definition.diff import Change, diff
+from shoal.runtime.documents.yaml_text import definition_yaml
+
+MOST_LINES = 20_000  # of both texts together: beyond that they are not compared line by line
+
+
+@dataclass(frozen=True)
+class TaskChange:
+    """A task that both versions have, and what differs; paths are within the task."""
+
+    task: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """``target`` depends on ``source``."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs. ``text``: a unified diff; None if the texts are too long."""
+
+    fields: tuple[Change, ...] = ()  # all but those below
+    parameters: tuple[Change, ...] = ()
+    schedules: tuple[Change, ...] = ()
+    tasks_added: tuple[str, ...] = ()
+    tasks_removed: tuple[str, ...] = ()
+    tasks_changed: tuple[TaskChange, ...] = ()
+    edges_added: tuple[Edge, ...] = ()
+    edges_removed: tuple[Edge, ...] = ()
+    text: str | None = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: its canonical form (empty: nothing was there), what it is called, its text.
+
+    Without a text it is written anew.
+    """
+
+    content: Mapping[str, Any]
+    label: str
+    text: str | None = field(default=None, repr=False)
+
+    def written(self) -> str:
+        """Return the text."""
+        if self.text is not None:
+            return self.text
+        return definition_yaml(dict(self.content)) if self.content else ""
+
+
+def compare(before: Side, after: Side) -> Comparison:
+    """Return what differs from ``before`` to ``after``. Long work: in a thread."""
+    old, new = _tasks(before.content), _tasks(after.content)
+    changed = (TaskChange(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
+    edges, edges_now = set(_edges(old)), set(_edges(new))
+    # What was written is compared only with what was written: else each comment would differ.
+    if before.text is None or after.text is None:
+        before, after = Side(before.content, before.label), Side(after.content, after.label)
+    return Comparison(
+        fields=tuple(diff(_rest(before.content), _rest(after.content))),
+        parameters=_of("parameters", before.content, after.content, {}),
+        schedules=_of("schedules", before.content, after.content, []),
+        tasks_added=tuple(name for name in new if name not in old),
+        tasks_removed=tuple(name for name in old if name not in new),
+        tasks_changed=tuple(one for one in changed if one.changes),
+        edges_added=tuple(edge for edge in _edges(new) if edge not in edges),
+        edges_removed=tuple(edge for edge in _edges(old) if edge not in edges_now),
+        text=_text(before, after),
+    )
+
+
+def _tasks(content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {task["name"]: task for task in content.get("tasks", ())}
+
+
+def _edges(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Edge]:
+    for name, task in tasks.items():
+        for upstream in task.get("depends_on", ()):
+            yield Edge(upstream, name)
+
+
+def _rest(content: Mapping[str, Any]) -> dict[str, Any]:
+    left_out = ("tasks", "parameters", "schedules")
+    return {key: value for key, value in content.items() if key not in left_out}
+
+
+def _of(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any], nothing: Any
+) -> tuple[Change, ...]:
+    return tuple(diff({name: before.get(name, nothing)}, {name: after.get(name, nothing)}))
+
+
+def _text(before: Side, after: Side) -> str | None:
+    old, new = before.written().splitlines(), after.written().splitlines()
+    if len(old) + len(new) > MOST_LINES:
+        return None
+    return "\n".join(unified_diff(old, new, before.label, after.label, lineterm=""))

@@ -1,0 +1,126 @@
+"""What publishing would do: it is done, looked at, and taken back."""
+
+import asyncio
+from datetime import datetime
+
+from shoal.api.operations.authoring.checks import Checked, problems_there
+from shoal.api.operations.authoring.comparison import Side, compare
+from shoal.api.operations.authoring.timetables import days_of, schedule_out
+from shoal.api.schemas.authoring import (
+    ComparisonOut,
+    HangingOut,
+    NamedOut,
+    SchedulePlanOut,
+    WorkflowPlanOut,
+)
+from shoal.api.schemas.schedules import ScheduleOut
+from shoal.core.access.authorization import Visible
+from shoal.core.checks.workflow import InvalidDefinition
+from shoal.core.runs.records import Workflow
+from shoal.sql import UnitOfWork
+from shoal.sql.errors import NotFound
+from shoal.sql.repositories.authoring.lifecycle import Hanging
+from shoal.sql.repositories.authoring.references import Referrers
+
+MOST_AT_ONCE = 50  # tasks that are compared in the event loop's own thread
+_NOTHING = Hanging(0, (), 0, 0, 0, Referrers((), 0))
+
+
+async def plan_of(
+    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible
+) -> WorkflowPlanOut:
+    """Return what publishing would do. The caller does not commit.
+
+    Raises InvalidDefinition, Archived.
+    """
+    spec = checked.require()
+    if problems := await problems_there(uow, spec):
+        raise InvalidDefinition([checked.locate(one) for one in problems])
+    before, base, hanging = Side({}, "nothing"), 0, _NOTHING
+    times: dict[int, ScheduleOut] = {}
+    try:
+        found = await uow.workflows.lock(spec.project, spec.name)
+    except NotFound:
+        pass
+    else:
+        base, before = found.version, await side_of(uow, found, found.version)
+        hanging = await uow.lifecycle.hanging(found, visible)
+        times = await _schedules(uow, found.project, found.name)
+    done = await uow.workflows.publish(spec, at, source=checked.text)
+    after = Side(spec.canonical(), "your definition", checked.text)
+    comparison = await compared(before, after, len(spec.tasks))
+    return WorkflowPlanOut(
+        project=spec.project,
+        name=spec.name,
+        base=base,
+        version=done.version.version,
+        created=done.created,
+        digest=done.version.digest,
+        comparison=comparison,
+        schedules=_changes(times, await _schedules(uow, spec.project, spec.name)),
+        hanging=hanging_out(hanging),
+    )
+
+
+async def side_of(uow: UnitOfWork, found: Workflow, version: int) -> Side:
+    """Return a published version, to be compared. Raises NotFound."""
+    spec = (await uow.workflows.version(found.id, version)).spec
+    source = await uow.workflows.source(found.id, version)
+    return Side(spec.canonical(), f"version {version}", source)
+
+
+async def compared(before: Side, after: Side, tasks: int) -> ComparisonOut:
+    """Return what differs; ``tasks``: of the larger of both."""
+    if tasks > MOST_AT_ONCE:
+        found = await asyncio.to_thread(compare, before, after)
+    else:
+        found = compare(before, after)
+    return ComparisonOut.model_validate(found, from_attributes=True)
+
+
+def hanging_out(found: Hanging) -> HangingOut:
+    """Return what hangs on a workflow as an answer."""
+    return HangingOut(
+        open_runs=found.open_count,
+        open_run_ids=list(found.open_ids),
+        schedules=found.schedules,
+        backfills=found.backfills,
+        drafts=found.drafts,
+        downstream=named(found.referrers),
+        hidden=found.referrers.hidden,
+    )
+
+
+def named(found: Referrers) -> list[NamedOut]:
+    """Return the tasks that name a workflow as an answer."""
+    return [
+        NamedOut(
+            project=one.project, workflow=one.workflow, kind=one.named.kind, task=one.named.task
+        )
+        for one in found.seen
+    ]
+
+
+async def _schedules(uow: UnitOfWork, project: str, name: str) -> dict[int, ScheduleOut]:
+    found = await uow.schedules.of_workflow(project, name)
+    days = await days_of(uow, found)
+    return {one.id: schedule_out(one, days) for one in found}
+
+
+def _changes(
+    before: dict[int, ScheduleOut], after: dict[int, ScheduleOut]
+) -> list[SchedulePlanOut]:
+    """A schedule that goes on keeps its id."""
+    found = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        if old is None:
+            found.append(SchedulePlanOut(change="added", before=None, after=new))
+        elif new is None:
+            found.append(SchedulePlanOut(change="removed", before=old, after=None))
+        else:
+            change = "kept" if old == new else "changed"
+            found.append(
+                SchedulePlanOut.model_validate({"change": change, "before": old, "after": new})
+            )
+    return found

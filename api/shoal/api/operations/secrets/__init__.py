@@ -1,1 +1,0 @@
-"""Secrets: read to try them or what is made with them; keys that are changed."""

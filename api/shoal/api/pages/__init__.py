@@ -1,0 +1,1 @@
+"""Pages for browsers: the UI and the API reference, and the OpenAPI description."""

@@ -1,0 +1,134 @@
+"""The HTTP server: its socket, its certificate, and uvicorn with the API's limits."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from shoal.api.settings import ApiSettings
+from shoal.api.web.errors import (
+    AddressInUse,
+    BadCertificate,
+    ClearBeyondLoopback,
+    NoAllowedHosts,
+    NotAnAddress,
+)
+
+BACKLOG = 512  # connections that wait to be accepted
+_DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
+MOST_UNREAD_BYTES = 64 * 1024  # a token and the usual headers are far below
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes a connection whose client sends header lines without end.
+
+    The parser keeps header lines and trailers until the memory is full, before the token is
+    checked. Bodies have a separate limit: see ``web/body.py``.
+    """
+
+    _unread_bytes = 0  # since the last head, piece of a body, or end of a message
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what has arrived."""
+        self._unread_bytes += len(data)
+        super().data_received(data)
+        if self._unread_bytes > MOST_UNREAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def on_headers_complete(self) -> None:
+        """Count anew."""
+        self._unread_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count anew."""
+        self._unread_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Count anew."""
+        self._unread_bytes = 0
+        super().on_message_complete()
+
+
+class Server(uvicorn.Server):
+    """A server that leaves the process's signals alone; ``serve`` above handles them."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._up, self._told_to_stop = asyncio.Event(), asyncio.Event()
+
+    def stop(self) -> None:
+        """End what ``serve`` does."""
+        self.should_exit = True
+        self._told_to_stop.set()
+
+    async def main_loop(self) -> None:
+        """Renew the date in the headers until stopped, and sleep in between.
+
+        uvicorn's own loop wakes up ten times a second to look whether it is to stop.
+        """
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_DATE_PERIOD_S):
+                    await self._told_to_stop.wait()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, and let it be known."""
+        await super().startup(sockets)
+        self._up.set()
+
+    async def has_started(self, serving: asyncio.Task[None]) -> None:
+        """Return when connections are accepted, or when ``serving`` is over without that."""
+        up = asyncio.create_task(self._up.wait())
+        await asyncio.wait({up, serving}, return_when=asyncio.FIRST_COMPLETED)
+        up.cancel()
+        if serving.done():
+            serving.result()
+
+
+def check_certificate(settings: ApiSettings) -> None:
+    """Return if the certificate can be used, or there is none. Raises BadCertificate."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    except OSError as error:  # ssl's own errors are, too
+        reason = error.strerror or str(error)
+        raise BadCertificate(settings.tls_certificate, settings.tls_key, reason) from error
+
+
+@contextmanager
+def listening(settings: ApiSettings) -> Iterator[socket.socket]:
+    """Bind first of all: a taken port is reported before anything else is started."""
+    host = "127.0.0.1" if settings.host == "localhost" else settings.host
+    try:
+        address = ip_address(host)
+    except ValueError:
+        raise NotAnAddress(settings.host) from None
+    if not address.is_loopback:
+        if not (settings.has_tls or settings.allow_clear):
+            raise ClearBeyondLoopback(host)
+        if not settings.allowed_hosts:
+            raise NoAllowedHosts(host)
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    # asyncio switches Nagle's delays off only for sockets that name their protocol.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, settings.port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise AddressInUse(host, settings.port, error.strerror or str(error)) from error
+        yield listener
