@@ -166,7 +166,7 @@ try {
   await page.mouse.move(area.x + area.width - 60, area.y + area.height - 10, { steps: 5 })
   await page.mouse.up()
   await page.keyboard.up('Shift')
-  await page.locator('.editor-side').getByText('tasks chosen').waitFor()
+  await page.locator('.editor-side').getByText('tasks selected').waitFor()
   facts.rectangle = await page.locator('.editor-side h2').innerText()
   await canvas.focus()
   await page.keyboard.press('Control+g')

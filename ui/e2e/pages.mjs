@@ -97,7 +97,7 @@ try {
   found.facts.drawn = await page.locator('.dependency-map .react-flow__edge').count()
   const state = page.locator('[role=row]').filter({ hasText: workflow }).first()
   found.facts.ran = await state.locator('[data-state]').getAttribute('data-state')
-  await page.getByRole('button', { name: 'The day before' }).click()
+  await page.getByRole('button', { name: 'Previous day' }).click()
   await page.waitForURL('**date=**')
   await state.getByText('no run').waitFor()
 

@@ -73,7 +73,7 @@ try {
   facts.bulk = await refused(seen.page, 'Stop…')
   facts.nav = await seen.page.getByRole('link', { name: 'Admin' }).count()
   await seen.page.goto(`${url}/admin`)
-  await seen.page.getByText('You may not see this').waitFor()
+  await seen.page.getByText('You don’t have access').waitFor()
   facts.sent = sent
   await chosen(seen.page, { language: 'zh' })
   await seen.page.goto(`${url}/projects/default/settings`)

@@ -51,7 +51,7 @@ def test_tasks_are_grouped_and_folded_and_many_are_one_canvas(
     assert facts["many"] == [_MANY, True], "all are painted, one at most is an element"
     assert facts["chosen"]
     assert facts["dragged"]
-    assert facts["rectangle"] == f"{facts['manyGrouped']} tasks chosen"
+    assert facts["rectangle"] == f"{facts['manyGrouped']} tasks selected"
     assert facts["manyGrouped"] > _MANY / 2
     assert facts["manyFolded"] == [0, _MANY - facts["manyGrouped"] + 1]
     joined = facts["joined"]

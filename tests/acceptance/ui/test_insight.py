@@ -102,7 +102,7 @@ def test_runs_become_pages_by_export_jobs_and_loading(site: Site) -> None:
     site.shoal("insight", "load")
     assert site.look("made", good=runs[0]) == {
         "until": day,
-        "tiles": [["Runs", "6"], ["Failed share", "50 %"]],
+        "tiles": [["Runs", "6"], ["Failure rate", "50 %"]],
         "lastDay": ["3", "0", "3", "0"],
         "causes": [["boom", "3"]],
         "attempts": RUNS,
@@ -134,8 +134,7 @@ def test_weeks_of_results_in_every_look(site: Site) -> None:
     assert 8 <= facts.pop("eta") <= 10
     assert facts == {
         "verdict": "slower",
-        "sentence": "▲slower It took # s, # s longer than usual (# s). "
-        "What made it slower: load +# s.",
+        "sentence": "▲slower It took # s, # s longer than usual (# s). Slowed down by: load +# s.",
         "first": "load",
         "headOfEnded": 0,
         "until": 1,

@@ -9,7 +9,7 @@ from tests.acceptance.rest import Rest
 from tests.acceptance.ui.browser import browse, require_browser
 from tests.support.people import add_reader, add_user
 
-_NEED = "You need the role {} in default. An owner of the project can give it."
+_NEED = "You need the role {} in default. Ask a project owner."
 
 
 def test_what_is_watched_survives_what_goes_away(tmp_path: Path) -> None:
