@@ -12,10 +12,10 @@ from tests.mutations.tree import ROOT
 
 @cache
 def functions_of(file: str) -> frozenset[str]:
-    """Return the tests of a file, with those of a contract in ``tests/support`` that it inherits."""
+    """Return the tests of a file, with those that it inherits of a contract in tests/support."""
     text = (ROOT / file).read_text()
     for module in re.findall(
-        r"^from (tests\.support[\w.]*) import \w*Contract", text, re.MULTILINE
+        r"^from (tests\.support[\w.]*) import .*Contract", text, re.MULTILINE
     ):
         text += (ROOT / module.replace(".", "/")).with_suffix(".py").read_text()
     return frozenset(re.findall(r"^ *(?:async )?def (\w+)", text, re.MULTILINE))

@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError

@@ -26,7 +26,7 @@ from shoal.insight.history.tables import TABLES
 from shoal.runtime import failpoints
 from shoal.runtime.failpoints import FailpointReached
 from shoal.sql import Database
-from shoal.sql.repositories.exporting.verified import Verified
+from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep import partitions
 from shoal.sql.schema.tables import command, event, takeover, workflow_instance
 from tests.integration.master.services.backfill_harness import PARTITIONS

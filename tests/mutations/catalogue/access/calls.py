@@ -33,7 +33,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a data source of a later version is an exception",
-        _PROBING["_probe"].replace("ValueError", "ZeroDivisionError"),
+        _PROBING["_probe"].replace("UnknownSourceKind", "ZeroDivisionError"),
         f"{_ATTACKS}::test_nonsense_is_answered[ProbeService.Probe]",
     ),
 )
