@@ -14,9 +14,7 @@ from tests.mutations.tree import ROOT
 def functions_of(file: str) -> frozenset[str]:
     """Return the tests of a file, with those that it inherits of a contract in tests/support."""
     text = (ROOT / file).read_text()
-    for module in re.findall(
-        r"^from (tests\.support[\w.]*) import .*Contract", text, re.MULTILINE
-    ):
+    for module in re.findall(r"^from (tests\.support[\w.]*) import .*Contract", text, re.MULTILINE):
         text += (ROOT / module.replace(".", "/")).with_suffix(".py").read_text()
     return frozenset(re.findall(r"^ *(?:async )?def (\w+)", text, re.MULTILINE))
 

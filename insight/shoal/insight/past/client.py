@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.insight.past.questions import PageWanted, PastPage, PastRun
+from shoal.insight.past.questions import PageWanted, PastInstance, PastPage
 
 log = structlog.get_logger()
 
@@ -82,10 +82,10 @@ class PastRuns:
         before = found["before"]
         return PastPage(found["rows"], before and (before[0], before[1]))
 
-    async def run(self, instance_id: int) -> PastRun | None:
+    async def run(self, instance_id: int) -> PastInstance | None:
         """Return a past run; None: the history does not have it. Raises PastUnavailable."""
         found = (await self._ask({"instance": instance_id}))["run"]
-        return found and PastRun(**found)
+        return found and PastInstance(**found)
 
     async def aclose(self) -> None:
         """End the process."""

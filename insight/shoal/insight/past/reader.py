@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
-from shoal.insight.past.questions import PageWanted, PastPage, PastRun
+from shoal.insight.past.questions import PageWanted, PastInstance, PastPage
 
 _FOOTERS = 4_096  # some KB each
 _ID_COLUMNS = 512  # of files: 16 bytes a row
@@ -223,7 +223,7 @@ class PastReader:
 
     # -- one run -------------------------------------------------------------------------------
 
-    def run(self, instance_id: int) -> PastRun | None:
+    def run(self, instance_id: int) -> PastInstance | None:
         """Return a run; None: the history does not have it. Raises StorageError, DamagedHistory."""
         self._refresh()
         files = [
@@ -252,7 +252,7 @@ class PastReader:
                 attempts[one["attempt_id"]] = one
         order = sorted(attempts.values(), key=lambda one: one["attempt_id"])
         left_out = max(0, len(order) - _MOST_ATTEMPTS)
-        return PastRun(row, order[left_out:], self._tasks(row), left_out)
+        return PastInstance(row, order[left_out:], self._tasks(row), left_out)
 
     def _of_instance(self, files: Sequence[HistoryFile], instance_id: int) -> list[dict[str, Any]]:
         def read(file: HistoryFile) -> list[dict[str, Any]]:

@@ -10,14 +10,14 @@ from pyspark import SparkContext
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
 from shoal.insight.jobs.catalogue import Inputs
+from shoal.insight.jobs.needs import Needs
 from shoal.insight.jobs.rollups.loads import Sorted, Swept
-from shoal.insight.jobs.rows.chunks import Chunk, Selection
+from shoal.insight.jobs.rows.chunks import Chunk, ColumnSelection
 from shoal.insight.jobs.rows.division import Cut, Gather
 from shoal.insight.jobs.rows.packing import joined, sent, unpacked
 from shoal.insight.jobs.rows.superseded import KeysOf, Superseded, repeated
 from shoal.insight.jobs.session import ROWS_OF_PART, parts_of
-from shoal.insight.jobs.source import HistoryFile, files_of, local_paths
-from shoal.insight.jobs.wanted import Wanted
+from shoal.insight.jobs.source import SourceFile, files_of, local_paths
 
 #: Chunks of keys alone have so many times as many rows.
 _KEYS_SCALE = 8
@@ -28,7 +28,7 @@ class Preparation:
     """Divides the current rows into parts, and sweeps the loads of days."""
 
     context: SparkContext
-    wanted: Wanted
+    wanted: Needs
     scratch: Path
 
     def inputs(self) -> Inputs:
@@ -37,7 +37,7 @@ class Preparation:
         parts = parts_of(wanted.rows)
         chunks = self._chunks(wanted.files, wanted.selection)
         if wanted.has_plans:
-            plans = Selection(tuple(column.name for column in PLANS.columns))
+            plans = ColumnSelection(tuple(column.name for column in PLANS.columns))
             chunks += self._chunks(files_of(wanted.all_files, PLANS.name), _Always(plans))
         if chunks:
             loads = wanted.loads
@@ -57,7 +57,7 @@ class Preparation:
         """Return the keys that have several event ids, by table."""
         chunks: list[Chunk] = []
         for table in (ATTEMPTS, INSTANCES):
-            keys = Selection((*table.key, "event_id"))
+            keys = ColumnSelection((*table.key, "event_id"))
             files = self.wanted.superseding(table)
             chunks += self._chunks(files, _Always(keys), _KEYS_SCALE)
         if not chunks:
@@ -70,15 +70,15 @@ class Preparation:
 
     def _chunks(
         self,
-        files: Iterable[HistoryFile],
-        select: Callable[[HistoryFile], Selection],
+        files: Iterable[SourceFile],
+        select: Callable[[SourceFile], ColumnSelection],
         scale: int = 1,
     ) -> list[Chunk]:
         """Return chunks of files of one table of which the same is read.
 
         Each has about as many rows as a part, times ``scale``.
         """
-        alike: dict[tuple[str, Selection], list[HistoryFile]] = defaultdict(list)
+        alike: dict[tuple[str, ColumnSelection], list[SourceFile]] = defaultdict(list)
         for one in sorted(files, key=lambda one: (one.day, one.url)):
             alike[one.table, select(one)].append(one)
         found: list[Chunk] = []
@@ -99,9 +99,9 @@ class Preparation:
 class _Always:
     """The same of every file."""
 
-    selection: Selection
+    selection: ColumnSelection
 
-    def __call__(self, _: HistoryFile) -> Selection:
+    def __call__(self, _: SourceFile) -> ColumnSelection:
         return self.selection
 
 

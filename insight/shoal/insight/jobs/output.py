@@ -45,7 +45,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Found:
+class JobOutput:
     """What a job has found. ``schema``: with the column ``day``.
 
     ``pieces``: the day (days since 1970), where the piece comes from, and its rows as ``packed``
@@ -57,7 +57,7 @@ class Found:
 
 
 def by_day(number: int, table: pa.Table) -> Iterator[tuple[int, tuple[int, bytes]]]:
-    """Cut a result into the pieces of ``Found``. ``number``: the part it was made from."""
+    """Cut a result into the pieces of ``JobOutput``. ``number``: the part it was made from."""
     days = table["day"].cast(pa.int32()).to_numpy()
     rows = table.drop_columns("day")
     known, counts = np.unique(days, return_counts=True)
@@ -77,9 +77,9 @@ class Staging:
     out: str
     scratch: Path
     format: Format = Format.PARQUET
-    stored: list[marks.Stored] = field(default_factory=list)
+    stored: list[marks.StoredResult] = field(default_factory=list)
 
-    def replace(self, job: str, found: Found, days: Days) -> int:
+    def replace(self, job: str, found: JobOutput, days: Days) -> int:
         """Store the results of a job in place of those of the same days; return how many rows."""
         folder = self.scratch / "results" / job
         folder.mkdir(parents=True)
@@ -95,7 +95,7 @@ class Staging:
             with write.file(number).open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             self.publish(write.file(number), f"{job}/day={day}/rows.{self.format}")
-            self.stored.append(marks.Stored(job, day, rows.get(number, 0), digest))
+            self.stored.append(marks.StoredResult(job, day, rows.get(number, 0), digest))
         shutil.rmtree(folder)
         return sum(rows.values())
 

@@ -3,7 +3,7 @@
 A row may be exported after its day was computed: of an attempt that ended while the exporter was
 behind, or of a run that went on after its end. An attempt that crosses midnight is known only after
 its end, and counts in the hours before it as well. So each new row asks for the day of its end, and
-jobs that look at more than that for all days that it touches (``Changed``).
+jobs that look at more than that for all days that it touches (``ChangedDays``).
 
 How far a job has looked is beside its results, in ``<job>/looked.json``.
 """
@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
-from shoal.insight.jobs.catalogue import Job
+from shoal.insight.jobs.catalogue import InsightJob
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import MissingFile
-from shoal.insight.jobs.source import HistoryFile, files_of
-from shoal.insight.jobs.staging import Staging
+from shoal.insight.jobs.output import Staging
+from shoal.insight.jobs.source import SourceFile, files_of
 
 #: Ranges of days with no more days between them are one: Spark's start costs more than a few days.
 _TOGETHER_DAYS = 3
@@ -44,7 +44,7 @@ class Look:
     day: date
 
     @classmethod
-    def now(cls, files: Sequence[HistoryFile], day: date) -> Self:
+    def now(cls, files: Sequence[SourceFile], day: date) -> Self:
         """Return how far the history goes, for days up to ``day``. Raises MissingFile."""
         newest = sorted(_of_runs(files), key=lambda one: one.exported)[-_NEWEST_FILES:]
         return cls(
@@ -65,7 +65,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedDays:
     """Days that rows are about which came after a look.
 
     ``ended``: attempts ended on them; ``worked``: attempts were there, from the queue to the end;
@@ -76,7 +76,7 @@ class Changed:
     worked: Collection[date] = ()
     went_on: Collection[date] = ()
 
-    def of(self, job: Job) -> set[date]:
+    def of(self, job: InsightJob) -> set[date]:
         """Return the days of which a job's result may be another one now.
 
         An attempt never changes after its end, so it counts on that day, and in loads on all days.
@@ -92,7 +92,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Range:
+class LateRange:
     """Days that are computed together, and which of them each job needs; the others need none."""
 
     days: Days
@@ -100,14 +100,16 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Work:
+class LateWork:
     """Ranges of days that are to be computed, and how far was looked by that; None: not at all."""
 
-    ranges: Sequence[Range]
+    ranges: Sequence[LateRange]
     look: Look | None
 
 
-def work_of(files: Sequence[HistoryFile], out: str, jobs: Sequence[Job], asked: Days) -> Work:
+def work_of(
+    files: Sequence[SourceFile], out: str, jobs: Sequence[InsightJob], asked: Days
+) -> LateWork:
     """Return the days that are asked for, last, and before them those that rows have come for.
 
     ``jobs``: those with a result for each day. Days that are older than those of the last look are
@@ -116,17 +118,17 @@ def work_of(files: Sequence[HistoryFile], out: str, jobs: Sequence[Job], asked: 
     """
     last = _last_look(out, [job.name for job in jobs])
     if last is not None and last.day > datetime.now(UTC).date() + timedelta(days=1):
-        last = None  # a run for days to come, which an older version let through
-    alone = [Range(asked, {job.name: asked for job in jobs})]
+        last = None  # a run while the clock was ahead
+    alone = [LateRange(asked, {job.name: asked for job in jobs})]
     if last is not None and asked.last < last.day:
-        return Work(alone, None)
+        return LateWork(alone, None)
     look = Look.now(files, asked.last)
     if last is None or last.exports > look.exports:  # never before, or it is another history
-        return Work(alone, look)
-    return Work(divided(asked, changed_days(files, last, asked), jobs), look)
+        return LateWork(alone, look)
+    return LateWork(divided(asked, changed_days(files, last, asked), jobs), look)
 
 
-def divided(asked: Days, changed: Changed, jobs: Sequence[Job]) -> list[Range]:
+def divided(asked: Days, changed: ChangedDays, jobs: Sequence[InsightJob]) -> list[LateRange]:
     """Return the days that are asked for, last, and what has changed before them, by job."""
     wanted: dict[str, set[date]] = {}
     for job in jobs:
@@ -140,7 +142,7 @@ def divided(asked: Days, changed: Changed, jobs: Sequence[Job]) -> list[Range]:
             name: [day for day in days if day in days_together] for name, days in wanted.items()
         }
         by_job = {name: Days(min(days), max(days)) for name, days in of_job.items() if days}
-        found.append(Range(days_together, by_job))
+        found.append(LateRange(days_together, by_job))
     return found
 
 
@@ -168,7 +170,7 @@ def _last_look(out: str, jobs: Collection[str]) -> Look | None:
     )
 
 
-def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> Changed:
+def changed_days(files: Sequence[SourceFile], look: Look, asked: Days) -> ChangedDays:
     """Return the days that rows which came after ``look`` are about, up to the last one asked for.
 
     Days behind that of the look were not computed, so all rows count for them. Of earlier days
@@ -192,7 +194,7 @@ def changed_days(files: Sequence[HistoryFile], look: Look, asked: Days) -> Chang
     worked, went_on = (
         {day for day in touched[table.name] if day in bounds} for table in (ATTEMPTS, INSTANCES)
     )
-    return Changed({day for day in ended if day in bounds}, worked, went_on)
+    return ChangedDays({day for day in ended if day in bounds}, worked, went_on)
 
 
 def ranges(asked: Days, changed: Collection[date]) -> list[Days]:
@@ -207,23 +209,23 @@ def ranges(asked: Days, changed: Collection[date]) -> list[Days]:
     return found
 
 
-def _of_runs(files: Sequence[HistoryFile]) -> Iterator[HistoryFile]:
+def _of_runs(files: Sequence[SourceFile]) -> Iterator[SourceFile]:
     for table in _SINCE:
         yield from files_of(files, table.name)
 
 
-def _has_come_since(one: HistoryFile, look: Look) -> bool:
+def _has_come_since(one: SourceFile, look: Look) -> bool:
     """Whether a file has rows of later exports. One that was joined may have earlier ones alone."""
     if one.exported <= look.exports:
         return False
     return one.since > look.exports or _newest_event(one) >= look.event
 
 
-def _newest_event(one: HistoryFile) -> int:
+def _newest_event(one: SourceFile) -> int:
     return int(pc.max(_read(one, ["event_id"])["event_id"]).as_py() or 0)
 
 
-def _first_touched(one: HistoryFile, event: int) -> date:
+def _first_touched(one: SourceFile, event: int) -> date:
     """Return the first of the days on which something of a file was there; at most its own.
 
     Rows before an event do not count: they were seen.
@@ -237,7 +239,7 @@ def _first_touched(one: HistoryFile, event: int) -> date:
     return max(first, one.day - timedelta(days=2 * LONGEST_DAYS))
 
 
-def _read(one: HistoryFile, columns: Sequence[str]) -> pa.Table:
+def _read(one: SourceFile, columns: Sequence[str]) -> pa.Table:
     try:
         with fsspec.open(one.url, "rb") as file:
             return pq.read_table(file, columns=list(columns))

@@ -6,11 +6,11 @@ from datetime import date
 from functools import cached_property
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
-from shoal.insight.jobs.catalogue import OF_RUNS, Job, known_reach, needed
+from shoal.insight.jobs.catalogue import OF_RUNS, InsightJob, known_reach, needed
 from shoal.insight.jobs.columns import end_us
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.rows.chunks import Selection
-from shoal.insight.jobs.source import HistoryFile, files_of, first_begun
+from shoal.insight.jobs.rows.chunks import ColumnSelection
+from shoal.insight.jobs.source import SourceFile, files_of, first_begun
 
 _UNUSED = ("exit_code", "forced", "priority", "backfill_id", "parent_instance_id", "deadline_at")
 #: Of each attempt, whatever is computed.
@@ -18,11 +18,11 @@ _ALWAYS = ("attempt_id", "instance_id", "project", "workflow", "version", "finis
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Needs:
     """Which files, days and columns the jobs need."""
 
-    all_files: Sequence[HistoryFile]
-    jobs: Sequence[Job]
+    all_files: Sequence[SourceFile]
+    jobs: Sequence[InsightJob]
     days: Days
 
     @cached_property
@@ -53,7 +53,7 @@ class Wanted:
         return needed([job.loads for job in self.jobs if job.needs_all_loads], self.days)
 
     @cached_property
-    def files(self) -> Sequence[HistoryFile]:
+    def files(self) -> Sequence[SourceFile]:
         """The files of attempts and instances, of all these days."""
         windows = {ATTEMPTS: self.attempts, INSTANCES: self.instances}
         return [
@@ -75,11 +75,11 @@ class Wanted:
         tables = (ATTEMPTS.name, INSTANCES.name)
         return max(sum(one.rows for one in files_of(near, table)) for table in tables)
 
-    def selection(self, file: HistoryFile) -> Selection:
+    def selection(self, file: SourceFile) -> ColumnSelection:
         """Return what is needed of a file: fewer columns of days to look back at."""
         if file.table == INSTANCES.name:
             names = (one.name for one in INSTANCES.columns)
-            return Selection(tuple(name for name in names if name not in _UNUSED))
+            return ColumnSelection(tuple(name for name in names if name not in _UNUSED))
         found = set(_ALWAYS)
         for job in self.jobs:
             if job.attempts is None:
@@ -89,9 +89,9 @@ class Wanted:
                 found.update(job.columns)
         columns = tuple(one.name for one in ATTEMPTS.columns if one.name in found)
         is_later = file.day > self.days.last
-        return Selection(columns, end_us(self.days.last) if is_later else None)
+        return ColumnSelection(columns, end_us(self.days.last) if is_later else None)
 
-    def superseding(self, table: HistoryTable) -> list[HistoryFile]:
+    def superseding(self, table: HistoryTable) -> list[SourceFile]:
         """Return the files of a table that are needed, and those that may supersede their rows.
 
         A row is superseded by what was exported with it or later, of whatever day that is.

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from shoal.insight.jobs import late
-from shoal.insight.jobs.catalogue import Job
+from shoal.insight.jobs import late_rows
+from shoal.insight.jobs.catalogue import InsightJob
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import SparkEnded
-from shoal.insight.jobs.preparing import Preparation
+from shoal.insight.jobs.needs import Needs
+from shoal.insight.jobs.output import Format, Staging, scratch_folder
+from shoal.insight.jobs.preparation import Preparation
 from shoal.insight.jobs.session import started
 from shoal.insight.jobs.source import manifested
-from shoal.insight.jobs.staging import Format, Staging, scratch_folder
-from shoal.insight.jobs.wanted import Wanted
 
 
 @dataclass(frozen=True)
-class Request:
+class JobsRequest:
     """What to compute from where to where. ``master`` None: as ``spark-submit`` has set it.
 
     ``scratch``: a folder that all machines of Spark's see, for what is unfinished; None: beside
@@ -30,7 +30,7 @@ class Request:
     history: str
     out: str
     days: Days
-    jobs: Sequence[Job]
+    jobs: Sequence[InsightJob]
     master: str | None = None
     format: Format = Format.PARQUET
     scratch: str | None = None
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Done:
+class StepDone:
     """A step that is done; ``rows``: how many results it has stored, or rows it has prepared.
 
     ``days``: FROM:TO, of which it was about.
@@ -54,7 +54,7 @@ class Done:
 PREPARED = "prepare"
 
 
-def run(request: Request) -> Iterator[Done]:
+def run(request: JobsRequest) -> Iterator[StepDone]:
     """Compute and store job after job; say so of each. Raises JobsError.
 
     Every job and day is replaced as a whole, so to run it again, or for other days, changes nothing
@@ -62,7 +62,7 @@ def run(request: Request) -> Iterator[Done]:
     """
     began = time.monotonic()
     files = manifested(request.history)
-    wanted = Wanted(files, request.jobs, request.days)
+    wanted = Needs(files, request.jobs, request.days)
     rows = sum(one.rows for one in wanted.files)
     with (
         scratch_folder(request.out, request.scratch) as scratch,
@@ -70,7 +70,7 @@ def run(request: Request) -> Iterator[Done]:
     ):
         with _told(PREPARED):
             inputs = Preparation(context, wanted, scratch).inputs()
-        yield Done(PREPARED, str(request.days), rows, time.monotonic() - began)
+        yield StepDone(PREPARED, str(request.days), rows, time.monotonic() - began)
         staging = Staging(request.out, scratch, request.format)
         for job in request.jobs:
             began = time.monotonic()
@@ -79,17 +79,17 @@ def run(request: Request) -> Iterator[Done]:
                 on = inputs if some is None else replace(inputs, days=some)
                 days = job.days(on.days)
                 stored = staging.replace(job.name, job.compute(on), days)
-            yield Done(job.name, str(days), stored, time.monotonic() - began)
+            yield StepDone(job.name, str(days), stored, time.monotonic() - began)
         staging.finish({job.name for job in request.jobs if job.is_served})
 
 
-def run_with_late(request: Request) -> Iterator[Done]:
+def run_with_late(request: JobsRequest) -> Iterator[StepDone]:
     """Do as ``run``, also for the days before that rows have come for since the last such run.
 
     What was looked at is remembered at the end, so whatever was broken off is done again.
     """
     of_days = [job for job in request.jobs if not job.is_snapshot]
-    work = late.work_of(manifested(request.history), request.out, of_days, request.days)
+    work = late_rows.work_of(manifested(request.history), request.out, of_days, request.days)
     for one in work.ranges:
         is_last = one is work.ranges[-1]
         jobs = [
@@ -99,7 +99,7 @@ def run_with_late(request: Request) -> Iterator[Done]:
     if work.look is not None:
         with scratch_folder(request.out, request.scratch) as scratch:
             names = [job.name for job in of_days]
-            late.remember(Staging(request.out, scratch), names, work.look)
+            late_rows.remember(Staging(request.out, scratch), names, work.look)
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shoal.client.cli.cluster.commands import _tell_other_place
-from shoal.client.discovery import Source, data_folder, default_folder, find_api
+from shoal.client.discovery import TokenSource, data_folder, default_folder, find_api
 from shoal.client.errors import NoCluster
-from shoal.client.logins import Login, forget_login, keep_login, logins_file
+from shoal.client.logins import SavedLogin, forget_login, keep_login, logins_file
 
 STATE = {
     "api": "http://127.0.0.1:9001/",
@@ -19,6 +19,9 @@ STATE = {
     "pid": 1,
     "masters": 1,
     "workers": 1,
+    "start": "",
+    "path": "",
+    "identity": "",
 }
 
 
@@ -112,7 +115,7 @@ def test_an_unreadable_token_is_told_with_its_file(home: Path) -> None:
         find_api()
 
 
-LOGIN = Login("https://shoal.example", "ada", "kept", 3, "2027-02-22T10:00:00Z")
+LOGIN = SavedLogin("https://shoal.example", "ada", "kept", 3, "2027-02-22T10:00:00Z")
 
 
 def test_a_login_comes_before_the_data_folder_at_home(home: Path) -> None:
@@ -121,9 +124,9 @@ def test_a_login_comes_before_the_data_folder_at_home(home: Path) -> None:
     (home / "deep").mkdir()
     api = find_api()
     assert (api.url, api.token, api.data, api.login) == (LOGIN.url, "kept", None, LOGIN)
-    assert api.source is Source.LOGIN
+    assert api.source is TokenSource.LOGIN
     assert "sign in again with `shoal login https://shoal.example`" in api.refused
-    assert find_api(home / ".shoal").source is Source.DATA_FOLDER
+    assert find_api(home / ".shoal").source is TokenSource.DATA_FOLDER
 
 
 def test_a_nearer_or_named_data_folder_comes_before_a_login(
@@ -142,10 +145,10 @@ def test_a_nearer_or_named_data_folder_comes_before_a_login(
 def test_the_address_in_the_environment_may_be_that_of_a_login(home: Path) -> None:
     keep_login(logins_file(), LOGIN)
     api = find_api(environment={"SHOAL_URL": "https://Shoal.example/"})
-    assert (api.token, api.source) == ("kept", Source.LOGIN)
+    assert (api.token, api.source) == ("kept", TokenSource.LOGIN)
     environment = {"SHOAL_URL": "https://shoal.example", "SHOAL_TOKEN": "given"}
     api = find_api(environment=environment)
-    assert (api.token, api.source) == ("given", Source.ENVIRONMENT)
+    assert (api.token, api.source) == ("given", TokenSource.ENVIRONMENT)
     assert api.refused == "SHOAL_TOKEN is wrong, has expired or was revoked"
 
 
