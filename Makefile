@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: quick provision test-all contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: quick provision test-all contract examples conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -152,6 +152,9 @@ lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate requirements-bootstrap.in -o requirements-bootstrap.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
+
+examples: .venv/dev  ## record the examples of the API's description from real answers; then make contract
+	SHOAL_RECORD_EXAMPLES=1 $(BIN)/python -m pytest tests/integration/api/test_conformance.py
 
 # BREAK=--break writes what callers cannot rely on any more, too.
 contract: .venv/dev  ## write what follows from the API: description, promises, types and calls of the client

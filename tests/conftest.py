@@ -4,9 +4,11 @@ import gc
 import os
 import signal
 
+import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+pytest.register_assert_rewrite("tests.support")
 pytest_plugins = [
     "tests.support.postgresql",
     "tests.support.databases",

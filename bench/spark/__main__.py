@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.work_files import make_folder
-from shoal.worker.spark.archiving import ClassArchiver
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.work_files import make_folder
+from shoal.worker.spark.class_archiver import ClassArchiver
 from shoal.worker.types.child.kind import ChildType, argv
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES

@@ -12,8 +12,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import pid_of, shared_out, watched
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import pid_of, shared_out, watched
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 DAYS = [f"2026-06-{day:02d}" for day in range(1, 31)]

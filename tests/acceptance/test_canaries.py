@@ -100,19 +100,15 @@ def test_secret_and_password_are_found_nowhere(
         LocalCluster(data, masters=1, workers=1, slots=8, api_port=free_port()) as running,
         closing(Rest(running.url, running.token)) as rest,
     ):
-        answer = rest.http.put("/projects/default/secrets/canary", json={"value": SECRET})
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/secrets/canary", {"value": SECRET})
         reference = {"reference": "mounted:default/word"}
-        answer = rest.http.put("/projects/default/secrets/mounted", json=reference)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/secrets/mounted", reference)
         streams = [Stream(running, "/events")]
         source = {"kind": "postgresql", "host": "127.0.0.1", "port": free_port(), "database": "d"}
         source |= {"user": "u", "password": PASSWORD}
-        answer = rest.http.put("/projects/default/data-sources/closed", json=source)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/data-sources/closed", source)
         body = {"tasks": tasks(gate)}
-        answer = rest.http.put("/projects/default/workflows/canaries", json=body)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/workflows/canaries", body)
         instance_id = rest.start("canaries")
         rest.until(
             lambda: rest.tasks(instance_id),

@@ -11,9 +11,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import kill_owner, shared_out, watched
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import shared_out, watched
-from tests.acceptance.test_requests import kill_owner
 from tests.support.waiting import SERVICE_SESSION_S
 
 LEVELS = 10

@@ -10,9 +10,9 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import shared_out
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import shared_out
-from tests.acceptance.test_schedules import SECOND, fired, owner_of_schedule, publish
+from tests.acceptance.ticker import SECOND, fired, owner_of_schedule, publish
 from tests.preload import ClockShift
 from tests.support.waiting import SERVICE_SESSION_S
 

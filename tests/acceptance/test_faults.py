@@ -2,22 +2,27 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import (
+    partition_of_instance,
+    pid_of,
+    shared_out,
+    shares,
+    watched,
+    written,
+)
 from tests.acceptance.rest import Rest
-from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
+from tests.support.waiting import SERVICE_SESSION_S
 
 # A task writes when it starts and when it ends, and holds a lock meanwhile: a second one of the
 # same name at the same time finds the lock taken and says so.
@@ -29,25 +34,6 @@ sleep 0.3
 echo "end $SHOAL_TASK" >> "$dir/ledger"
 """
 GATE = 'until [ -e "$dir/gate" ]; do sleep 0.2; done\n'
-
-
-@contextmanager
-def watched(cluster: LocalCluster) -> Iterator[None]:
-    """Let the supervisor restart what dies, as ``shoal up`` does."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.1):
-            cluster.watch()
-
-    # What this thread starts again ends with it: PR_SET_PDEATHSIG speaks of threads.
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 @pytest.fixture
@@ -102,24 +88,19 @@ def start_ledger(rest: Rest, folder: Path, tasks: int, *, gated: bool = False) -
     return rest.start("ledger")
 
 
-def lines(folder: Path) -> list[str]:
-    ledger = folder / "ledger"
-    return ledger.read_text().splitlines() if ledger.exists() else []
-
-
 @pytest.mark.parametrize("victim", ["master-1", "master-2", "api"])
 def test_death_of_a_master_or_the_api_disturbs_no_task(
     frail: LocalCluster, rest: Rest, tmp_path: Path, victim: str
 ) -> None:
     instance_id = start_ledger(rest, tmp_path, 40)
-    rest.until(lambda: lines(tmp_path), lambda seen: len(seen) >= 8)
+    rest.until(lambda: written(tmp_path / "ledger"), lambda seen: len(seen) >= 8)
     before = frail.pids()[victim]
     os.kill(before, signal.SIGKILL)
     rest.until(lambda: frail.pids().get(victim), lambda pid: pid not in (None, before))
     rest.until(lambda: answers(rest), bool)
     instance = rest.wait_for(instance_id)
     assert instance["state"] == "SUCCEEDED"
-    assert Counter(lines(tmp_path)) == Counter(
+    assert Counter(written(tmp_path / "ledger")) == Counter(
         f"{word} t{n:02d}" for n in range(40) for word in ("start", "end")
     )
     assert {t["attempt"] for t in rest.instance(instance_id, attempts="all")["tasks"]} == {1}
@@ -136,11 +117,11 @@ def test_tasks_of_a_killed_worker_run_again_and_never_twice_at_once(
     frail: LocalCluster, rest: Rest, tmp_path: Path
 ) -> None:
     instance_id = start_ledger(rest, tmp_path, 40)
-    rest.until(lambda: lines(tmp_path), lambda seen: len(seen) >= 8)
+    rest.until(lambda: written(tmp_path / "ledger"), lambda seen: len(seen) >= 8)
     os.kill(frail.pids()["worker-1"], signal.SIGKILL)
     instance = rest.wait_for(instance_id)
     assert instance["state"] == "SUCCEEDED"
-    seen = lines(tmp_path)
+    seen = written(tmp_path / "ledger")
     assert not [line for line in seen if line.startswith("DOUBLE")]
     assert {f"end t{n:02d}" for n in range(40)} <= set(seen)
     attempts = rest.instance(instance_id, attempts="all")["tasks"]
@@ -150,37 +131,11 @@ def test_tasks_of_a_killed_worker_run_again_and_never_twice_at_once(
 
 def test_zookeeper_restart_loses_nothing(frail: LocalCluster, rest: Rest, tmp_path: Path) -> None:
     instance_id = start_ledger(rest, tmp_path, 24)
-    rest.until(lambda: lines(tmp_path), lambda seen: len(seen) >= 8)
+    rest.until(lambda: written(tmp_path / "ledger"), lambda seen: len(seen) >= 8)
     os.kill(frail.pids()["zookeeper"], signal.SIGKILL)
     instance = rest.wait_for(instance_id)
     assert instance["state"] == "SUCCEEDED"
-    assert not [line for line in lines(tmp_path) if line.startswith("DOUBLE")]
-
-
-def pid_of(master: Any) -> int:
-    """A master's id is host-pid-random."""
-    return int(master["id"].split("-")[-2])
-
-
-def shares(cluster: Any) -> dict[int, int]:
-    """How many partitions each master owns, by its process id."""
-    return {pid_of(master): len(master["partitions"]) for master in cluster["masters"]}
-
-
-def shared_out(rest: Rest, sizes: list[int], without: int | None = None) -> Any:
-    """Return the cluster once its masters own so many partitions, and ``without`` has gone."""
-    return rest.until(
-        lambda: rest.get("/cluster"),
-        lambda seen: sorted(shares(seen).values()) == sizes and without not in shares(seen),
-        timeout_s=2 * DEADLINE_S,
-    )
-
-
-def partition_of_instance(cluster: LocalCluster, instance_id: int) -> int:
-    """Look it up in the database: the API keeps that to itself."""
-    with closing(sqlite3.connect(cluster.data / "shoal.db")) as database:
-        query = "SELECT partition FROM workflow_instance WHERE id = ?"
-        return int(database.execute(query, [instance_id]).fetchone()[0])
+    assert not [line for line in written(tmp_path / "ledger") if line.startswith("DOUBLE")]
 
 
 @pytest.mark.timeout(900)
@@ -197,7 +152,7 @@ def test_adding_and_removing_a_master_disturbs_no_task(
         before = shared_out(rest, [64, 64])
         instance_id = start_ledger(rest, tmp_path, tasks, gated=True)
         partition = partition_of_instance(running, instance_id)
-        rest.until(lambda: lines(tmp_path), lambda seen: len(seen) >= 8)
+        rest.until(lambda: written(tmp_path / "ledger"), lambda seen: len(seen) >= 8)
         with another_master(running) as added:
             after = shared_out(rest, [42, 43, 43])
             leaver = next(pid_of(m) for m in after["masters"] if partition in m["partitions"])
@@ -209,7 +164,7 @@ def test_adding_and_removing_a_master_disturbs_no_task(
         attempts = rest.instance(instance_id, attempts="all")["tasks"]
     assert instance["state"] == "SUCCEEDED"
     assert Counter((a["attempt"], a["state"]) for a in attempts) == {(1, "SUCCEEDED"): tasks}
-    assert Counter(lines(tmp_path)) == Counter(
+    assert Counter(written(tmp_path / "ledger")) == Counter(
         f"{word} t{n:02d}" for n in range(tasks) for word in ("start", "end")
     )
     epochs = [{p["index"]: p["epoch"] for p in seen["partitions"]} for seen in (before, after)]

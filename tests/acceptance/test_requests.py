@@ -3,8 +3,6 @@
 Everything is played at the same time on one cluster, and judged piece by piece.
 """
 
-import os
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -14,8 +12,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import kill_owner, watched
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import partition_of_instance, pid_of, shared_out, watched
 from tests.support.waiting import SERVICE_SESSION_S
 
 # A run writes when it starts and when it ends, and ends once the file "go" is there.
@@ -39,13 +37,6 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def rest(frail: LocalCluster) -> Iterator[Rest]:
     with closing(Rest(frail.url, frail.token)) as client:
         yield client
-
-
-def kill_owner(cluster: LocalCluster, rest: Rest, instance_id: int) -> None:
-    """Kill the master that holds this instance, among others."""
-    partition = partition_of_instance(cluster, instance_id)
-    masters = shared_out(rest, [64, 64])["masters"]
-    os.kill(next(pid_of(m) for m in masters if partition in m["partitions"]), signal.SIGKILL)
 
 
 # -- overlap policies -----------------------------------------------------------------------------

@@ -144,11 +144,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         closing(Rest(running.url, running.token)) as rest,
     ):
         for name, value in {**STILL, "fixed": FIXED, "moving0": "moving value 0"}.items():
-            answer = rest.http.put(f"/projects/default/secrets/{name}", json={"value": value})
-            assert answer.status_code == 201, answer.text
+            rest.put(f"/projects/default/secrets/{name}", {"value": value})
         source = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": PASSWORD}
-        answer = rest.http.put("/projects/default/data-sources/wh", json=source)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/data-sources/wh", source)
         rest.publish("reads", {"read": {"script": CHECK}})
         yield Site(running)
 

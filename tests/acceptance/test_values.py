@@ -9,17 +9,12 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import partition_of_instance, pid_of, shared_out
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import partition_of_instance, pid_of, shared_out
 from tests.support.waiting import SERVICE_SESSION_S
 
 NOTE = "first 'line'\nsecond \"$(touch ran)\" ${x} $[yyyy] ü"
 SECRET = 'hush\'s "word" 42'
-
-
-def put(rest: Rest, path: str, value: str) -> None:
-    answer = rest.http.put(f"/projects/default/{path}", json={"value": value})
-    assert answer.status_code == 201, answer.text
 
 
 def test_outputs_and_secrets_reach_the_next_task_though_the_master_is_killed_between(
@@ -32,8 +27,8 @@ def test_outputs_and_secrets_reach_the_next_task_though_the_master_is_killed_bet
         closing(Rest(running.url, running.token)) as rest,
     ):
         shared_out(rest, [64, 64])
-        put(rest, "parameters/place", "/data/$[yyyy]")
-        put(rest, "secrets/db", SECRET)
+        rest.put("/projects/default/parameters/place", {"value": "/data/$[yyyy]"})
+        rest.put("/projects/default/secrets/db", {"value": SECRET})
         rest.publish(
             "values",
             {

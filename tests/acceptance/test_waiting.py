@@ -10,9 +10,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.masters import kill_owner, watched, written
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import lines, watched
-from tests.acceptance.test_requests import kill_owner
 from tests.support.waiting import SERVICE_SESSION_S
 
 DAY = "2026-03-02T06:00:00Z"
@@ -59,7 +58,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     ):
         waiting = _start_waiting(rest)
         grouped = _start_grouped(rest, ledger)
-        rest.until(lambda: lines(ledger), lambda seen: len(seen) >= 4)
+        rest.until(lambda: written(ledger / "ledger"), lambda seen: len(seen) >= 4)
         for name in ("after-all", "after-task"):
             _until_reason(rest, waiting[name], "no run for 2026-03-02 (today)")
         kill_owner(running, rest, waiting["after-all"])
@@ -76,8 +75,7 @@ def _start_waiting(rest: Rest) -> dict[str, int]:
 
 
 def _start_grouped(rest: Rest, ledger: Path) -> list[int]:
-    answer = rest.http.put("/projects/default/concurrency-groups/narrow", json={"slots": SLOTS})
-    assert answer.status_code == 201, answer.text
+    rest.put("/projects/default/concurrency-groups/narrow", {"slots": SLOTS})
     for number in range(WORKFLOWS):
         rest.publish(
             f"grouped{number}",
@@ -98,7 +96,7 @@ def _until_reason(rest: Rest, instance_id: int, text: str) -> None:
 
 def test_no_more_run_at_once_than_there_are_slots(played: Played) -> None:
     assert {played.rest.wait_for(i)["state"] for i in played.grouped} == {"SUCCEEDED"}
-    seen, at_once = lines(played.ledger), [0]
+    seen, at_once = written(played.ledger / "ledger"), [0]
     for line in seen:
         at_once.append(at_once[-1] + (1 if line.startswith("start ") else -1))
     assert max(at_once) == SLOTS

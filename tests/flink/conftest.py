@@ -15,7 +15,7 @@ import pytest
 
 from shoal.client.local.zookeeper import free_port
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.flink.naming import attempt_of_jar, attempt_of_job
+from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job
 from tests.integration.drivers.kit import wait_until
 from tests.support.waiting import START_S
 

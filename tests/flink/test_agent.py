@@ -18,10 +18,10 @@ from tests.flink.conftest import Flink
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     descendants,
+    kill,
     log_text,
     the_worker,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 from tests.support.waiting import eventually

@@ -14,10 +14,10 @@ from tests.integration.worker.agent_kit import (
     InProcessWorker,
     Process,
     descendants,
+    kill,
     log_text,
     the_worker,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 

@@ -6,6 +6,10 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
+from sqlalchemy import make_url
+
+from shoal.runtime.settings import ClusterSettings
+
 Impostor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -162,3 +166,10 @@ class TcpProxy:
                 if not (replies and self.swallow_replies):
                     writer.write(data)
                     await writer.drain()
+
+
+def behind(proxy: TcpProxy, cluster: ClusterSettings) -> ClusterSettings:
+    """How a master sees the cluster whose way to the database is the proxy."""
+    url = make_url(cluster.database)
+    there = url.set(host="127.0.0.1", port=proxy.port, query={"sslmode": "disable"})
+    return cluster.model_copy(update={"database_url": there.render_as_string(hide_password=False)})

@@ -40,13 +40,13 @@ THOROUGH = (
     "integration/chaos",
     "integration/kills",
     "integration/bench",
-    # Chromium: test_ui_authoring.py stays
-    "acceptance/test_ui.py",
-    "acceptance/test_ui_alerting.py",
-    "acceptance/test_ui_grouping.py",
-    "acceptance/test_ui_insight.py",
-    "acceptance/test_ui_managing.py",
-    "acceptance/test_ui_robust.py",
+    # Chromium: ui/test_authoring.py stays
+    "acceptance/ui/test_pages.py",
+    "acceptance/ui/test_alerting.py",
+    "acceptance/ui/test_grouping.py",
+    "acceptance/ui/test_insight.py",
+    "acceptance/ui/test_managing.py",
+    "acceptance/ui/test_robust.py",
     # Spark: test_demo.py, worker/sql/test_spark.py and insight/test_jobs.py stay
     "acceptance/test_insight.py",
     "acceptance/test_examples.py",

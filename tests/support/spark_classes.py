@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client.local.java import Java, find_java, spark_java_home
-from shoal.worker.spark import archiving
+from shoal.worker.spark import class_archiver
 from shoal.worker.types.spark.command import find_spark
 
 _FOLDER = Path(__file__).parents[2] / "build" / "spark-of-tests"
@@ -72,7 +72,7 @@ def _make(java: Java, archive: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="shoal-spark-") as name:
         folder = Path(name)
         program = folder / "program.py"
-        program.write_text(archiving._PROGRAM, encoding="ascii")
+        program.write_text(class_archiver._PROGRAM, encoding="ascii")
         made = folder / "made.jsa"
         env = {
             **os.environ,
@@ -85,7 +85,9 @@ def _make(java: Java, archive: Path) -> None:
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             VARIABLE: f"{QUICK} -XX:ArchiveClassesAtExit={made} {_QUIET}",
         }
-        settings = [text for pair in archiving._CONF.items() for text in ("--conf", "=".join(pair))]
+        settings = [
+            text for pair in class_archiver._CONF.items() for text in ("--conf", "=".join(pair))
+        ]
         argv = [str(find_spark() / "bin" / "spark-submit"), "--master", "local[1]"]
         argv += ["--driver-memory", "700m", *settings, str(program)]
         done = subprocess.run(

@@ -4,14 +4,18 @@ import asyncio
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError, NotEmptyError
 
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
-from shoal.coordination import ZkSession
+from shoal.coordination import (
+    ZkSession,
+)
 from tests.support.ensemble import Ensemble, start_ensemble
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, START_S
@@ -116,3 +120,25 @@ async def expire_session(session: ZkSession, zookeeper: ZooKeeperServer) -> None
         client.close()
 
     await asyncio.to_thread(take_and_close)
+
+
+def delete_all(address: str, path: str = "/") -> None:
+    """Delete everything below ``path``, as an operator's stray deleteall does."""
+    client = KazooClient(hosts=address)
+    client.start(DEADLINE_S)
+    try:
+        delete_below(client, path)
+    finally:
+        client.stop()
+        client.close()
+
+
+def delete_below(client: KazooClient, path: str) -> None:
+    """Somebody may make anew already what is being deleted."""
+    with suppress(NoNodeError):
+        for name in client.get_children(path):
+            if name != "zookeeper":
+                below = f"{path.rstrip('/')}/{name}"
+                delete_below(client, below)
+                with suppress(NotEmptyError, NoNodeError):
+                    client.delete(below)

@@ -5,6 +5,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from shoal.core.alerts.channels import Channel, UnknownChannel
+from shoal.core.checks.workflow import check_workflow
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskKind, UnknownTaskType
 
@@ -54,3 +56,8 @@ def load_channel(kind: str) -> type[Channel[Any]]:
     if not (isinstance(found, type) and issubclass(found, Channel)):
         raise ShoalError(f"the plugin for channels of kind {kind!r} is no Channel: {found!r}")
     return found
+
+
+def check_definition(raw: Any) -> WorkflowSpec:
+    """Return the definition in ``raw``. Raises InvalidDefinition with the problems found."""
+    return check_workflow(raw, load_task_type)

@@ -1,7 +1,8 @@
 """The API keeps to its description, whatever it is asked, and every operation can succeed.
 
 ``SHOAL_CONFORMANCE_EXAMPLES`` asks for more requests, ``SHOAL_CONFORMANCE_SEED`` for others
-(``make conformance``).
+(``make conformance``). ``SHOAL_RECORD_EXAMPLES`` writes the examples of the description anew
+(``make examples``).
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shoal.api.pages.openapi import RECORDED
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.core.runs.states import TaskState
@@ -20,6 +22,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from tests.contract.conformance import Good, Report, run
 from tests.contract.described import described
+from tests.contract.examples import recorded
 from tests.integration.api.access.people import account, bearer, browser, session, token
 from tests.integration.api.access.table import (
     ALERT_CHANNEL,
@@ -28,13 +31,15 @@ from tests.integration.api.access.table import (
     BODIES,
     in_path,
 )
+from tests.integration.api.attempts import set_state
 from tests.integration.api.conftest import PREFIX, Api, new_cluster
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.stock import stocked
-from tests.integration.api.test_logs import set_state
 
 EXAMPLES = int(os.environ.get("SHOAL_CONFORMANCE_EXAMPLES", "2"))
+RECORDING = "SHOAL_RECORD_EXAMPLES" in os.environ
 SEED = int(os.environ.get("SHOAL_CONFORMANCE_SEED", "1"))
+PROJECT = "flights"
 PASSWORD = "correct horse battery staple"
 # What is in use cannot be deleted, so each has one that is not.
 SPARE = "spare"
@@ -48,7 +53,7 @@ NAMED = {
     **dict.fromkeys(("getDraft", "putDraft"), "kept"),
     "publishDraft": "drafted",
     "deleteDraft": "discarded",
-    "deleteGroup": "evil",  # which createGroup has made
+    "deleteGroup": "analysts",  # which createGroup has made
     "resetUserPassword": "forgetful",
 }
 SOURCE = {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "password": "long enough"}
@@ -58,12 +63,33 @@ BODY = {
     "putDataSource": SOURCE,
     "importProject": {"text": DEFINITION.replace("{", '{"name": "brought", ', 1)},
     "putDraft": {"text": DEFINITION},
+    "publishWorkflow": {
+        "name": SPARE,
+        "description": "Fetches departures, then reports them.",
+        "owner": "data-team",
+        "parameters": {"day": {"default": "$[yyyy-MM-dd]"}},
+        "schedules": [{"cron": "0 0 6 * * ?", "timezone": "Europe/Berlin"}],
+        "tasks": [
+            {
+                "name": "fetch",
+                "type": "SHELL",
+                "params": {"script": "./fetch.sh ${day}"},
+                "retries": 2,
+            },
+            {
+                "name": "report",
+                "type": "SHELL",
+                "params": {"script": "./report.sh"},
+                "depends_on": ["fetch"],
+            },
+        ],
+    },
 }
 QUERY: Mapping[str, Mapping[str, Any]] = {
     "searchLog": {"text": "hello"},
     "searchLogs": {"text": "hello"},
     "listAlertExplanations": {"event_id": 1},
-    "listInsightTasks": {"project": "p", "workflow": "daily"},
+    "listInsightTasks": {"project": PROJECT, "workflow": "daily"},
     "listInsightRollupRows": {"job": "task_days", "day": "2026-01-31"},
 }
 ABOUT_A_STATE = ("putDraft", "deleteDraft", "putLayout")  # which have to say which
@@ -110,26 +136,32 @@ async def test_answers_keep_to_the_description_and_every_operation_succeeds(
     live: Api, worker: FakeWorker
 ) -> None:
     description = described()
+    good = await _good(live, worker, description)
     # Signing in elsewhere needs somewhere: see access/test_oidc.py and test_ldap.py.
     elsewhere = (f"{PREFIX}/login/", f"{PREFIX}/users/{{name}}/identity")
     for path in [one for one in description["paths"] if one.startswith(elsewhere)]:
         del description["paths"][path]
-    good = await _good(live, worker, description)
     url = str(live.client.base_url)
     report: Report = await asyncio.to_thread(run, description, url, good, EXAMPLES, SEED)
     assert not report.failures, "\n\n".join(report.failures[:20])
     assert not report.refused, "\n".join(report.refused)
+    if RECORDING:
+        exchanges = {
+            name: {"request": one.body, "answer": report.answers.get(name)}
+            for name, one in good.items()
+        }
+        RECORDED.write_text(recorded(exchanges))
 
 
 async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Mapping[str, Good]:
     """Return a request for each operation that has to succeed, and make what it is about."""
-    made = await stocked(api, "p", "word")
+    made = await stocked(api, PROJECT, "Departures")
     async with api.services.database.unit_of_work() as uow:
         now = api.services.clock()
         hashed = await api.services.passwords.hash(PASSWORD)
-        ada = await account(uow, "olga", now, {"p": "owner"}, password=hashed)
-        someone = await account(uow, "someone", now, {"p": "reader"})
-        bot = await account(uow, "p/bot", now, {"p": "runner"}, of_project="p")
+        ada = await account(uow, "olga", now, {PROJECT: "owner"}, password=hashed)
+        someone = await account(uow, "someone", now, {PROJECT: "reader"})
+        bot = await account(uow, f"{PROJECT}/bot", now, {PROJECT: "runner"}, of_project=PROJECT)
         await uow.groups.add("crew", "", now)
         await uow.groups.add_member("crew", someone)
         _, cookie = await session(uow, ada, now)
@@ -143,7 +175,7 @@ async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Ma
         }
         await uow.commit()
     await _spares(api)
-    ended = await set_state(api, await api.run("logged"), TaskState.SUCCEEDED, "w1")
+    ended = await set_state(api, await api.run("logged", PROJECT), TaskState.SUCCEEDED, "w1")
     await worker.log(ended).write(b"hello\n", finished=True)
     tokens = {
         "revokeToken": "ada",
@@ -172,20 +204,20 @@ async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Ma
 
 async def _spares(api: Api) -> None:
     for place, body in (
-        ("projects/p/calendars/spare", {"days": []}),
-        ("projects/p/concurrency-groups/spare", {"slots": 1}),
-        ("projects/p/alert-channels/spare", ALERT_CHANNEL),
-        ("projects/p/alert-receivers/spare", ALERT_RECEIVER),
-        ("projects/p/alert-rules/spare", ALERT_RULE),
-        ("projects/p/grants/other", {"what": "see"}),
+        (f"projects/{PROJECT}/calendars/spare", {"days": []}),
+        (f"projects/{PROJECT}/concurrency-groups/spare", {"slots": 1}),
+        (f"projects/{PROJECT}/alert-channels/spare", ALERT_CHANNEL),
+        (f"projects/{PROJECT}/alert-receivers/spare", ALERT_RECEIVER),
+        (f"projects/{PROJECT}/alert-rules/spare", ALERT_RULE),
+        (f"projects/{PROJECT}/grants/other", {"what": "see"}),
         ("environments/lab", {"setup": "true"}),
-        ("projects/p/resource-grants/other", {"paths": ["lib/"]}),
-        ("restrictions/worker-group/lab", {"projects": ["p"]}),
+        (f"projects/{PROJECT}/resource-grants/other", {"paths": ["lib/"]}),
+        ("restrictions/worker-group/lab", {"projects": [PROJECT]}),
     ):
         answer = await api.client.put(f"{PREFIX}/{place}", json=body)
         assert answer.status_code == 201, answer.text
     for name in (SPARE, "moving"):
-        await api.publish(name, "p")
+        await api.publish(name, PROJECT)
     for name in ("kept", "drafted", "discarded"):
-        draft = f"{PREFIX}/projects/p/workflows/{name}/draft"
+        draft = f"{PREFIX}/projects/{PROJECT}/workflows/{name}/draft"
         assert (await api.client.put(draft, json={"text": DEFINITION})).status_code == 201

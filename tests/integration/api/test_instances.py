@@ -1,52 +1,14 @@
 """Instances and task instances."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.runs.run import Attempt, Decision, Run
-from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.run import Decision
+from shoal.core.runs.states import WorkflowState
 from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.sql import UnitOfWork
+from tests.integration.api.attempts import fail_and_retry, save
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
-
-
-async def save(api: Api, run: Run, decision: Decision) -> Mapping[Any, int]:
-    """Store what a master would have decided; return the ids of new attempts."""
-    run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
-        ids = await uow.instances.save([(run, decision)], datetime.now(UTC))
-        await uow.commit()
-    return ids
-
-
-async def fail_and_retry(api: Api, run: Run, **found: Any) -> int:
-    """Let the first task fail once and wait for its second attempt; return that one's id.
-
-    ``found``: what its worker has found.
-    """
-    now = datetime.now(UTC)
-    first = replace(
-        run.attempts["fetch"],
-        state=TaskState.FAILED,
-        worker="w1",
-        exit_code=3,
-        reason="exit status 3",
-        queued_at=now,
-        started_at=now,
-        finished_at=now,
-        **found,
-    )
-    second = Attempt("fetch", 2, failures=1)
-    started = Decision(
-        attempts={("fetch", 1): first, ("fetch", 2): second},
-        state=WorkflowState.RUNNING,
-        previous=WorkflowState.QUEUED,
-        started_at=now,
-    )
-    ids = await save(api, run, started)
-    return next(iter(ids.values()))
 
 
 async def test_attempts_show_what_they_used_and_are_found_by_their_fingerprint(api: Api) -> None:

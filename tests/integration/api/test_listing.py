@@ -6,8 +6,8 @@ import pytest
 
 from shoal.core.runs.filters import SortKey
 from shoal.sql.errors import TooManyToSort
+from tests.integration.api.attempts import fail_and_retry
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
-from tests.integration.api.test_instances import fail_and_retry
 
 
 async def ids(api: Api, path: str) -> list[int]:

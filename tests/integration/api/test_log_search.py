@@ -10,9 +10,9 @@ from shoal.api.operations.runs.log_search import LineSearch, matcher
 from shoal.api.services import Services
 from shoal.core.runs.states import TaskState
 from shoal.runtime.settings import ClusterSettings
+from tests.integration.api.attempts import log_of, set_state
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
-from tests.integration.api.test_logs import log_of, set_state
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,10 @@ import pytest
 
 from shoal.api.operations.logs import LogPart, text_of
 from shoal.api.services import Services
-from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import TaskState
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
+from tests.integration.api.attempts import first_task, log_of, set_state
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
 from tests.integration.api.sse_reader import Reader, stream
@@ -32,28 +30,6 @@ async def worker(services: Services, cluster: ClusterSettings) -> AsyncIterator[
     """A worker registered as w1."""
     async with fake_worker(services, cluster) as found:
         yield found
-
-
-async def set_state(api: Api, run: Run, state: TaskState, worker: str | None) -> dict[str, Any]:
-    """Bring the task ``fetch`` into a state; return it as the API shows it."""
-    finished = None if state in (TaskState.CLAIMED, TaskState.RUNNING) else datetime.now(UTC)
-    attempt = replace(run.attempts["fetch"], state=state, worker=worker, finished_at=finished)
-    decision = Decision(attempts={("fetch", 1): attempt})
-    run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
-        await uow.instances.save([(run, decision)], datetime.now(UTC))
-        await uow.commit()
-    return await first_task(api, run)
-
-
-async def first_task(api: Api, run: Run) -> dict[str, Any]:
-    shown = await api.client.get(f"{PREFIX}/instances/{run.id}")
-    task: dict[str, Any] = shown.json()["tasks"][0]
-    return task
-
-
-def log_of(task: dict[str, Any]) -> str:
-    return f"{PREFIX}/task-instances/{task['id']}/log"
 
 
 async def view(api: Api, task: dict[str, Any], query: str = "") -> Any:

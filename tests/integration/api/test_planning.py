@@ -7,8 +7,8 @@ from typing import Any
 from shoal.core.runs.run import Decision
 from shoal.core.runs.states import TaskState, WorkflowState
 from tests.integration.api.access.people import account, bearer, token
+from tests.integration.api.attempts import save
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
-from tests.integration.api.test_instances import save
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TASKS = [

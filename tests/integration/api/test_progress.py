@@ -4,9 +4,9 @@ from shoal.api.services import Services
 from shoal.core.runs.states import TaskState
 from shoal.proto.shoal_pb2 import TaskProgress
 from shoal.runtime.settings import ClusterSettings
+from tests.integration.api.attempts import first_task, set_state
 from tests.integration.api.conftest import PREFIX, Api, problem_of
 from tests.integration.api.fake_worker import fake_worker
-from tests.integration.api.test_logs import first_task, set_state
 
 
 async def test_running_tasks_are_asked_about_and_others_are_not(

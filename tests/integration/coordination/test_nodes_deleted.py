@@ -20,9 +20,8 @@ from shoal.coordination import (
 from shoal.coordination.cluster import layout
 from shoal.coordination.recipes import ownership
 from tests.integration.coordination.conftest import connect
+from tests.integration.coordination.given import entry, owner
 from tests.integration.coordination.group_bench import QUICK
-from tests.integration.coordination.test_ownership import owner
-from tests.integration.coordination.test_queue import entry
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 

@@ -19,13 +19,10 @@ from shoal.coordination import (
     ZkSession,
 )
 from tests.integration.coordination.conftest import claim_request, connect, put_request
+from tests.integration.coordination.given import entry
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper import expire_session
-
-
-def entry(task: int, *, wp: int = 2, wi: int = 1, tp: int = 2, group: str = "default") -> Entry:
-    return Entry(group, wp, wi, tp, task, task % 4)
 
 
 def entries(count: int) -> list[Entry]:

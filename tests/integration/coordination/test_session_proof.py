@@ -9,7 +9,7 @@ import pytest
 from shoal.coordination import ZkSession, prepare
 from shoal.coordination.session.boottime import boottime
 from tests.integration.coordination.conftest import connect
-from tests.integration.coordination.test_ownership import owner
+from tests.integration.coordination.given import owner
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 

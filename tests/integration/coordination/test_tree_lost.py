@@ -1,11 +1,8 @@
 """ZooKeeper comes back empty, or half of the tree is deleted: everybody goes on by themselves."""
 
 import asyncio
-from contextlib import suppress
 
 import pytest
-from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError, NotEmptyError
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import (
@@ -26,33 +23,10 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, Mismatch
 from shoal.coordination.messages import Consumer, Producer
 from tests.integration.coordination.conftest import connect
+from tests.integration.coordination.given import entry, owner
 from tests.integration.coordination.group_bench import QUICK
-from tests.integration.coordination.test_ownership import owner
-from tests.integration.coordination.test_queue import entry
 from tests.support.waiting import DEADLINE_S, eventually
-from tests.support.zookeeper import wipe
-
-
-def delete_all(address: str, path: str = "/") -> None:
-    """Delete everything below ``path``, as an operator's stray deleteall does."""
-    client = KazooClient(hosts=address)
-    client.start(DEADLINE_S)
-    try:
-        delete_below(client, path)
-    finally:
-        client.stop()
-        client.close()
-
-
-def delete_below(client: KazooClient, path: str) -> None:
-    """Somebody may make anew already what is being deleted."""
-    with suppress(NoNodeError):
-        for name in client.get_children(path):
-            if name != "zookeeper":
-                below = f"{path.rstrip('/')}/{name}"
-                delete_below(client, below)
-                with suppress(NotEmptyError, NoNodeError):
-                    client.delete(below)
+from tests.support.zookeeper import delete_all, wipe
 
 
 async def goes_through(queue: TaskQueue, task: int) -> None:

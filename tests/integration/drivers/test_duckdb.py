@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from shoal.core.data_sources import DataSource, Option, SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers import duckdb as driver
 from shoal.worker.types.sql.drivers.failures import StatementFailed

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
 from shoal.worker.types.sql.session import Verdict

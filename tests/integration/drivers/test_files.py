@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,

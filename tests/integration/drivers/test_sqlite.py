@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
 from shoal.worker.types.sql.session import Verdict

@@ -22,10 +22,10 @@ from shoal.sql.errors import BoundElsewhere, DatabaseUnavailable
 from shoal.sql.schema.tables import cluster
 from shoal.sql.tree_binding import TreeBinding
 from tests.integration.coordination.conftest import connect
-from tests.integration.coordination.test_tree_lost import delete_all
 from tests.support.databases import migrated_url
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
+from tests.support.zookeeper import delete_all
 
 SESSION_S = 2.0
 SILENCE_S = SILENCE * SESSION_S

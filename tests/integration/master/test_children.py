@@ -14,8 +14,8 @@ from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, Wor
 from shoal.master.engine.messages import DEEPEST
 from shoal.runtime import failpoints
 from shoal.sql import Database
+from tests.integration.master.conftest import give
 from tests.integration.master.family_harness import PARTITIONS, Harness, Master
-from tests.integration.master.test_grants import give
 from tests.support.clock import utc_now
 from tests.support.databases import migrated_url
 

@@ -18,7 +18,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, cluster_folder
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
-from tests.integration.master.test_resources import put, rows
+from tests.integration.master.stored_files import put, rows
 from tests.support.waiting import DEADLINE_S
 from tests.support.zookeeper import make_chroot
 

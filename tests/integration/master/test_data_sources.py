@@ -21,7 +21,7 @@ from shoal.master.dispatch.secrets import UnknownSecret
 from shoal.master.dispatch.sources import BadSourceName, UnknownDataSource, WrongKind
 from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_source
 from shoal.sql import Database

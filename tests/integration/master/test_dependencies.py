@@ -1,49 +1,26 @@
 """DEPENDENT tasks with real masters: they see every end, whichever master ended it or dies."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
 
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.sql.repositories.runs.dependencies import Wait
 from shoal.sql.schema.tables import dependency_wait
 from tests.integration.master.conftest import Bench
+from tests.integration.master.dependents import DAY, ON_SQLITE, reason, task_of, waiting
 from tests.support.waiting import DEADLINE_S
 
-ON_SQLITE = pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
-DAY = datetime(2026, 3, 2, 6, tzinfo=UTC)
 
 
 async def upstream(bench: Bench, name: str = "up", tasks: tuple[str, ...] = ("a",)) -> int:
     return await bench.publish({task: {} for task in tasks}, name=name)
-
-
-async def waiting(bench: Bench, key: str = "down", **when: Any) -> Instance:
-    """Start a workflow of one DEPENDENT task for ``DAY``."""
-    params = {"when": when or {"workflow": "up", "date": "today"}}
-    workflow_id = await bench.publish({"d": {"type": "DEPENDENT", "params": params}}, name="down")
-    return await bench.start(workflow_id, key, logical_time=DAY)
-
-
-async def task_of(bench: Bench, instance: Instance) -> TaskInstance:
-    (task,) = await bench.tasks(instance.id)
-    return task
-
-
-async def reason(bench: Bench, instance: Instance, text: str) -> TaskInstance:
-    """Wait until the DEPENDENT task says what it waits for."""
-    async with asyncio.timeout(DEADLINE_S):
-        while text not in ((task := await task_of(bench, instance)).reason or ""):
-            await asyncio.sleep(0.01)
-    return task
 
 
 async def rows(bench: Bench) -> int:

@@ -1,66 +1,26 @@
 """Which environment a payload holds, as it is when the task is fetched, and what fails the task."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shoal.core.definition.environments import EnvironmentSpec
-from shoal.core.runs.run import Attempt, Plan, Run
-from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.runs.states import TaskState
 from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnvironment
-from shoal.master.dispatch.payloads import PayloadMaker
-from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
-from shoal.runtime.secret_stores.stores import SecretStores
-from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
+from tests.integration.master.payloads import maker_of, payload, put
 from tests.integration.master.statements import noted_reads
 from tests.support.databases import migrated_url
-from tests.unit.core.driving import spec
 
 pytestmark = pytest.mark.usefixtures("each_query_once")
-
-NO_STORES = Resolver(SecretStores({}))
-NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
-ML = {"variables": {"A": "${day}"}, "python": "/opt/ml", "setup": "echo $[yyyy]"}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     async with Database(migrated_url(request, request.param)) as opened:
         yield opened
-
-
-async def put(database: Database, name: str = "ml", **fields: Any) -> None:
-    async with database.unit_of_work() as uow:
-        await uow.environments.put(name, EnvironmentSpec.model_validate({**ML, **fields}), NOW)
-        await uow.commit()
-
-
-def maker_of(database: Database) -> PayloadMaker:
-    return PayloadMaker(
-        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW, NO_STORES
-    )
-
-
-async def payload(
-    database: Database,
-    default: str | None = None,
-    kind: str = "SHELL",
-    maker: PayloadMaker | None = None,
-    **task: Any,
-) -> pb.Payload:
-    params = {"script": "true"} if kind == "SHELL" else {"data_source": "", "sql": "SELECT 1"}
-    definition = spec({"a": {"type": kind, "params": params, **task}}, environment=default)
-    attempts = {"a": Attempt("a", 1, id=7)}
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
-    return await (maker or maker_of(database)).make(run, attempts["a"])
 
 
 async def test_payload_holds_the_environment_as_it_is_now(database: Database) -> None:

@@ -4,20 +4,10 @@ from datetime import datetime
 
 from shoal.core.access.grants import Grant
 from shoal.core.runs.states import WorkflowState
-from shoal.sql import Database
-from tests.integration.master.conftest import Bench
-from tests.integration.master.test_dependencies import DAY, ON_SQLITE, reason, waiting
-from tests.support.clock import utc_now
+from tests.integration.master.conftest import Bench, give
+from tests.integration.master.dependents import DAY, ON_SQLITE, reason, waiting
 
 W = WorkflowState
-
-
-async def give(database: Database, giver: str, taker: str, what: Grant) -> None:
-    """Let the tasks of a project do something with another one."""
-    async with database.unit_of_work() as uow:
-        home = await uow.projects.ensure(giver, utc_now())
-        await uow.grants.put(home.id, taker, what, utc_now())
-        await uow.commit()
 
 
 @ON_SQLITE

@@ -18,9 +18,9 @@ from shoal.core.runs.states import WorkflowState
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
 from tests.integration.coordination.conftest import connect
-from tests.integration.coordination.test_tree_lost import delete_all
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.support.waiting import DEADLINE_S
+from tests.support.zookeeper import delete_all
 
 GROUP = layout.MASTERS_GROUP
 

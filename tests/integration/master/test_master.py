@@ -9,14 +9,7 @@ from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.coordination.conftest import connect
-from tests.integration.master.conftest import Bench
-
-DIAMOND = {
-    "a": {},
-    "b": {"depends_on": ["a"]},
-    "c": {"depends_on": ["a"]},
-    "d": {"depends_on": ["b", "c"]},
-}
+from tests.integration.master.conftest import DIAMOND, Bench
 
 
 async def test_instance_runs_from_command_to_success(bench: Bench) -> None:

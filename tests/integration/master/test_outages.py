@@ -1,71 +1,15 @@
 """Masters whose database or ZooKeeper comes and goes: nothing is lost, nothing runs twice."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
-from shoal.coordination import Claim
-from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
-from shoal.proto import shoal_pb2 as pb
-from shoal.proto.errors import RpcError
-from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.integration.master.manual_worker import HandWorker
-from tests.integration.master.test_master import DIAMOND
+from tests.integration.master.conftest import DIAMOND, PARTITIONS, Bench, all_succeed
+from tests.integration.master.manual_worker import working
 from tests.support.proxy import TcpProxy
-
-
-@asynccontextmanager
-async def working(worker: HandWorker) -> AsyncIterator[None]:
-    """Run whatever is queued, as patiently as a real worker."""
-
-    async def run(claim: Claim) -> None:
-        while (verdict := await fetched(claim)) is None:
-            await asyncio.sleep(0.02)
-        if verdict.HasField("payload"):
-            while not await reported(claim):
-                await asyncio.sleep(0.02)
-        await worker.queue.release([claim])
-
-    async def fetched(claim: Claim) -> pb.FetchVerdict | None:
-        with suppress(RpcError):
-            (verdict,) = await worker.fetch([claim])
-            if verdict.refusal.kind not in (pb.Refusal.NOT_OWNER, pb.Refusal.RETRY):
-                return verdict
-        worker.forget(claim)
-        return None
-
-    async def reported(claim: Claim) -> bool:
-        with suppress(RpcError):
-            await worker.report(claim, pb.SUCCEEDED)
-            return True
-        worker.forget(claim)
-        return False
-
-    async def work() -> None:
-        async with asyncio.TaskGroup() as attempts:
-            while True:
-                for claim in await worker.claim(5):
-                    attempts.create_task(run(claim))
-
-    task = asyncio.create_task(work())
-    try:
-        yield
-        assert not task.done(), task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def all_succeed(bench: Bench, instances: list[Instance]) -> None:
-    """Wait for the end of all; none may have needed a second attempt."""
-    for instance in instances:
-        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
-        attempts = await bench.tasks(instance.id, all_attempts=True)
-        assert [task.attempt for task in attempts] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("bench", ["postgresql"], indirect=True)

@@ -26,12 +26,12 @@ from shoal.insight.history.tables import TABLES
 from shoal.runtime import failpoints
 from shoal.runtime.failpoints import FailpointReached
 from shoal.sql import Database
-from shoal.sql.repositories.exporting.verified import Verified
+from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep import partitions
 from shoal.sql.schema.tables import command, event, takeover, workflow_instance
 from tests.integration.master.backfill_harness import PARTITIONS
-from tests.integration.master.test_purging import Keeping, ask, count, database, ids, publish
-from tests.integration.master.test_purging import stored as purge_of
+from tests.integration.master.purge_harness import Keeping, ask, count, database, ids, publish
+from tests.integration.master.purge_harness import stored as purge_of
 from tests.support.clock import utc_now
 from tests.support.databases import migrated_url
 from tests.support.length import share

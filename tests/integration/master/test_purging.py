@@ -5,122 +5,39 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import text, update
 
-from shoal.coordination import partition_of
 from shoal.core.backfill.request import BackfillRunState, BackfillState
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
-from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.records import Instance
-from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention
-from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.core.runs.retention import Hours, Retention
+from shoal.core.runs.states import WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
-from shoal.master.services.upkeep.purges import Purger
-from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
-from tests.integration.master.backfill_harness import PARTITIONS, Harness, Master
-from tests.integration.master.contexts import context_of
+from tests.integration.master.backfill_harness import PARTITIONS, Harness
+from tests.integration.master.purge_harness import (
+    Keeping,
+    ask,
+    asked,
+    count,
+    ids,
+    publish,
+    stored,
+)
+from tests.integration.master.purge_harness import database as database
 from tests.support.clock import utc_now
-from tests.support.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 
-ALWAYS = MasterSettings().hours
-NOTHING_KEPT = Retention.of_days(
-    instances=1e-9, newest=0, events=1e-9, commands=1e-9, backfills=1e-9
-)
 FOR_EVER = Retention.of_days(instances=0, newest=0, events=0, commands=0, backfills=0)
-
-
-class Keeping(Master):
-    """A master that purges when a test calls it."""
-
-    def __init__(
-        self, database: Database, epoch: int = 1, retention: Retention = NOTHING_KEPT, **more: Any
-    ) -> None:
-        super().__init__(database, epoch)
-        options = {
-            "purge_interval_s": 3600.0,
-            "scan_interval_s": 3600.0,
-            "purge_batch": 2,
-            "purge_share": 1.0,
-        } | more
-        hours: Hours = options.pop("hours", ALWAYS)
-        trigger: ShoalCronTrigger | None = options.pop("trigger", None)
-        is_exported: bool = options.pop("is_exported", False)
-        context = context_of(database, self.engine, partitions=PARTITIONS, **options)
-        self.jobs = context.jobs
-        self.purger = Purger(context, retention, hours, trigger, is_exported=is_exported)
-
-    async def look(self) -> None:
-        """Do what the jobs do at a fire time, and when requests may have come."""
-        await self.purger.ask_when_due()
-        await self.purger.serve_requests()
-
-    async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
-        """Start an instance of a workflow with one task, and end it."""
-        new = NewCommand(CommandType.START, partition_of(key, PARTITIONS), key, workflow_id)
-        async with self.database.unit_of_work() as uow:
-            asked, _ = await uow.commands.add(new, utc_now())
-            await uow.commit()
-        await self.scanner.scan(range(PARTITIONS))
-        async with self.database.unit_of_work(read_only=True) as uow:
-            asked = await uow.commands.get(asked.id)
-            assert asked.result_instance_id is not None
-            instance = await uow.instances.get(asked.result_instance_id)
-            (task,) = await uow.tasks.of_instance(instance.id)
-        if to_end:
-            where = (instance.partition, instance.id)
-            await self.engine.submit(*where, TaskClaimed(task.id, "w", utc_now()))
-            ended = TaskEnded(task.id, TaskSignal.FAIL, utc_now(), worker="w", exit_code=1)
-            await self.engine.submit(*where, ended)
-        return instance
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    url = migrated_url(request, request.param)
-    async with Database(url) as opened:
-        async with opened.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
-        yield opened
-
-
-async def publish(database: Database, **fields: Any) -> int:
-    return await Harness(database).publish(**fields)
-
-
-async def count(database: Database, table: Any) -> int:
-    async with database.unit_of_work(read_only=True) as uow:
-        found: int = await uow.connection.scalar(select(func.count()).select_from(table))
-    return found
-
-
-async def ids(database: Database) -> set[int]:
-    async with database.unit_of_work(read_only=True) as uow:
-        return {row.id for row in await uow.connection.rows(select(workflow_instance.c.id))}
-
-
-async def ask(database: Database, **fields: Any) -> int:
-    async with database.unit_of_work() as uow:
-        purge = await uow.purges.add(NewPurge(**fields), PARTITIONS, utc_now())
-        await uow.commit()
-    return purge.id
-
-
-async def stored(database: Database, purge_id: int) -> Purge:
-    async with database.unit_of_work(read_only=True) as uow:
-        return await uow.purges.get(purge_id)
 
 
 async def test_what_is_over_goes_and_what_is_open_stays(database: Database) -> None:
@@ -318,7 +235,7 @@ async def test_request_ends_though_parents_stay(database: Database) -> None:
 KILLED = """\
 import asyncio, sys
 from shoal.sql import Database
-from tests.integration.master.test_purging import Keeping
+from tests.integration.master.purge_harness import Keeping
 
 async def main():
     async with Database(sys.argv[1]) as database:
@@ -411,11 +328,6 @@ class Clock:
 def clock() -> Clock:
     """Noon of a day on which everything in these tests is old."""
     return Clock(datetime(2100, 1, 1, 12, tzinfo=UTC))
-
-
-async def asked(database: Database) -> list[datetime]:
-    async with database.unit_of_work(read_only=True) as uow:
-        return [one.created_at for one in await uow.purges.list()]
 
 
 async def settled(database: Database, master: Keeping, clock: Clock) -> None:

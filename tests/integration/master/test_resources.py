@@ -23,7 +23,7 @@ from shoal.master.dispatch.resources import (
 from shoal.master.engine.publications import NO_NAME
 from shoal.master.settings import UpkeepTimes
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.storage import ObjectMissing, Storage
 from shoal.runtime.vault import Vault
@@ -31,6 +31,7 @@ from shoal.sql import Database
 from shoal.sql.errors import UnreadableRow
 from tests.integration.master.conftest import Bench
 from tests.integration.master.statements import but_restrictions, noted_reads
+from tests.integration.master.stored_files import put, rows
 from tests.support.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 from tests.unit.core.driving import spec
@@ -40,29 +41,6 @@ pytestmark = pytest.mark.usefixtures("each_query_once")
 NO_STORES = Resolver(SecretStores({}))
 START = datetime(2026, 11, 21, 6, tzinfo=UTC)
 BEFORE, AFTER = START - timedelta(seconds=1), START + timedelta(seconds=1)
-
-
-async def put(
-    database: Database,
-    path: str,
-    content: str,
-    at: datetime,
-    storage: Storage | None = None,
-    project: str = "default",
-) -> str:
-    """Store a version of a file; return its object."""
-    async with database.unit_of_work() as uow:
-        name = Storage.new_name(project, await uow.cluster.uid())
-        await uow.commit()
-    if storage is not None:
-        with storage.writing(name) as file:
-            file.write(content.encode())
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    async with database.unit_of_work() as uow:
-        upload = await uow.resources.begin(project, path, name, at)
-        await uow.resources.complete(upload, digest, len(content), at, most=1 << 30)
-        await uow.commit()
-    return name
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -237,12 +215,6 @@ async def test_what_is_not_needed_any_more_is_swept_with_its_objects(bench: Benc
     for name in old[2:]:
         with storage.reading(name) as file:
             assert file.read(100).startswith(b"content")
-
-
-async def rows(database: Database) -> int:
-    async with database.unit_of_work(read_only=True) as uow:
-        found = await uow.connection.execute(text("SELECT count(*) FROM resource"))
-        return int(found.scalar_one())
 
 
 async def share(

@@ -5,21 +5,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.grants import Restricted
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import UnknownEnvironment
 from shoal.master.dispatch.worker_groups import WorkerGroupNotAllowed
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
+from tests.integration.master.dependents import ON_SQLITE
+from tests.integration.master.payloads import NOW, maker_of, payload, put
 from tests.integration.master.statements import noted_reads
-from tests.integration.master.test_dependencies import ON_SQLITE
-from tests.integration.master.test_environments import (
-    NOW,
-    maker_of,
-    payload,
-    put,
-)
 from tests.support.databases import migrated_url
 
 pytestmark = pytest.mark.usefixtures("each_query_once")

@@ -20,7 +20,7 @@ from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import StoreUnavailable
 from shoal.runtime.secret_stores.reference import Reference
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key

@@ -10,11 +10,9 @@ from sqlalchemy import make_url
 
 from shoal.coordination import Members, read_group
 from shoal.coordination.cluster import layout
-from shoal.runtime.settings import ClusterSettings
-from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.integration.master.test_master import DIAMOND
-from tests.integration.master.test_outages import all_succeed, working
-from tests.support.proxy import TcpProxy
+from tests.integration.master.conftest import DIAMOND, PARTITIONS, Bench, all_succeed
+from tests.integration.master.manual_worker import working
+from tests.support.proxy import TcpProxy, behind
 from tests.support.waiting import DEADLINE_S
 
 GROUP = layout.MASTERS_GROUP
@@ -29,13 +27,6 @@ async def proxies(bench: Bench) -> AsyncIterator[list[TcpProxy]]:
     async with AsyncExitStack() as stack:
         proxies = [TcpProxy(f"{folder}/.s.PGSQL.5432", 0) for _ in range(2)]
         yield [await stack.enter_async_context(proxy) for proxy in proxies]
-
-
-def behind(proxy: TcpProxy, cluster: ClusterSettings) -> ClusterSettings:
-    """How a master sees the cluster whose way to the database is the proxy."""
-    url = make_url(cluster.database)
-    there = url.set(host="127.0.0.1", port=proxy.port, query={"sslmode": "disable"})
-    return cluster.model_copy(update={"database_url": there.render_as_string(hide_password=False)})
 
 
 async def said_of_database(bench: Bench) -> list[Mapping[str, Any]]:

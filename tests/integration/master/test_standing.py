@@ -8,14 +8,13 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.logs.asking import Asking
-from shoal.worker.masters import Masters
+from shoal.worker.masters import Masters, Standings
 from tests.integration.master.conftest import PARTITIONS, Bench
 
 
 async def test_open_ended_and_unknown_instances_are_told_apart(bench: Bench) -> None:
     workflow = await bench.publish({"a": {}})
-    ask = Asking(Masters(Owners(bench.session), bench.channels), PARTITIONS)
+    ask = Standings(Masters(Owners(bench.session), bench.channels), PARTITIONS)
     async with bench.master():
         runs = await bench.start(workflow, "open")
         over = await bench.start(workflow, "over")
@@ -30,7 +29,7 @@ async def test_open_ended_and_unknown_instances_are_told_apart(bench: Bench) -> 
 
 
 async def test_without_a_master_nobody_can_tell(bench: Bench) -> None:
-    ask = Asking(Masters(Owners(bench.session), bench.channels), PARTITIONS)
+    ask = Standings(Masters(Owners(bench.session), bench.channels), PARTITIONS)
     async with bench.master():
         await bench.start(await bench.publish({"a": {}}))
         await ask([1])

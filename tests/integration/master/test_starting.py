@@ -11,10 +11,8 @@ from shoal.master.main import serve
 from shoal.master.settings import MasterSettings
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql.errors import DatabaseRefused, InvalidDatabaseUrl
-from tests.integration.master.conftest import Bench
-from tests.integration.master.test_master import DIAMOND
-from tests.integration.master.test_silent_database import behind
-from tests.support.proxy import TcpProxy
+from tests.integration.master.conftest import DIAMOND, Bench
+from tests.support.proxy import TcpProxy, behind
 from tests.support.waiting import DEADLINE_S, eventually
 
 pytestmark = pytest.mark.parametrize("bench", ["postgresql"], indirect=True)

@@ -19,9 +19,8 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.errors import BoundElsewhere, Fenced
 from shoal.sql.tree_binding import TreeBinding
-from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.integration.master.test_keeper import Master, running, until
-from tests.integration.master.test_master import DIAMOND
+from tests.integration.master.conftest import DIAMOND, PARTITIONS, Bench
+from tests.integration.master.keeper_harness import Master, running, until
 from tests.support.clock import utc_now
 from tests.support.waiting import DEADLINE_S
 

@@ -13,8 +13,8 @@ from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey, Tas
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
-from tests.integration.sql.test_indices import busy as busy  # the fixture
-from tests.integration.sql.test_indices import plans_of, reads_all
+from tests.integration.sql.plans import busy as busy
+from tests.integration.sql.plans import plans_of, reads_all
 
 Ask = Callable[[UnitOfWork], Awaitable[Any]]
 

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.upkeep.expired import Scope
+from shoal.sql.repositories.upkeep.expired_rows import Scope
 from tests.integration.sql.given import NOW
-from tests.integration.sql.test_indices import busy as busy  # the fixture
-from tests.integration.sql.test_indices import plans_of, reads_all
+from tests.integration.sql.plans import busy as busy
+from tests.integration.sql.plans import plans_of, reads_all
 
 _ALL, _OLD = Scope(range(8)), NOW.replace(year=2029)
 _IMPLICIT = {"pk_": "INTEGER PRIMARY KEY", "uq_": "sqlite_autoindex_"}

@@ -15,15 +15,9 @@ from sqlalchemy import text, update
 from shoal.sql import Database
 from shoal.sql.errors import BrokenReference, SqlError
 from shoal.sql.schema.tables import project
-from tests.integration.sql.given import LATER, NOW
+from tests.integration.sql.given import LATER, LONG, NOW
 from tests.integration.sql.turns import Turns
 from tests.support.waiting import DEADLINE_S, eventually
-
-# Some tens of milliseconds of SQLite's virtual machine.
-LONG = text(
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
-    " SELECT count(*) AS found FROM n"
-)
 
 _MANY_PROJECTS = text(
     "INSERT INTO project (name, description, parameters, created_at)"

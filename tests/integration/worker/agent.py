@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 from pathlib import Path
 
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.processes.launcher import Launcher
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.proctree import become_subreaper
 from tests.integration.worker.attempt_site import Site

@@ -15,9 +15,11 @@ from typing import Any, Self
 
 from shoal.coordination import MemberInfo, Members, ZkSession
 from shoal.coordination.cluster import layout
+from shoal.proto import shoal_pb2 as pb
+from shoal.proto.channels import Channels, call
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.home.spool import Spool
 from shoal.worker.main import run_worker
-from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 from tests.support.waiting import eventually as eventually
@@ -185,3 +187,18 @@ def work_folders(data: Path) -> list[str]:
 
 def _home(data: Path) -> Path:
     return data / "workers" / "w" / "1"
+
+
+async def kill(
+    channels: Channels, member: MemberInfo, *numbers: int, reason: str = "stopped by alice"
+) -> list[int]:
+    request = pb.KillRequest(task_instance_ids=numbers, reason=reason)
+    address = str(member.data["address"])
+    return list(
+        (await call(address, channels.worker(address).Kill(request, timeout=DEADLINE_S))).known
+    )
+
+
+def everything_below(folder: Path) -> bytes:
+    """The contents of all regular files."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

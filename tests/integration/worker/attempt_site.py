@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.worker.execution.attempt import LaunchRequest
+from shoal.worker.processes.program import LaunchRequest
 from tests.support.waiting import eventually as eventually
 
 PATH = os.environ["PATH"]

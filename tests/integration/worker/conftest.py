@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.processes.launcher import Launcher
 from tests.integration.worker.attempt_site import Site
 
 

@@ -8,7 +8,9 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.intake import disk, prefetch, throughput
+from shoal.worker.attempts import held
+from shoal.worker.home import disk
+from shoal.worker.intake import prefetch
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker, until
 from tests.support.fake_master import FakeMaster
 from tests.support.proxy import TcpProxy
@@ -17,14 +19,14 @@ from tests.support.waiting import DEADLINE_S
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 SHORT = {"script": "true"}
-AHEAD = throughput.MOST_OF_A_SLOT  # of a worker with one slot
+AHEAD = held.MOST_OF_A_SLOT  # of a worker with one slot
 
 
 @pytest.fixture(autouse=True)
 def always_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has finished a task once is taken for a quick one for ever."""
-    monkeypatch.setattr(throughput, "SHORT_S", 1e6)
-    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
+    monkeypatch.setattr(held, "SHORT_S", 1e6)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
 
 
 @pytest.fixture

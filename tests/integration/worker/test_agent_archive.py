@@ -15,12 +15,13 @@ import pytest
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import ObjectMissing, StorageError
-from shoal.worker.home.helpers import Ended, Helpers
-from shoal.worker.logs import archiving, keeping, uploading
-from shoal.worker.logs.archiving import LogArchiver
+from shoal.worker.logs import archive, retention
+from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import LogFolder
-from shoal.worker.logs.uploading import Errand, unarchived
+from shoal.worker.logs.upload import Errand, unarchived
+from shoal.worker.logs.upload import main as upload_logs
+from shoal.worker.processes.helpers import Ended, Helpers
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
@@ -43,8 +44,8 @@ def archived(
 ) -> ClusterSettings:
     """A cluster with an archive, and workers that do not wait long."""
     for name in ("EVERY_S", "FIRST_PAUSE_S"):
-        monkeypatch.setattr(archiving, name, 0.1)
-    monkeypatch.setattr(keeping, "CHECK_EVERY_S", 0.1)
+        monkeypatch.setattr(archive, name, 0.1)
+    monkeypatch.setattr(retention, "CHECK_EVERY_S", 0.1)
     return cluster.model_copy(update={"logs_url": str(tmp_path / "archive")})
 
 
@@ -142,7 +143,7 @@ async def test_logs_of_a_purged_instance_are_not_copied(
 async def test_log_that_has_grown_is_copied_again(
     master: FakeMaster, archived: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archiving, "SEARCH_EVERY_S", 0.1)
+    monkeypatch.setattr(archive, "SEARCH_EVERY_S", 0.1)
     async with InProcessWorker(archived):
         number = await master.submit("SHELL", {"script": "echo one"})
         await master.table.ended(number)
@@ -244,7 +245,7 @@ def upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Log
         folders = [("demo.flow", INSTANCE)]
         errand = Errand(str(tmp_path / "archive"), CLUSTER, str(store.root), folders, live)
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
-        assert uploading.main() == 0
+        assert upload_logs() == 0
         return LogArchive(errand.url, CLUSTER)
 
     return write_and_upload

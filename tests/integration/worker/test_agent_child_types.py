@@ -12,9 +12,14 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text, spool, the_worker
-from tests.integration.worker.test_agent_killing import kill
-from tests.integration.worker.test_agent_secrets import everything_below
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    everything_below,
+    kill,
+    log_text,
+    spool,
+    the_worker,
+)
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 
@@ -37,7 +42,7 @@ class Remote(ChildType[Params]):
 WORK = """
 import asyncio, os, time
 from pathlib import Path
-from shoal.worker.types.child.ending import NotYet, WorkFailed
+from shoal.worker.types.child.outcome import NotYet, WorkFailed
 
 def note(work, text):
     with Path(work.params.notes).open("a") as file:
@@ -210,7 +215,7 @@ async def test_what_cannot_be_settled_is_not_called_killed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.worker.execution.settling.ALL_TRIES_S", 3.0)
+    monkeypatch.setattr("shoal.worker.results.settlement.ALL_TRIES_S", 3.0)
     file = tmp_path / "notes"
     (tmp_path / "notes.refused").touch()
     number = await submit(master, file, "deaf")
@@ -241,7 +246,7 @@ async def test_look_that_cannot_be_settled_is_a_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.worker.execution.settling.ALL_TRIES_S", 1.0)
+    monkeypatch.setattr("shoal.worker.results.settlement.ALL_TRIES_S", 1.0)
     (tmp_path / "notes.refused").touch()
     number = await submit(master, tmp_path / "notes", "look")
     task = await master.table.ended(number)

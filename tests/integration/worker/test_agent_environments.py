@@ -12,15 +12,15 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.execution.environment.setup import READY_FILE, SETUP_FILE
+from shoal.worker.processes.environment import READY_FILE, SETUP_FILE
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
+    kill,
     log_text,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from shoal.coordination import MemberInfo
-from shoal.proto import shoal_pb2 as pb
-from shoal.proto.channels import Channels, call
+from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     alive,
+    kill,
     log_text,
     spool,
     the_worker,
@@ -28,16 +27,6 @@ export inner
 setsid sh -c 'trap "" TERM; echo $$; (env -i setsid sh -c "$inner" &); sleep 1000' &
 sleep 1000
 """
-
-
-async def kill(
-    channels: Channels, member: MemberInfo, *numbers: int, reason: str = "stopped by alice"
-) -> list[int]:
-    request = pb.KillRequest(task_instance_ids=numbers, reason=reason)
-    address = str(member.data["address"])
-    return list(
-        (await call(address, channels.worker(address).Kill(request, timeout=DEADLINE_S))).known
-    )
 
 
 async def test_kill_ends_a_nasty_tree_and_reports_the_reason(

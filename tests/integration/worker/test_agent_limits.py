@@ -9,7 +9,7 @@ import pytest
 
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.intake import disk
+from shoal.worker.home import disk
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     eventually,
@@ -17,7 +17,7 @@ from tests.integration.worker.agent_kit import (
     log_text,
     the_worker,
 )
-from tests.integration.worker.test_agent_logs import MEBIBYTE, Reader, ref
+from tests.integration.worker.log_reader import MEBIBYTE, Reader, ref
 from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]

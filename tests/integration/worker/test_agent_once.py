@@ -12,8 +12,8 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text
-from tests.integration.worker.http.test_misbehaving import never
-from tests.integration.worker.sql.test_running import ENDLESS
+from tests.integration.worker.http.kit import never
+from tests.integration.worker.sql.kit import ENDLESS
 from tests.support.fake_master import FakeMaster
 from tests.support.http_server import HttpServer
 from tests.support.waiting import eventually

@@ -13,7 +13,7 @@ from tests.integration.worker.agent_kit import (
     spool,
     the_worker,
 )
-from tests.integration.worker.test_agent_parameters import AWKWARD, fields
+from tests.integration.worker.parameters import AWKWARD, fields
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 

@@ -8,25 +8,12 @@ import pytest
 
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from tests.integration.worker.parameters import AWKWARD, fields
 from tests.support.fake_master import FakeMaster
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
-AWKWARD = {
-    "quotes": """it's "quoted" `date` \\ and \\\\""",
-    "lines": "first\nsecond\r\n\n  last  \n\n",
-    "commands": "$(touch ran) ; touch ran & `touch ran` | touch ran > ran",
-    "expansions": "${HOME} $HOME ${x:-$(touch ran)} %s %n * ~ !!",
-    "unicode": "žluťoučký 魚群 🐟 \u202e\u0000".replace("\0", "") + "\x01\x7f",
-    "dash": "-rf --help",
-    "empty": "",
-    "just_below_100_KB": "é" * (50 * 1024),
-}
 LARGE = {"large": "0123456789\n" * 20_000, "nul": "a\0b"}
-
-
-def fields(text: str) -> list[str]:
-    return text.split("\0")[:-1]
 
 
 async def test_shell_gets_every_value_as_it_is_and_runs_none(

@@ -18,12 +18,12 @@ from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
     descendants,
+    kill,
     log_text,
     spool,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster, Task
 from tests.support.waiting import eventually
 
@@ -195,7 +195,7 @@ async def test_handing_over_dies_with_its_worker(
     with WorkerProcess(cluster) as process:
         pid = (await the_worker(master.session)).data["pid"]
         await submitted(master, "echo one > a", publish)
-        await eventually(lambda: any(".storing" in one.args for one in descendants(pid)))
-        storing = [one.pid for one in descendants(pid) if ".storing" in one.args]
+        await eventually(lambda: any(".upload" in one.args for one in descendants(pid)))
+        storing = [one.pid for one in descendants(pid) if ".upload" in one.args]
         process.signal(signal.SIGKILL)
         await eventually(lambda: not any(Path(f"/proc/{one}").exists() for one in storing))

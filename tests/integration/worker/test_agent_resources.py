@@ -22,23 +22,23 @@ from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
-from shoal.worker.execution.attempt import LaunchRequest
-from shoal.worker.execution.launching import Launched, Launcher
-from shoal.worker.execution.work_files import ANSWER_FILE
-from shoal.worker.home import fetching
-from shoal.worker.home.fetching import STARVED, Errand, File, WrongContent
+from shoal.worker.home import download
+from shoal.worker.home.download import STARVED, Errand, File, WrongContent
 from shoal.worker.home.resources import ResourceCache
+from shoal.worker.processes.launcher import Launched, Launcher
+from shoal.worker.processes.program import LaunchRequest
+from shoal.worker.processes.work_files import ANSWER_FILE
 from shoal.worker.supervisor.causes import EndCause
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
     alive,
     descendants,
+    kill,
     log_text,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 from tests.support.waiting import eventually
@@ -300,8 +300,8 @@ async def test_fetching_dies_with_its_worker_and_leaves_nothing_half_done(
     with WorkerProcess(cluster) as process:
         pid = (await the_worker(master.session)).data["pid"]
         await master.submit("SHELL", {"script": "true"}, resources=[file])
-        await eventually(lambda: any(".fetching" in one.args for one in descendants(pid)))
-        fetching = [one.pid for one in descendants(pid) if ".fetching" in one.args]
+        await eventually(lambda: any(".download" in one.args for one in descendants(pid)))
+        fetching = [one.pid for one in descendants(pid) if ".download" in one.args]
         process.signal(signal.SIGKILL)
         await eventually(lambda: not any(alive(one) for one in fetching))
     stored(cluster, file).unlink()
@@ -417,7 +417,7 @@ def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
     monkeypatch.setattr(Storage, "reading", refuse)
     errand = Errand(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
-    assert fetching.main() == code
+    assert download.main() == code
     assert (tmp_path / ANSWER_FILE).read_text() in (str(error), repr(error))
 
 
@@ -432,6 +432,6 @@ def test_content_is_checked_before_it_has_its_name(
     for wrong in (replace(right, sha256="0" * 64), replace(right, size=2), replace(right, size=4)):
         errand = Errand(cluster.resources, str(folder), [wrong])
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
-        assert fetching.main() == 1
+        assert download.main() == 1
         assert (tmp_path / ANSWER_FILE).read_text() == str(WrongContent(wrong))
         assert os.listdir(folder) == []

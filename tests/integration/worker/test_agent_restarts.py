@@ -12,7 +12,7 @@ import pytest
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.home.cgroups import Hierarchy
 from shoal.worker.home.home import WorkerHome, WorkFolderTaken
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from tests.integration.worker.agent_kit import (
     WorkerProcess,

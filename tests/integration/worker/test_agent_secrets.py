@@ -10,23 +10,19 @@ from tests.integration.worker.agent_kit import (
     WorkerProcess,
     alive,
     children,
+    everything_below,
+    kill,
     log_file,
     log_text,
     the_worker,
     until,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
 
 SECRET = 'hush\'s "word" $(touch ran)\nsecond line\tü'
-
-
-def everything_below(folder: Path) -> bytes:
-    """The contents of all regular files."""
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 async def test_task_has_the_secret_and_its_log_has_not(

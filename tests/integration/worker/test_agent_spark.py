@@ -11,8 +11,13 @@ from shoal.client.local.java import find_java, spark_java_home
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text, the_worker
-from tests.integration.worker.test_agent_killing import kill
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    descendants,
+    kill,
+    log_text,
+    the_worker,
+)
 from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 

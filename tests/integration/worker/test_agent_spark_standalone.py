@@ -9,8 +9,13 @@ import pytest
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, descendants, log_text, the_worker
-from tests.integration.worker.test_agent_killing import kill
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    descendants,
+    kill,
+    log_text,
+    the_worker,
+)
 from tests.support.fake_master import FakeMaster
 from tests.support.spark_standalone import standalone_spark
 from tests.support.waiting import eventually

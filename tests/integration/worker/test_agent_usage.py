@@ -9,11 +9,11 @@ from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
+    kill,
     log_file,
     the_worker,
     until,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 

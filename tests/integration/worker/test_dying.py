@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.launching import (
+from shoal.worker.home.spool import Spool
+from shoal.worker.processes.launcher import (
     Launched,
     Launcher,
     LauncherDied,
     LauncherUnavailable,
     LaunchFailed,
 )
-from shoal.worker.results.spool import Spool
+from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.cgroups import Cgroup
 from shoal.worker.supervisor.clock import boottime

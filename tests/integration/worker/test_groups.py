@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.attempt import Outcome
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.program import Outcome
 from shoal.worker.supervisor import proctree
 from tests.integration.worker.agent_kit import children
 from tests.integration.worker.attempt_site import Site, alive, parent_of
@@ -164,7 +164,7 @@ async def test_attempts_run_without_groups_where_none_can_be_made(
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.processes.launcher import Launcher
 from tests.integration.worker.attempt_site import Site
 
 CHANGES = "import os, time; os.setuid(65534); print(os.getpid(), flush=True); time.sleep(1000)"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.attempt import Outcome
-from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.processes.launcher import Launcher, LaunchFailed
+from shoal.worker.processes.program import Outcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, alive

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.launching import Launcher, LauncherUnavailable, LaunchFailed
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
+from shoal.worker.processes.launcher import Launcher, LauncherUnavailable, LaunchFailed
+from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent_kit import children

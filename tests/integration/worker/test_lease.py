@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution import launching
-from shoal.worker.execution.attempt import Outcome
-from shoal.worker.execution.launching import Launcher, LaunchFailed
+from shoal.worker.processes import launcher
+from shoal.worker.processes.launcher import Launcher, LauncherDied, LaunchFailed
+from shoal.worker.processes.program import Outcome
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.attempt_site import Site, eventually
 from tests.support.waiting import DEADLINE_S
@@ -67,7 +67,7 @@ class Machine:
         self.clock = folder / "ahead"
         self.clock.write_bytes(struct.pack("d", 0.0))
         self.main = folder / "suspended_main.py"
-        path = str(Path(launching.__file__).parents[3])
+        path = str(Path(launcher.__file__).parents[3])
         self.main.write_text(SUSPENDED.format(path=path, file=str(self.clock)))
 
     def suspend(self, seconds: float) -> None:
@@ -79,7 +79,7 @@ class Machine:
 @pytest.fixture
 async def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
-    monkeypatch.setattr(launching, "LAUNCHER_MAIN", machine.main)
+    monkeypatch.setattr(launcher, "LAUNCHER_MAIN", machine.main)
     return machine
 
 
@@ -134,5 +134,5 @@ async def test_launcher_that_is_closed_while_it_is_replaced_ends(site: Site) -> 
     async with Launcher() as launcher:
         launched = await launcher.launch(site.request("a", "sleep", "1000"))
         os.kill(launcher.pid, signal.SIGKILL)
-        with suppress(launching.LauncherDied):
+        with suppress(LauncherDied):
             await launched.wait()

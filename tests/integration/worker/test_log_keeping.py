@@ -11,14 +11,14 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.attempts import Attempts
-from shoal.worker.execution.launching import Launcher
-from shoal.worker.home.helpers import Helpers
-from shoal.worker.logs.archiving import LogArchiver
-from shoal.worker.logs.asking import Standing
+from shoal.worker.attempts.held import HeldAttempts
+from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore, log_workflow
 from shoal.worker.logs.folders import content, folders, remove
-from shoal.worker.logs.keeping import DAY_S, LogKeeper
+from shoal.worker.logs.retention import DAY_S, LogKeeper
+from shoal.worker.masters import Standing
+from shoal.worker.processes.helpers import Helpers
+from shoal.worker.processes.launcher import Launcher
 from shoal.worker.supervisor.shim.child import open_log
 
 MIB = 1 << 20
@@ -32,7 +32,7 @@ class Place:
         self.work, self.spool = folder / "work", folder / "spool"
         self.work.mkdir()
         self.spool.mkdir()
-        self.attempts = Attempts(4)
+        self.attempts = HeldAttempts(4)
         self.open: set[int] = set()
         self.ended = dict.fromkeys(range(100), 0.0)
         self.is_silent = False

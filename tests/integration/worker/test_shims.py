@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.launching import Launched, Launcher
+from shoal.worker.processes.launcher import Launched, Launcher
+from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.shim.shim import SHIM
 from shoal.worker.supervisor.shims import MOST_IDLE

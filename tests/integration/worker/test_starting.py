@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.execution.attempt import Outcome
-from shoal.worker.execution.launching import Launched, Launcher, NoRoomToStart
+from shoal.worker.processes.launcher import Launched, Launcher, NoRoomToStart
+from shoal.worker.processes.program import Outcome
 from shoal.worker.supervisor.shim.descriptors import RESERVE
 from tests.integration.worker.agent_kit import InProcessWorker, children, the_worker, until
 from tests.integration.worker.attempt_site import Site

@@ -13,7 +13,7 @@ from shoal.coordination.errors import BindingRefused
 from shoal.proto.tls import create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.home.cluster_file import ClusterFile
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
 from tests.integration.worker.agent_kit import InProcessWorker, cluster_settings, the_worker
 from tests.support.waiting import DEADLINE_S, eventually
 

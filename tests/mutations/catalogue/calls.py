@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _TLS = Place("shoal.proto.tls")
 _SERVER = Place("shoal.proto.server")
 _CHANNELS = Place("shoal.proto.channels")
-_PROBING = Place("shoal.worker.execution.probing")
+_PROBING = Place("shoal.worker.execution.probes")
 _ATTACKS = "tests/integration/rpc/test_attacks.py"
 
 MUTATIONS: tuple[Mutation, ...] = (

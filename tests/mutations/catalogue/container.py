@@ -5,10 +5,10 @@ from tests.mutations.place import Place
 
 _LOCAL = Place("shoal.worker.types.container.local")
 _KIND = Place("shoal.worker.types.container.kind")
-_INSIDE = Place("shoal.worker.types.container.inside")
+_INSIDE = Place("shoal.worker.types.container.contents")
 _RULES = Place("shoal.worker.types.container.rules")
 _CONTAINER_ENGINE = Place("shoal.worker.types.container.engine")
-_ENDING = Place("shoal.worker.types.kubernetes.ending")
+_ENDING = Place("shoal.worker.types.kubernetes.removal")
 _CONTAINER_CLUSTER = Place("shoal.worker.types.container.cluster")
 _JOB = Place("shoal.worker.types.container.job")
 _SUBMIT = Place("shoal.worker.types.spark.submit")

@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _SWEEP = Place("shoal.master.services.sweeper")
 _MASTER = Place("shoal.master.engine.eager_dispatch")
 _RPC = Place("shoal.master.dispatch.rpc")
-_REPORTING = Place("shoal.worker.results.reporting")
+_REPORTING = Place("shoal.worker.results.reporter")
 _WORKER = Place("shoal.worker.intake.eager_dispatch")
 _QUEUE = Place("shoal.coordination.queue.transfer")
 _OF_MASTERS = "tests/integration/master/test_eager_dispatch.py"

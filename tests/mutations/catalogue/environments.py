@@ -5,10 +5,10 @@ from tests.mutations.place import Place
 
 _ENVIRONMENTS = Place("shoal.master.dispatch.environments")
 _STORED = Place("shoal.sql.repositories.definitions.environments")
-_SETUP = Place("shoal.worker.execution.environment.setup")
-_SETTLING = Place("shoal.worker.execution.settling")
+_SETUP = Place("shoal.worker.processes.environment")
+_SETTLING = Place("shoal.worker.results.settlement")
 _CONTEXT = Place("shoal.worker.execution.context")
-_NAMED = Place("shoal.worker.execution.environment.named")
+_NAMED = Place("shoal.worker.processes.environment")
 _MASTER = "tests/integration/master/test_environments.py"
 _SQL = "tests/integration/sql/test_environments.py"
 _AGENT = "tests/integration/worker/test_agent_environments.py"

@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _RUN = Place("shoal.worker.types.flink.run")
 _LEFTOVERS = Place("shoal.worker.types.flink.leftovers")
-_NAMING = Place("shoal.worker.types.flink.naming")
+_NAMING = Place("shoal.worker.types.flink.names")
 _CLUSTER = Place("shoal.worker.types.flink.cluster")
 _PARAMS = Place("shoal.worker.types.flink.params")
 _TESTS = "tests/integration/worker/flink/test_contract.py"

@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_UNANSWERED = Place("shoal.worker.intake.unanswered")
-_FETCHING = Place("shoal.worker.intake.fetching")
+_UNANSWERED = Place("shoal.worker.intake.fetches")
+_FETCHING = Place("shoal.worker.intake.fetches")
 _AGENT = Place("shoal.worker.agent")
 _REACHABILITY = Place("shoal.worker.intake.reachability")
 _SWEEP = Place("shoal.master.services.sweeper")

@@ -3,12 +3,12 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_POSITION = Place("shoal.sql.repositories.exporting.position")
+_POSITION = Place("shoal.sql.repositories.exports.position")
 _EXPORTER = Place("shoal.insight.export.exporter")
 _GATHERING = Place("shoal.insight.export.gathering")
 _COLUMNS = Place("shoal.insight.export.columns")
 _STORE = Place("shoal.insight.history.store")
-_EXPIRED = Place("shoal.sql.repositories.upkeep.expired")
+_EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
 _PURGING = Place("shoal.master.services.upkeep.purges")
 _VERIFYING = Place("shoal.insight.export.verifying")
 _READING = Place("shoal.insight.past.reading")

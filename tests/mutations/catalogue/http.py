@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _GUARD = Place("shoal.runtime.outbound.guard")
 _ADDRESSES = Place("shoal.runtime.outbound.addresses")
 _REQUEST = Place("shoal.worker.types.http.request")
-_SHOWN = Place("shoal.worker.types.http.shown")
+_SHOWN = Place("shoal.worker.types.http.disclosure")
 _FAILURES = Place("shoal.worker.types.http.failures")
 _TESTS = "tests/integration/worker/http"
 _UNIT = "tests/unit/worker/http"

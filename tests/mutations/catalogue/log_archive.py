@@ -6,9 +6,9 @@ from tests.mutations.place import Place
 _ARCHIVED_LOGS = Place("shoal.master.services.upkeep.archived_logs")
 _LOG_ARCHIVE = Place("shoal.runtime.log_archive")
 _STORAGE = Place("shoal.runtime.storage")
-_KEEPING = Place("shoal.worker.logs.keeping")
-_UPLOADING = Place("shoal.worker.logs.uploading")
-_ARCHIVING = Place("shoal.worker.logs.archiving")
+_KEEPING = Place("shoal.worker.logs.retention")
+_UPLOADING = Place("shoal.worker.logs.upload")
+_ARCHIVING = Place("shoal.worker.logs.archive")
 _AGENT = Place("shoal.worker.agent")
 _LOGS = Place("shoal.api.operations.logs")
 _IN_MASTER = "tests/integration/master/test_archived_logs.py"

@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_STORING = Place("shoal.worker.home.storing")
-_PUBLISHING = Place("shoal.worker.results.publishing")
+_STORING = Place("shoal.worker.home.upload")
+_PUBLISHING = Place("shoal.worker.results.publications")
 _MAIN = Place("shoal.worker.main")
 _MASTER = Place("shoal.master.engine.publications")
 _SQL = Place("shoal.sql.repositories.definitions.resources")

@@ -3,7 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_MASKING = Place("shoal.worker.supervisor.shim.masking")
+_MASKING = Place("shoal.worker.supervisor.shim.masks")
 _LAUNCHER = Place("shoal.worker.supervisor.launcher")
 _OUTPUTS = Place("shoal.worker.supervisor.shim.outputs")
 _SCOPE = Place("shoal.core.runs.scope")

@@ -3,10 +3,10 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_SETTLING = Place("shoal.worker.execution.settling")
+_SETTLING = Place("shoal.worker.results.settlement")
 _RUNNER = Place("shoal.worker.execution.runner")
 _CHILD = Place("shoal.worker.supervisor.shim.child")
-_ENDING = Place("shoal.core.decide.ending")
+_ENDING = Place("shoal.core.decide.endings")
 _FAILURES = Place("shoal.worker.types.http.failures")
 _RUN = Place("shoal.worker.types.sql.run")
 _MAIN = Place("shoal.worker.main")

@@ -3,14 +3,14 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_BINDING = Place("shoal.worker.types.sql.statements.binding")
+_BINDING = Place("shoal.worker.types.sql.statements.parameters")
 _LEXER = Place("shoal.worker.types.sql.statements.lexer")
 _FILES = Place("shoal.worker.types.sql.results.files")
 _PREVIEW = Place("shoal.worker.types.sql.results.preview")
 _PLAN = Place("shoal.worker.types.sql.plan")
 _RUN = Place("shoal.worker.types.sql.run")
 _VERDICTS = Place("shoal.worker.types.sql.verdicts")
-_CANCELLING = Place("shoal.worker.types.sql.cancelling")
+_CANCELLING = Place("shoal.worker.types.sql.cancellation")
 _UNIT = "tests/unit/worker/sql"
 _TEST_RUN = f"{_UNIT}/test_run.py"
 

@@ -36,16 +36,9 @@ from shoal.client.rest.operations.generated.types import InstanceDetail, Instanc
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import TaskState, WorkflowState
+from tests.unit.client.terminal import shown
 
 NOW = datetime(2026, 11, 21, 6, 0, 10, tzinfo=UTC)
-
-
-def shown(renderable: Any, width: int = 200) -> list[str]:
-    """The lines on a terminal without colours."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
-    console.print(renderable)
-    assert isinstance(console.file, io.StringIO)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
 def attempt(task: str, state: str, *depends_on: str, **fields: Any) -> InstanceTask:

@@ -21,11 +21,11 @@ from shoal.core.backfill.request import (
     next_backfill_state,
     next_run_state,
 )
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import IllegalTransition
 from tests.support.cases import each
-from tests.unit.core.test_states import diagram
+from tests.unit.core.diagrams import diagram
 
 GUIDE = Path(__file__).parents[3] / "docs" / "backfills.md"
 RANGE = {"workflow": "w", "from": "2026-01-01", "to": "2026-01-31"}

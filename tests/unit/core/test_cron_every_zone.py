@@ -9,7 +9,7 @@ import pytest
 
 from shoal.core.timing.cron.expression import OnGap, OnOverlap, parse
 from tests.unit.core.cron_reference import ALL_WEEKDAYS, Fields, clock_changes, walk
-from tests.unit.core.test_cron_properties import backward, forward
+from tests.unit.core.firings import backward, forward
 
 FIRST_YEAR, LAST_YEAR = 2024, 2035
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

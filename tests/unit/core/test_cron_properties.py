@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.core.timing.cron.expression import Cron, InvalidCron, OnGap, OnOverlap, parse
+from shoal.core.timing.cron.expression import InvalidCron, OnGap, OnOverlap, parse
 from tests.unit.core.cron_reference import (
     ALL_WEEKDAYS,
     Fields,
@@ -15,6 +15,7 @@ from tests.unit.core.cron_reference import (
     walk,
     weekday_of,
 )
+from tests.unit.core.firings import backward, forward
 
 ZONES = [
     "UTC",
@@ -150,24 +151,6 @@ def compare(
     for instant in [*expected, *(one.replace(microsecond=0, second=0) for one in inner)]:
         if start <= instant < end:
             assert cron.matches(instant) == (instant in expected), (fields.text, instant)
-
-
-def forward(cron: Cron, start: datetime, end: datetime) -> list[datetime]:
-    found: list[datetime] = []
-    now = cron.next(start - timedelta(microseconds=1))
-    while now is not None and now.astimezone(UTC) < end:
-        found.append(now.astimezone(UTC))
-        now = cron.next(now)
-    return found
-
-
-def backward(cron: Cron, start: datetime, end: datetime) -> list[datetime]:
-    found: list[datetime] = []
-    now = cron.previous(end)
-    while now is not None and now.astimezone(UTC) >= start:
-        found.append(now.astimezone(UTC))
-        now = cron.previous(now)
-    return found[::-1]
 
 
 @settings(max_examples=120, deadline=None)

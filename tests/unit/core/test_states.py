@@ -1,8 +1,6 @@
 """The transition tables: every pair, and the page that is made from them."""
 
 import os
-from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +25,12 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
-from shoal.worker.execution.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
-from shoal.worker.execution.lifecycle import AttemptState
+from shoal.worker.attempts.lifecycle import TRANSITIONS as ATTEMPT_TRANSITIONS
+from shoal.worker.attempts.lifecycle import AttemptState
 from tests.support.cases import each
+from tests.unit.core.diagrams import diagram
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
-
-
-def diagram(table: Mapping[tuple[Any, Any], Any], start: StrEnum) -> str:
-    """A Mermaid state diagram of a transition table.
-
-    A signal that every state allows, with one result, is one arrow from ANY.
-    """
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {start}"]
-    edges = [(state, signal, after) for (state, signal), after in table.items()]
-    everywhere = {
-        signal: after
-        for _, signal, after in edges
-        if all(table.get((state, signal)) is after for state in type(start))
-    }
-    lines += [f"    {s} --> {after}: {e}" for s, e, after in edges if e not in everywhere]
-    lines += [f"    ANY --> {after}: {signal}" for signal, after in everywhere.items()]
-    left = {before for before, _, after in edges if after is not before}
-    leaves = [state for state in type(start) if state not in left]
-    lines += [f"    {state} --> [*]" for state in leaves]
-    return "\n".join([*lines, "```"])
 
 
 def page() -> str:
@@ -62,7 +41,7 @@ def page() -> str:
             "",
             "Made from the tables in `core/shoal/core/runs/states.py`,",
             "`core/shoal/core/decide/child_states.py` (children) and",
-            "`worker/shoal/worker/execution/lifecycle.py`; do not edit. After changes run",
+            "`worker/shoal/worker/attempts/lifecycle.py`; do not edit. After changes run",
             "`SHOAL_UPDATE_DOCS=1 .venv/bin/pytest tests/unit/core/test_states.py`.",
             "",
             "## Workflow instance",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.attempt import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.processes.program import ExitRecord, LaunchRequest, Outcome
 from shoal.worker.results.results import as_json, was_interrupted
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 

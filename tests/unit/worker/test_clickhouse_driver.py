@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
 from shoal.worker.types.sql.session import Session, Verdict

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.home.disk import DiskGuard
 
 MIB = 1 << 20
 

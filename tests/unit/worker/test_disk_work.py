@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from shoal.worker.execution import disk_work
-from shoal.worker.execution.disk_work import AVOID_FOR, MOST_AT_ONCE, SHORT_S, DiskWork
+from shoal.worker.home import disk_work
+from shoal.worker.home.disk_work import AVOID_FOR, MOST_AT_ONCE, SHORT_S, DiskWork
 from tests.support.waiting import DEADLINE_S
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake import eager_dispatch
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 from shoal.worker.masters import Masters
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.reporter import Reporter
 from tests.support.waiting import DEADLINE_S, eventually
 
 WORKER = "w"
@@ -116,7 +116,7 @@ class Site:
     """A worker without processes: what it started, asked for and interrupted."""
 
     def __init__(self, queue: Queue, master: Master, tasks: asyncio.TaskGroup) -> None:
-        self.session, self.queue, self.attempts = Session(), queue, Attempts(8)
+        self.session, self.queue, self.attempts = Session(), queue, HeldAttempts(8)
         self.started: list[int] = []
         self.fetched: list[int] = []
         self.interrupted: list[int] = []
@@ -140,7 +140,7 @@ class Site:
             if number < 10:  # the others will come
                 self.attempts.end(self.hold(number))
 
-    def hold(self, number: int) -> Attempt:
+    def hold(self, number: int) -> HeldAttempt:
         return self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), WORKER, 1, 1))
 
     def _settled(self, report: pb.Report, _committed: bool) -> None:
@@ -252,7 +252,7 @@ async def test_all_is_reported_only_when_what_came_with_the_last_answer_is() -> 
     master = Master({1: [10]})
     async with site_of(Queue(1), master) as site:
 
-        def requeue(attempt: Attempt, _payload: pb.Payload) -> None:
+        def requeue(attempt: HeldAttempt, _payload: pb.Payload) -> None:
             returned = end(attempt.id, pb.RETURNED)
             asyncio.get_running_loop().call_soon(site.reporter.add, WORKER, returned)
 

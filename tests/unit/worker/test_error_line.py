@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.execution.attempt import ExitRecord
 from shoal.worker.logs.files import LogStore
+from shoal.worker.processes.program import ExitRecord
 from shoal.worker.results.error_line import READ, found, plain, with_error_line
 from shoal.worker.results.results import ERROR_LINE, result
 from tests.support.growth import keeps, shortest_s

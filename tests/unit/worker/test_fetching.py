@@ -10,10 +10,10 @@ import pytest
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
-from shoal.worker.attempts import Attempt
-from shoal.worker.execution.lifecycle import AttemptEvent
-from shoal.worker.intake import fetching
-from shoal.worker.intake.fetching import CALLS_AT_ONCE, Fetcher
+from shoal.worker.attempts.held import HeldAttempt
+from shoal.worker.attempts.lifecycle import AttemptEvent
+from shoal.worker.intake import fetches
+from shoal.worker.intake.fetches import CALLS_AT_ONCE, Fetcher
 from shoal.worker.masters import Masters
 from tests.support.waiting import eventually
 
@@ -45,15 +45,15 @@ class OneMaster:
         return pb.FetchResponse(verdicts=verdicts)
 
 
-def attempt(number: int) -> Attempt:
-    return Attempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
+def attempt(number: int) -> HeldAttempt:
+    return HeldAttempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
 
 
 @asynccontextmanager
 async def fetcher_from(master: OneMaster, granted: list[int]) -> AsyncIterator[Fetcher]:
     """A fetcher at work; it is ended with all its calls."""
 
-    def take(attempt: Attempt, _payload: pb.Payload) -> None:
+    def take(attempt: HeldAttempt, _payload: pb.Payload) -> None:
         granted.append(attempt.id)
 
     try:
@@ -124,7 +124,7 @@ async def test_nothing_is_granted_to_what_was_asked_for_before_a_cancel() -> Non
 async def test_what_waits_for_a_dead_master_asks_its_successor_with_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fetching, "delay_s", lambda _tries: 0.0)
+    monkeypatch.setattr(fetches, "delay_s", lambda _tries: 0.0)
     master, granted = OneMaster(), list[int]()
     async with fetcher_from(master, granted) as fetcher:
         for number in range(CALLS_AT_ONCE + 3):

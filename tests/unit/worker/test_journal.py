@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
 from shoal.worker.supervisor.shim.journal import LONGEST, SIZE, Journal, pending, settle
 from shoal.worker.supervisor.shim.records import End, store
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.logs.last_line import last_line
+from shoal.worker.logs.lines import last_line
 
 
 @pytest.mark.parametrize(

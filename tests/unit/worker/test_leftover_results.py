@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 
 from shoal.proto import shoal_pb2 as pb
+from shoal.worker.home.spool import Spool
 from shoal.worker.logs.files import LogStore
 from shoal.worker.main import report_leftovers
-from shoal.worker.results.reporting import Reporter
-from shoal.worker.results.spool import Spool
+from shoal.worker.results.reporter import Reporter
 
 
 class Reports:

@@ -4,8 +4,8 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.core.runs.states import IllegalTransition
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.lifecycle import (
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import (
     HOLDS_SLOT,
     TRANSITIONS,
     AttemptEvent,
@@ -32,8 +32,8 @@ def claim(number: int = 1) -> Claim:
     return Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
 
 
-def attempt_in(state: AttemptState) -> Attempt:
-    attempt = Attempt(claim())
+def attempt_in(state: AttemptState) -> HeldAttempt:
+    attempt = HeldAttempt(claim())
     for event in WAYS[state]:
         attempt.apply(event)
     assert attempt.state is state
@@ -77,7 +77,7 @@ def test_grant_is_remembered_after_the_end(state: AttemptState) -> None:
 
 @pytest.mark.parametrize("state", sorted(set(S) - {S.ENDED, S.FORGOTTEN}))
 async def test_slots_in_use_are_those_of_the_states_that_hold_one(state: AttemptState) -> None:
-    attempts = Attempts(2)
+    attempts = HeldAttempts(2)
     attempt = attempts.add(claim())
     for event in WAYS[state]:
         if event is E.TAKE_SLOT:

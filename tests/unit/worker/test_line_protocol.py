@@ -3,7 +3,7 @@
 import asyncio
 import socket
 
-from shoal.worker.execution.line_protocol import Lines
+from shoal.worker.processes.line_protocol import Lines
 from tests.support.waiting import DEADLINE_S, eventually
 
 

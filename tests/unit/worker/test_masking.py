@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.worker.logs.secret_forms import SHORTEST, forms
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 
 def masked(secrets: list[str], pieces: list[bytes]) -> bytes:

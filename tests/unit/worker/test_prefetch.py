@@ -7,9 +7,10 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.lifecycle import AttemptEvent
-from shoal.worker.intake import prefetch, throughput
+from shoal.worker.attempts import held
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import AttemptEvent
+from shoal.worker.intake import prefetch
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from tests.support.waiting import eventually
 
@@ -17,13 +18,13 @@ from tests.support.waiting import eventually
 class Site:
     """A prefetch buffer, and what comes out of it."""
 
-    def __init__(self, slots: int = 1, prefetch: int = throughput.MOST) -> None:
-        self.attempts = Attempts(slots, prefetch)
+    def __init__(self, slots: int = 1, prefetch: int = held.MOST) -> None:
+        self.attempts = HeldAttempts(slots, prefetch)
         self.begun: list[int] = []
         self.requeued: list[int] = []
         self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
-    def claim(self, numbers: Iterable[int]) -> list[Attempt]:
+    def claim(self, numbers: Iterable[int]) -> list[HeldAttempt]:
         """Claim tasks; the smaller number comes first in the queue."""
         return [
             self.attempts.add(
@@ -32,7 +33,7 @@ class Site:
             for number in numbers
         ]
 
-    def enter(self, *numbers: int) -> list[Attempt]:
+    def enter(self, *numbers: int) -> list[HeldAttempt]:
         """Claim tasks and let them come to the buffer, in this order."""
         entering = self.claim(numbers)
         for attempt in entering:
@@ -45,7 +46,7 @@ class Site:
         assert attempt is not None
         self.attempts.forget(attempt)
 
-    def _begin(self, attempt: Attempt, payload: pb.Payload) -> None:
+    def _begin(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         assert payload.task_instance_id == attempt.id
         self.begun.append(attempt.id)
 
@@ -64,8 +65,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every attempt counts as short, and as one of just now."""
-    monkeypatch.setattr(throughput, "SHORT_S", 1e6)
-    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
+    monkeypatch.setattr(held, "SHORT_S", 1e6)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
 
 
 @pytest.mark.usefixtures("patient")
@@ -159,10 +160,10 @@ async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_
     for number in range(100):  # as many as are remembered
         site.enter(number)
         site.end(number)
-    assert site.attempts.wanted == 1 + throughput.MOST_OF_A_SLOT
-    site.enter(*range(100, 100 + 1 + throughput.MOST_OF_A_SLOT))
-    for ended in range(throughput.MOST_OF_A_SLOT):
-        worth_while = ended >= throughput.MOST_OF_A_SLOT / 2
+    assert site.attempts.wanted == 1 + held.MOST_OF_A_SLOT
+    site.enter(*range(100, 100 + 1 + held.MOST_OF_A_SLOT))
+    for ended in range(held.MOST_OF_A_SLOT):
+        worth_while = ended >= held.MOST_OF_A_SLOT / 2
         assert site.attempts.wanted == (ended if worth_while else 0)
         site.end(100 + ended)
 
@@ -179,8 +180,8 @@ async def test_never_more_is_prefetched_than_the_setting_allows(prefetch: int, w
 
 @pytest.mark.usefixtures("patient")
 async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throughput, "SHORT_S", 0.0)
-    monkeypatch.setattr(throughput, "WINDOW_S", 1e6)
+    monkeypatch.setattr(held, "SHORT_S", 0.0)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
     site = Site()
     site.enter(1)
     site.end(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
 from shoal.worker.supervisor.shim.records import End, store, write_record
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.masters import Masters
-from shoal.worker.results import reporting
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results import reporter as reports
+from shoal.worker.results.reporter import Reporter
 from tests.support.waiting import DEADLINE_S, eventually
 
 NEVER_S = 1e6
@@ -67,7 +67,7 @@ def report(number: int, kind: pb.ReportKind.ValueType) -> pb.Report:
 
 
 async def test_of_a_short_task_the_end_alone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "START_HELD_S", NEVER_S)
+    monkeypatch.setattr(reports, "START_HELD_S", NEVER_S)
     master = OneMaster()
     async with reporter_to(master) as reporter:
         reporter.add("w", report(1, pb.STARTED))
@@ -83,7 +83,7 @@ async def test_of_a_short_task_the_end_alone_is_reported(monkeypatch: pytest.Mon
 async def test_the_start_of_a_longer_task_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     master = OneMaster()
     async with reporter_to(master) as reporter:
-        monkeypatch.setattr(reporting, "START_HELD_S", NEVER_S)
+        monkeypatch.setattr(reports, "START_HELD_S", NEVER_S)
         reporter.add("w", report(1, pb.STARTED))
         await asyncio.sleep(0)
         monkeypatch.undo()  # what comes later is due earlier
@@ -99,13 +99,13 @@ async def test_ends_are_gathered_only_while_the_worker_has_enough_to_do(
     busy.set()
     async with reporter_to(master, busy.is_set) as reporter:
         clock = Clock()
-        monkeypatch.setattr(reporting, "time", clock)
+        monkeypatch.setattr(reports, "time", clock)
         for number in (1, 2, 3):
             reporter.add("w", report(number, pb.SUCCEEDED))
             await asyncio.sleep(0)
-            clock.now += reporting.GATHER_S / 4
+            clock.now += reports.GATHER_S / 4
         assert master.calls == []
-        clock.now += reporting.GATHER_S
+        clock.now += reports.GATHER_S
         await eventually(lambda: not len(reporter))
         reporter.add("w", report(4, pb.SUCCEEDED))
         reporter.add("w", report(5, pb.RETURNED))

@@ -8,10 +8,10 @@ import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempts
+from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.intake.prefetch import Waiting
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from tests.support.waiting import eventually
 
 
@@ -33,7 +33,7 @@ class Site:
     """Requeuer, and what comes of them."""
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
-        self.attempts, self.reports = Attempts(4), Reports()
+        self.attempts, self.reports = HeldAttempts(4), Reports()
         self.requeued: list[int] = []
         self.dropped: list[int] = []
         self.requeuer = Requeuer(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.procedure.routines import Mode, Parameter, Routine, chosen, split_name
 
 

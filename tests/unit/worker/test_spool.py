@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.worker.results.spool import Spool, SpoolEntry
+from shoal.worker.home.spool import Spool, SpoolEntry
 
 
 def test_results_come_back_oldest_first_also_for_a_new_process(tmp_path: Path) -> None:

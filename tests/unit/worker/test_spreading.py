@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shoal.worker.home.spreading import spread_subfolders
+from shoal.worker.home.home import spread_subfolders
 
 
 def test_a_hint_changes_nothing_that_can_be_seen(tmp_path: Path) -> None:

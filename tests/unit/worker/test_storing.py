@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from shoal.runtime.storage import Storage
-from shoal.worker.execution.work_files import ANSWER_FILE
-from shoal.worker.home import storing
-from shoal.worker.home.storing import Errand, Leaving
+from shoal.worker.home import upload
+from shoal.worker.home.upload import Errand, Leaving
+from shoal.worker.processes.work_files import ANSWER_FILE
 
 LARGEST = 1 << 20
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for one in (helper, attempt / "out"):
         one.mkdir(parents=True)
     monkeypatch.chdir(helper)
-    monkeypatch.setattr(storing, "PAUSES_S", ())
+    monkeypatch.setattr(upload, "PAUSES_S", ())
     return attempt
 
 
@@ -40,7 +40,7 @@ def stored(
     ]
     errand = Errand(storage or str(root), str(folder), LARGEST, leaving)
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
-    code = storing.main()
+    code = upload.main()
     objects = [one.name for one in root.rglob("*") if one.is_file()]
     return code, Path(ANSWER_FILE).read_text(), sorted(objects)
 
@@ -125,7 +125,7 @@ def test_file_that_grows_while_it_is_read_is_not_stored_beyond_the_limit(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "a").write_bytes(b"x" * 10)
-    monkeypatch.setattr(storing, "_problem", lambda found, largest: None)
+    monkeypatch.setattr(upload, "_problem", lambda found, largest: None)
     with (folder / "a").open("ab") as file:
         file.write(b"y" * LARGEST)
     code, answer, objects = stored(monkeypatch, folder, "a")
@@ -147,14 +147,14 @@ def test_what_was_written_before_an_error_is_removed(
 ) -> None:
     for name in ("a", "b"):
         (folder / name).write_text("one")
-    real = storing._try_to_store
+    real = upload._try_to_store
 
-    def second_fails(storage: Storage, errand: Errand, leaving: Leaving) -> storing.Stored:
+    def second_fails(storage: Storage, errand: Errand, leaving: Leaving) -> upload.Stored:
         if leaving.file == "b":
             raise OSError(errno.EIO, "Input/output error")
         return real(storage, errand, leaving)
 
-    monkeypatch.setattr(storing, "_try_to_store", second_fails)
+    monkeypatch.setattr(upload, "_try_to_store", second_fails)
     code, answer, objects = stored(monkeypatch, folder, "a", "b")
     assert (code, objects) == (1, [])
     assert "Input/output error" in answer

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.work_files import make_folder, remove_tree, write_new
+from shoal.worker.processes.work_files import make_folder, remove_tree, write_new
 
 
 def test_a_new_folder_is_empty_and_its_owner_s_alone(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
+from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
-from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.checks.secrets import secret_problems
 from shoal.core.data_sources.kinds import KINDS, options_schema

@@ -30,7 +30,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 _VARIABLE = "SHOAL_SECRET_"  # before the name of a secret
 _SOURCE = "SHOAL_DATA_SOURCE_"  # before the name of a data source

@@ -37,8 +37,8 @@ from shoal.insight.history.tables import HistoryTable
 from shoal.runtime import failpoints
 from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.exporting.finished import Ends
-from shoal.sql.repositories.exporting.position import Exported, Position
+from shoal.sql.repositories.exports.finished_rows import Ends
+from shoal.sql.repositories.exports.position import Exported, Position
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most

@@ -20,8 +20,8 @@ from shoal.insight.history.tables import (
 )
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
-from shoal.sql.repositories.exporting.finished import Ends, Rows
-from shoal.sql.repositories.exporting.position import Position
+from shoal.sql.repositories.exports.finished_rows import Ends, Rows
+from shoal.sql.repositories.exports.position import Position
 
 T = TypeVar("T")
 

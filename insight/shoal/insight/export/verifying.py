@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, COMMANDS, INSTANCES, PLANS, TABLES, TAKEOVERS
-from shoal.sql.repositories.exporting.finished import Ends
-from shoal.sql.repositories.exporting.position import Position
+from shoal.sql.repositories.exports.finished_rows import Ends
+from shoal.sql.repositories.exports.position import Position
 
 Key = tuple[Any, ...]
 # Looked at again with each export: with four an hour 3,000 files a day.

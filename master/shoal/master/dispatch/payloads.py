@@ -47,7 +47,7 @@ from shoal.runtime.secret_stores.errors import (
     SecretRefused,
     StoreGivenUp,
 )
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 

@@ -13,11 +13,11 @@ import pytest
 
 from shoal.core.data_sources import Option, SourceKind
 from shoal.proto.tls import create_identity
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink import cluster, following, leftovers
-from shoal.worker.types.flink.naming import jar_name, job_id
+from shoal.worker.types.flink import cluster, leftovers, progress
+from shoal.worker.types.flink.names import jar_name, job_id
 from shoal.worker.types.flink.probe import probe
 from shoal.worker.types.http.request import basic
 from shoal.worker.types.sql.probe import ProbeParams
@@ -33,7 +33,7 @@ OTHER = job_id("shoal-another", 1)
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "LOOK_S", 0.005)
-    monkeypatch.setattr(following, "LOOK_S", 0.005)
+    monkeypatch.setattr(progress, "LOOK_S", 0.005)
     monkeypatch.setattr(leftovers, "LOOK_S", 0.005)
 
 
@@ -287,7 +287,7 @@ async def test_job_that_somebody_cancels_is_not_tried_again(
 async def test_job_that_flink_has_forgotten_fails_its_task(
     flink: FlinkRest, server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.05)
     flink.states = ["RUNNING"]
     doing = asyncio.create_task(Attempt(tmp_path, source_of(server)).ran())
     await eventually(lambda: f"GET /jobs/{FIRST}" in asked(server))

@@ -10,12 +10,12 @@ from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
     WorkerProcess,
+    kill,
     log_text,
     the_worker,
     work_folders,
 )
-from tests.integration.worker.http.test_misbehaving import dripping, never
-from tests.integration.worker.test_agent_killing import kill
+from tests.integration.worker.http.kit import dripping, never
 from tests.support.fake_master import FakeMaster
 from tests.support.http_server import HttpServer, answer, says
 from tests.support.waiting import eventually

@@ -14,10 +14,10 @@ from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
+    kill,
     log_text,
     the_worker,
 )
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 from tests.support.waiting import eventually

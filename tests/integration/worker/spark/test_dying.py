@@ -18,10 +18,10 @@ from tests.integration.worker.agent_kit import (
     WorkerProcess,
     alive,
     descendants,
+    kill,
     the_worker,
 )
 from tests.integration.worker.spark.kit import Endless, ask, ended, servers
-from tests.integration.worker.test_agent_killing import kill
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 

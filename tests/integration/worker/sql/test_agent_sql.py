@@ -9,9 +9,14 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text, the_worker, work_folders
-from tests.integration.worker.sql.test_running import ENDLESS
-from tests.integration.worker.test_agent_killing import kill
+from tests.integration.worker.agent_kit import (
+    InProcessWorker,
+    kill,
+    log_text,
+    the_worker,
+    work_folders,
+)
+from tests.integration.worker.sql.kit import ENDLESS
 from tests.support.fake_master import FakeMaster, Task
 from tests.support.waiting import eventually
 

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT, read_not_repeatable
-from tests.integration.worker.sql.kit import Ended, Process, ran
-
-ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+from shoal.worker.types.child.outcome import CANCELLED, FAILED, PERMANENT, read_not_repeatable
+from tests.integration.worker.sql.kit import ENDLESS, Ended, Process, ran
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.ssh import remote
 from shoal.worker.types.ssh.host import Host, signed_in
 from tests.integration.worker.sql.kit import TAG

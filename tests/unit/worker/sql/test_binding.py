@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.data_sources import SourceKind
-from shoal.worker.types.sql.statements.binding import Bound, Scope, bind
 from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.typed import NoValue, ValueType, typed
+from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
+from shoal.worker.types.sql.statements.value_types import NoValue, ValueType, typed
 
 K = SourceKind
 PARAMETERS = {"x": "it's; --", "n": "7", "dt": "2026-01-31"}

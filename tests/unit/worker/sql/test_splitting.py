@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shoal.core.data_sources import SourceKind
 from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.splitting import Script, split
+from shoal.worker.types.sql.statements.scripts import Script, split
 from tests.support.growth import keeps, shortest_s
 
 K = SourceKind

@@ -11,8 +11,8 @@ from fastapi import FastAPI, Request, Response
 from shoal.api.access.callers import Caller
 from shoal.api.services import Services, services_of
 from shoal.api.web.problems import kind_of, problem_response
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.insight.past.asking import PastUnavailable
 from shoal.insight.past.questions import PastRun

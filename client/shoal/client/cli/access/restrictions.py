@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.client.cli.terminal.options import Data, Json
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.grants import Restricted
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient

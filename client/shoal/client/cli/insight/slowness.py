@@ -54,7 +54,7 @@ def why_slow(
 
 def said(found: "BaselineOut") -> str:
     """Return what is to be said of a run, in one sentence."""
-    from shoal.core.insight.comparing import Verdict, sentence, when_of
+    from shoal.core.insight.comparison import Verdict, sentence, when_of
 
     run = found["run"]
     usual = run["usual"]

@@ -14,6 +14,7 @@ from shoal.core.decide import decide
 from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import (
+    OF_WHOLE,
     Admitted,
     Begun,
     ChildChanged,
@@ -25,7 +26,6 @@ from shoal.core.runs.events import (
     TimeReached,
 )
 from shoal.core.runs.overlap import Moves
-from shoal.core.runs.requests import OF_WHOLE
 from shoal.core.runs.run import (
     Action,
     AskChild,

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from shoal.core.definition.kinds import LogicKind
-from shoal.core.logic.dependent import Params
-from shoal.core.logic.judging import (
+from shoal.core.logic.dependency_rules import (
     Item,
     Question,
     TaskRun,
@@ -19,6 +18,7 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.logic.dependent import Params
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Run, SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState

@@ -12,7 +12,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import data_source, project
-from shoal.sql.statements.reading import enough, readable, require_numbers
+from shoal.sql.statements.rows import enough, readable, require_numbers
 
 _SourceList = list[StoredDataSource]
 _NameList = list[str]

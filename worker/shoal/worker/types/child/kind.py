@@ -14,7 +14,7 @@ from shoal.core.task_types import (
     TaskParams,
     TaskType,
 )
-from shoal.worker.types.child import ending
+from shoal.worker.types.child import outcome
 from shoal.worker.types.child.request import Request
 
 P = TypeVar("P", bound=TaskParams)
@@ -31,7 +31,7 @@ class ChildType(TaskType[P]):
     work: ClassVar[str]
     settles: ClassVar[bool] = False
     uses_environment = False  # unless the work starts a program
-    permanent_exit_codes = frozenset({ending.PERMANENT})
+    permanent_exit_codes = frozenset({outcome.PERMANENT})
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
@@ -42,19 +42,19 @@ class ChildType(TaskType[P]):
 
     def failure(self, work_dir: Path) -> str | None:
         """See TaskType."""
-        return ending.read_reason(work_dir)
+        return outcome.read_reason(work_dir)
 
     def again_s(self, work_dir: Path) -> float | None:
         """See TaskType."""
-        return ending.read_again_s(work_dir)
+        return outcome.read_again_s(work_dir)
 
     def not_repeatable(self, work_dir: Path) -> str | None:
         """See TaskType."""
-        return ending.read_not_repeatable(work_dir)
+        return outcome.read_not_repeatable(work_dir)
 
     def settling(self, context: TaskContext, params: P) -> Settling | None:
         """See TaskType."""
-        if not self.settles or ending.is_settled(context.work_dir):
+        if not self.settles or outcome.is_settled(context.work_dir):
             return None
         request = replace(self._request(context, params), settle=True)
         return Settling(argv(context), request.to_json())

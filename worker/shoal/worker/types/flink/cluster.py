@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.flink.failures import cause, errors_of, is_of_the_jar, refusal, traces_of
 from shoal.worker.types.http.wire.exchange import tls_context
 

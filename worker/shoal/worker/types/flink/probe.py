@@ -1,6 +1,6 @@
 """Whether a cluster can be used from here: ask for its version, and whether it takes jobs."""
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.cluster import Refused, connected
 from shoal.worker.types.sql.probe import ProbeParams

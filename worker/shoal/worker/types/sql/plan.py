@@ -6,13 +6,13 @@ from typing import Any
 
 from shoal.core.data_sources import SourceKind
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.params import SqlParams, Transaction
-from shoal.worker.types.sql.statements.binding import Scope, bind
 from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.splitting import Slice, split
-from shoal.worker.types.sql.statements.typed import NoValue
+from shoal.worker.types.sql.statements.parameters import Scope, bind
+from shoal.worker.types.sql.statements.scripts import Slice, split
+from shoal.worker.types.sql.statements.value_types import NoValue
 
 _LONGEST_VALUE = 60  # characters of a value in the log
 _READS = frozenset(

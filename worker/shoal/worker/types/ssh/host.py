@@ -8,7 +8,7 @@ import asyncssh
 
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.ssh import remote
 
 _KEEPALIVE_S, _KEEPALIVES = 10.0, 3  # a silent host is left after so many unanswered

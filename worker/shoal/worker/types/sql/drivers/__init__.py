@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import StatementFailed
 from shoal.worker.types.sql.session import Session, Verdict
 

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,

@@ -2,7 +2,7 @@
 
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.session import Verdict
 
 _LONGEST = 2_000  # characters of what a database says about one error

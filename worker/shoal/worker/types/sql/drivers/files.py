@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import cannot_connect
 
 MEMORY = ":memory:"

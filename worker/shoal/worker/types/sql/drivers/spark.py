@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession as SparkClient
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.spark.connect import USER, session_id
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,

@@ -11,7 +11,7 @@ from pymysql.constants import CR, ER
 from pymysql.cursors import SSCursor
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import cannot_connect
 
 _CONNECT_TIMEOUT_S = 10

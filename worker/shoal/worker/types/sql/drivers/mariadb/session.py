@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementTimedOut,

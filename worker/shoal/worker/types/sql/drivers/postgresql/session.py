@@ -10,7 +10,7 @@ from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,

@@ -15,7 +15,7 @@ from clickhouse_connect import common
 from clickhouse_connect.driver import exceptions
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.heads import first_words
 from shoal.worker.types.sql.drivers.remote.authority import authority_file

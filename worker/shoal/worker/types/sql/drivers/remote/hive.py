@@ -27,8 +27,8 @@ from thrift.Thrift import TException
 from thrift.transport.TTransport import TTransportException
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.execution.work_files import write_new
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.processes.work_files import write_new
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.heads import reads
 from shoal.worker.types.sql.drivers.names import quoted

@@ -11,7 +11,7 @@ from typing import Any
 import oracledb
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.heads import first_words
 from shoal.worker.types.sql.drivers.remote.session import RemoteSession

@@ -13,7 +13,7 @@ from typing import Any
 import pytds
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.remote.authority import authority_file
 from shoal.worker.types.sql.drivers.remote.session import RemoteSession
