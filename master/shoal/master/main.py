@@ -12,13 +12,8 @@ import structlog
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
 from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
-<<<<<<< HEAD
 from shoal.master.settings import MasterSettings, UpkeepTimes
-from shoal.runtime.secret_stores.resolving import Resolver
-=======
-from shoal.master.settings import MasterSettings
 from shoal.runtime.secret_stores.resolver import Resolver
->>>>>>> main
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, is_ciphertext, key_of
