@@ -21,7 +21,7 @@ from shoal.master.dispatch.resources import (
     UnknownResource,
 )
 from shoal.master.engine.publications import NO_NAME
-from shoal.master.services.upkeep import resources as sweeping
+from shoal.master.settings import UpkeepTimes
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
@@ -189,11 +189,7 @@ async def test_task_whose_resource_is_not_there_fails_with_the_reason(bench: Ben
     assert "params.file: project default had no resource job.sh" in (task.reason or "")
 
 
-async def test_what_is_not_needed_any_more_is_swept_with_its_objects(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeping, "FIRST_S", 0.5)
-    monkeypatch.setattr(sweeping, "PERIOD_S", 0.5)
+async def test_what_is_not_needed_any_more_is_swept_with_its_objects(bench: Bench) -> None:
     storage = Storage.of(bench.cluster)
     now = datetime.now(UTC)
     ages = [timedelta(days=days) for days in (60, 50, 40, 1)]
@@ -206,7 +202,9 @@ async def test_what_is_not_needed_any_more_is_swept_with_its_objects(
         await uow.resources.begin("default", "b", stuck, now - timedelta(days=2))
         await uow.resources.begin("default", "c", "../../poison", now - timedelta(days=2))
         await uow.commit()
-    async with bench.master(keep_deleted_resources_days=35, keep_resource_versions=1):
+    async with bench.master(
+        upkeep=UpkeepTimes(resources=0.5), keep_deleted_resources_days=35, keep_resource_versions=1
+    ):
         async with asyncio.timeout(DEADLINE_S):
             while await rows(bench.database) != 2:
                 await asyncio.sleep(0.05)

@@ -48,7 +48,13 @@ class Keeping(Master):
         trigger: ShoalCronTrigger | None = options.pop("trigger", None)
         is_exported: bool = options.pop("is_exported", False)
         context = context_of(database, self.engine, partitions=PARTITIONS, **options)
+        self.jobs = context.jobs
         self.purger = Purger(context, retention, hours, trigger, is_exported=is_exported)
+
+    async def look(self) -> None:
+        """Do what the jobs do at a fire time, and when requests may have come."""
+        await self.purger.ask_when_due()
+        await self.purger.serve_requests()
 
     async def run(self, workflow_id: int, key: str, *, to_end: bool = True) -> Instance:
         """Start an instance of a workflow with one task, and end it."""

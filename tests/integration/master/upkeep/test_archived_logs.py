@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from shoal.master.services.upkeep import archived_logs as sweeping
+from shoal.master.settings import UpkeepTimes
 from shoal.runtime.log_archive import LogArchive
 from shoal.sql import UnitOfWork
 from tests.integration.master.conftest import Bench
@@ -19,8 +19,6 @@ from tests.support.waiting import DEADLINE_S, eventually
 async def test_logs_of_instances_that_there_are_not_any_more_go(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "FIRST_S", 0.5)
-    monkeypatch.setattr(sweeping, "PERIOD_S", 0.5)
     thousands, polls = LogArchive.thousands, list[str]()
 
     def counted(self: LogArchive) -> list[int]:
@@ -38,7 +36,7 @@ async def test_logs_of_instances_that_there_are_not_any_more_go(
     async with bench.database.unit_of_work() as uow:  # it has had many instances
         await have_had(uow, 2_000_000)
         await uow.commit()
-    async with bench.master():
+    async with bench.master(upkeep=UpkeepTimes(archived_logs=0.5)):
         instance = await bench.start(workflow)
         for number in (instance.id, 1_234_567, 3_000_000):
             archive.put(number, 1, io.BytesIO(b"log"))
@@ -60,11 +58,7 @@ async def test_logs_of_instances_that_there_are_not_any_more_go(
     assert archive.instances(3000) == [3_000_000], "of a database that is ahead of this one"
 
 
-async def test_logs_may_outlive_their_runs(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeping, "FIRST_S", 0.5)
-    monkeypatch.setattr(sweeping, "KEPT_PERIOD_S", 0.5)
+async def test_logs_may_outlive_their_runs(bench: Bench, tmp_path: Path) -> None:
     place = tmp_path / "archive"
     bench.cluster = bench.cluster.model_copy(update={"logs_url": str(place)})
     async with bench.database.unit_of_work() as uow:
@@ -79,7 +73,7 @@ async def test_logs_may_outlive_their_runs(
     _age(place, "7/1.log", 50)
     for name in ("8/1.log", "8/2.log"):
         _age(place, name, 31)
-    async with bench.master(keep_archived_logs_days=30.0):
+    async with bench.master(upkeep=UpkeepTimes(kept_logs=0.5), keep_archived_logs_days=30.0):
         await eventually(lambda: archive.instances(0) == [7])
     assert archive.read(7, 1, 0, 3) == b"old", "an instance goes as a whole"
 

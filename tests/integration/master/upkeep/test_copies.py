@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.master.services.upkeep import resources as sweeping
+from shoal.master.settings import UpkeepTimes
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, cluster_folder
 from shoal.sql import Database
@@ -22,15 +22,13 @@ from tests.integration.master.dispatch.stored_files import put, rows
 from tests.support.waiting import DEADLINE_S
 from tests.support.zookeeper.server import make_chroot
 
-KEEP: dict[str, Any] = {"keep_deleted_resources_days": 35.0, "keep_resource_versions": 1}
+SOON = UpkeepTimes(resources=0.3)
+KEEP: dict[str, Any] = {
+    "upkeep": SOON,
+    "keep_deleted_resources_days": 35.0,
+    "keep_resource_versions": 1,
+}
 AGES = (60, 50, 40, 1)  # days; the fourth version is the newest, the third ended a day ago
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Upkeep does not wait for an hour."""
-    monkeypatch.setattr(sweeping, "FIRST_S", 0.3)
-    monkeypatch.setattr(sweeping, "PERIOD_S", 0.3)
 
 
 @pytest.fixture

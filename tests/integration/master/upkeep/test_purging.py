@@ -292,15 +292,16 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
     quick: dict[str, Any] = {"purge_interval_s": 0.01, "scan_interval_s": 0.01}
     async with Keeping(database, hours=another, **quick).working() as master:
         await master.run(workflow_id, "k")
-        working = asyncio.create_task(master.purger.run())
+        working = asyncio.create_task(master.jobs.run())
         number = await ask(database, is_rehearsal=True, before=utc_now())
+        master.purger.notify(0)
         while (await stored(database, number)).finished_at is None:
             await asyncio.sleep(0.01)
         assert len(await ids(database)) == 1
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
     async with Keeping(database, 2, **quick).working() as master:
-        working = asyncio.create_task(master.purger.run())
+        working = asyncio.create_task(master.jobs.run())
         while await ids(database):
             await asyncio.sleep(0.01)
         working.cancel()
@@ -331,7 +332,7 @@ def clock() -> Clock:
 
 async def settled(database: Database, master: Keeping, clock: Clock) -> None:
     """Have the first purge, which comes at once, behind us."""
-    await master.purger.poll(True)
+    await master.look()
     assert await asked(database) == [clock.now]
 
 
@@ -342,22 +343,22 @@ async def test_purge_by_the_clock_comes_once_a_night(database: Database, clock: 
         await settled(database, master, clock)
         await master.run(workflow_id, "k")
         clock.to("2100-01-02 01:59:59")
-        await master.purger.poll(True)
+        await master.look()
         assert len(await ids(database)) == 1
         clock.to("2100-01-02 02:00:03")
-        await master.purger.poll(True)
+        await master.look()
         assert await ids(database) == set()
         assert await asked(database) == [clock.now]
         clock.to("2100-01-02 02:00:08")
         await master.run(workflow_id, "k2")
-        await master.purger.poll(True)
+        await master.look()
         assert len(await ids(database)) == 1
         # One that has not ended, since a partition has no owner, is superseded.
         await master.engine.drop([3])
         clock.to("2100-01-03 02:00:01")
-        await master.purger.poll(True)
+        await master.look()
         clock.to("2100-01-09 13:00:00")
-        await master.purger.poll(True)
+        await master.look()
         assert await asked(database) == [clock.now]
 
 
@@ -370,14 +371,14 @@ async def test_next_owner_neither_repeats_a_purge_nor_forgets_one(
         await settled(database, former, clock)
         at = clock.now
         async with Keeping(database, 2, **by_cron).working() as heir:
-            await heir.purger.poll(True)
+            await heir.look()
             assert await asked(database) == [at]
             await heir.run(workflow_id, "k")
             clock.to("2100-01-02 09:00:00")
             with pytest.raises(Fenced):
-                await former.purger.poll(True)
+                await former.look()
             assert await asked(database) == [at]
-            await heir.purger.poll(True)
+            await heir.look()
             assert await asked(database) == [clock.now]
             assert await ids(database) == set()
 
@@ -394,10 +395,10 @@ async def test_clock_that_jumps_to_and_fro_has_nobody_purge_all_the_time(
         purged = await asked(database)
         for n in range(20):
             clock.to(f"2{n % 2}00-06-01 12:00:00")
-            await master.purger.poll(True)
+            await master.look()
         assert await asked(database) == purged
         master.purger._due_s = 0.0
-        await master.purger.poll(True)
+        await master.look()
         assert await asked(database) == [clock.now]
 
 
@@ -405,7 +406,7 @@ async def test_only_the_owner_of_partition_0_asks(database: Database, clock: Clo
     by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
     async with Keeping(database, **by_cron).working() as master:
         await master.engine.drop([0])
-        await master.purger.poll(True)
+        await master.look()
         assert await asked(database) == []
 
 
@@ -441,7 +442,7 @@ async def test_row_that_cannot_be_read_ends_no_master(database: Database) -> Non
     async with Keeping(database, purge_interval_s=0.01, scan_interval_s=0.01).working() as master:
         run = await master.run(workflow_id, "k")
         await spoil(database, "'never'")
-        working = asyncio.create_task(master.purger.run())
+        working = asyncio.create_task(master.jobs.run())
         for n in range(3):
             await master.run(workflow_id, f"more-{n}")
         assert not working.done()

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shoal.insight.history.store import HistoryStore
-from shoal.master.services.upkeep import rollups
+from shoal.master.settings import UpkeepTimes
 from shoal.sql.repositories.insight.rollups import RollupDay
 from tests.integration.insight.made import mark, parquet, put, row
 from tests.integration.master.conftest import Bench
@@ -21,7 +21,6 @@ DAY = date.today() - timedelta(days=1)
 async def root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of results; the master looks at it often."""
     monkeypatch.setenv("SHOAL_DATABASE_URL", bench.cluster.database)  # the process reads it, too
-    monkeypatch.setattr(rollups, "LOOK_S", 0.2)
     place = tmp_path / "history"
     bench.cluster = bench.cluster.model_copy(update={"history_url": str(place)})
     async with bench.database.unit_of_work() as uow:
@@ -43,7 +42,7 @@ async def loaded(bench: Bench) -> None:
 
 
 async def test_results_are_loaded_soon_after_their_run_has_ended(bench: Bench, root: Path) -> None:
-    async with bench.master(keep_rollups_days=30):
+    async with bench.master(upkeep=UpkeepTimes(marks=0.2), keep_rollups_days=30):
         old = DAY - timedelta(days=90)
         stored = [put(root, "costs", day, parquet("costs", [row("costs")])) for day in (DAY, old)]
         mark(root, *stored)
@@ -57,24 +56,20 @@ async def test_results_are_loaded_soon_after_their_run_has_ended(bench: Bench, r
 
 
 async def test_without_a_mark_days_that_are_missing_are_loaded_now_and_then(
-    bench: Bench, root: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, root: Path
 ) -> None:
-    monkeypatch.setattr(rollups, "FIRST_S", 0.5)
     put(root, "costs", DAY, parquet("costs", [row("costs")]))
-    async with bench.master():
+    async with bench.master(upkeep=UpkeepTimes(marks=0.2, first=0.5)):
         await loaded(bench)
 
 
-async def test_loading_that_fails_is_told_and_tried_again_later(
-    bench: Bench, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rollups, "AFTER_FAILURE_S", 1.0)
+async def test_loading_that_fails_is_told_and_tried_again_later(bench: Bench, root: Path) -> None:
     place = mark(root, put(root, "costs", DAY, parquet("costs", [row("costs")])))
     content = place.read_bytes()
     place.unlink()
     place.mkdir()  # it can be neither read nor removed
     with capture_logs() as logs:
-        async with bench.master():
+        async with bench.master(upkeep=UpkeepTimes(marks=0.2, rollups_after_failure=1.0)):
             await eventually(lambda: any("roll-ups were not loaded" in str(one) for one in logs))
             assert place.exists()
             place.rmdir()

@@ -40,7 +40,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "an archive that is ahead of its database is emptied",
-        _ARCHIVED_LOGS["poll"].never("instance > last"),
+        _ARCHIVED_LOGS["sweep"].never("instance > last"),
         "tests/integration/master/upkeep/test_archived_logs.py::"
         "test_logs_of_instances_that_there_are_not_any_more_go[sqlite]",
     ),

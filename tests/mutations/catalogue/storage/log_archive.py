@@ -19,7 +19,7 @@ _IN_API = "tests/integration/api/runs/test_logs.py"
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.NOTHING_LOST.broken_if(
         "archived logs of instances that there are go",
-        _ARCHIVED_LOGS["poll"].drop("instance not in known"),
+        _ARCHIVED_LOGS["sweep"].drop("instance not in known"),
         f"{_IN_MASTER}::test_logs_of_instances_that_there_are_not_any_more_go",
     ),
     Promise.NOTHING_LOST.broken_if(

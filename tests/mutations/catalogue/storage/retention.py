@@ -5,6 +5,8 @@ from tests.mutations.place import Place
 
 _PURGING = Place("shoal.master.services.upkeep.purges")
 _TRIGGER = Place("shoal.core.timing.cron.trigger")
+_JOBS = Place("shoal.runtime.periodic_jobs")
+_OF_JOBS = "tests/unit/runtime/test_periodic_jobs.py"
 _EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
 _KEEPING = Place("shoal.worker.logs.retention")
 _FOLDERS = Place("shoal.worker.logs.folders")
@@ -14,6 +16,26 @@ _SQL_TESTS = "tests/integration/sql/upkeep/test_expired.py"
 _LOG_TESTS = "tests/integration/worker/logs/test_log_keeping.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a clock that is set back stops periodic jobs",
+        _JOBS["_process_jobs"].replace(
+            "min(job.next_run_time, following or job.next_run_time)", "job.next_run_time"
+        ),
+        f"{_OF_JOBS}::test_clock_that_goes_back_stops_no_job[hourly]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "times of periodic jobs that were missed come one after the other",
+        _JOBS["_process_jobs"].replace(
+            "job.trigger.get_next_fire_time(now, now)",
+            "job.trigger.get_next_fire_time(job.next_run_time, now)",
+        ),
+        f"{_OF_JOBS}::test_times_that_were_missed_count_as_one[hourly]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "runs of periodic jobs outlive their process's work",
+        _JOBS["run"].drop("await self._executor.cancel()"),
+        f"{_OF_JOBS}::test_error_of_a_job_ends_all_and_no_run_outlives_them",
+    ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "a former owner purges",
         _PURGING["_fence"].drop("await uow.fence(epochs)"),
