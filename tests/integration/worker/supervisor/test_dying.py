@@ -26,15 +26,9 @@ from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.cgroups import Cgroup
 from shoal.worker.supervisor.clock import boottime
-<<<<<<< HEAD:tests/integration/worker/test_dying.py
-from tests.integration.worker.agent_kit import children
-from tests.integration.worker.attempt_site import Site, alive, parent_of, shown
-from tests.integration.worker.groups import WAYS, place
-=======
 from tests.integration.worker.agent.kit import children
 from tests.integration.worker.supervisor.attempt_site import Site, alive, parent_of, shown
 from tests.integration.worker.supervisor.groups import WAYS, place
->>>>>>> main:tests/integration/worker/supervisor/test_dying.py
 from tests.support.waiting import DEADLINE_S, eventually
 
 SLEEP = "echo ready; exec sleep 1000"
