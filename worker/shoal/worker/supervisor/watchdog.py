@@ -39,16 +39,16 @@ LOOK_AGAIN_S = 1.0
 class LeaseBoard:
     """What the agent and the watchdog must know of the lease. The launcher writes, they read.
 
-    ``bell`` is the descriptor of a counter (eventfd) that wakes the watchdog up.
+    ``wakeup`` is the descriptor of a counter (eventfd) that wakes the watchdog up.
     """
 
-    def __init__(self, fd: int, bell: int | None = None) -> None:
+    def __init__(self, fd: int, wakeup: int | None = None) -> None:
         """``fd`` is that of a file in memory, see ``board_fd``. It may be closed afterwards."""
-        self._shared, self._bell = mmap.mmap(fd, mmap.PAGESIZE), bell
+        self._shared, self._wakeup = mmap.mmap(fd, mmap.PAGESIZE), wakeup
 
-    def _ring(self) -> None:
-        if self._bell is not None:
-            os.eventfd_write(self._bell, 1)
+    def _wake_watchdog(self) -> None:
+        if self._wakeup is not None:
+            os.eventfd_write(self._wakeup, 1)
 
     def expect_end(self, deadline: float, patience_s: float) -> None:
         """Name the moment at which the launcher must begin to kill everything.
@@ -60,7 +60,7 @@ class LeaseBoard:
         struct.pack_into("d", self._shared, 0, deadline)
         due = self.due(PATIENCE_OF_WATCHDOG)
         if was is None or (due is not None and due < was):
-            self._ring()
+            self._wake_watchdog()
 
     def all_dead(self) -> None:
         """Nothing is left that must die."""
@@ -70,7 +70,7 @@ class LeaseBoard:
         """Note whether attempts run. The watchdog checks the lease less often while none does."""
         struct.pack_into("?", self._shared, 16, in_use)
         if in_use:  # it may be waiting for the end of a lease that is far away
-            self._ring()
+            self._wake_watchdog()
 
     @property
     def in_use(self) -> bool:
@@ -96,12 +96,12 @@ def board_fd() -> int:
     return fd
 
 
-def watch(launcher: int, board: LeaseBoard, bell: int, attempts: Cgroup) -> int:
+def watch(launcher: int, board: LeaseBoard, wakeup: int, attempts: Cgroup) -> int:
     """Wait for the launcher, then kill everything that is left. Returns its exit status.
 
-    ``bell``: what the launcher's ``board`` rings.
+    ``wakeup``: what the launcher's ``board`` writes to.
     """
-    status = _wait(launcher, board, bell)
+    status = _wait(launcher, board, wakeup)
     # What the kernel sends to the shims of a dead launcher is with them by now, so none of them
     # takes this for the end of its attempt.
     attempts.kill()
@@ -144,16 +144,16 @@ def _reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _wait(launcher: int, board: LeaseBoard, bell: int) -> int:
+def _wait(launcher: int, board: LeaseBoard, wakeup: int) -> int:
     """Return the exit status of the launcher, which is killed if it does not obey the lease."""
     pidfd = os.pidfd_open(launcher)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    poll.register(bell, select.POLLIN)
+    poll.register(wakeup, select.POLLIN)
     try:
         while pidfd not in (woken := [fd for fd, _ in poll.poll(wait_ms(board))]):
             if woken:
-                os.eventfd_read(bell)
+                os.eventfd_read(wakeup)
             if board.overdue(PATIENCE_OF_WATCHDOG):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 break
