@@ -12,7 +12,7 @@ import pytest
 
 from shoal.api.settings import ApiSettings
 from shoal.api.web.paging import encode_cursor, filtered
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import workflow_instance

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.data_sources.rendering import UnusableDataSource
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.resolution import UnusableDataSource
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState

@@ -19,7 +19,7 @@ from shoal.core.runs.events import ForceRequested
 from shoal.core.runs.retention import Purge
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.insight.export.exporter import Exporter
-from shoal.insight.export.gathering import Gathered
+from shoal.insight.export.extraction import Gathered
 from shoal.insight.history.manifest import HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES

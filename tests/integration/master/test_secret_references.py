@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker

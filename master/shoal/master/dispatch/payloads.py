@@ -21,7 +21,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run

@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
