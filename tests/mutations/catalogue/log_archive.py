@@ -25,14 +25,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.NOTHING_LOST.broken_if(
         "clusters that share a storage have one archive",
         _LOG_ARCHIVE["__init__"].replace("cluster", "''"),
-        f"{_OF_ARCHIVE}::test_instances_are_listed_by_thousands_and_removed_whole",
+        f"{_OF_ARCHIVE}::TestLogArchive::test_instances_are_listed_by_thousands_and_removed_whole",
     ),
     Promise.NOTHING_LOST.broken_if(
         "half a copy takes the place of a log",
         _STORAGE["put"].replace(
             "path if _is_s3(files) else f'{path}.{uuid.uuid4().hex}.part'", "path"
         ),
-        f"{_OF_ARCHIVE}::test_copy_that_breaks_off_is_no_log",
+        f"{_OF_ARCHIVE}::TestLogArchive::test_copy_that_breaks_off_is_no_log",
     ),
     Promise.NOTHING_LOST.broken_if(
         "logs go by age before they are in the archive",
