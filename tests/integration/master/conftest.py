@@ -24,10 +24,10 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.driver.sqlite import pool
 from tests.integration.coordination.conftest import connect
-from tests.integration.master.engine_harness import Harness, Unsteady
+from tests.integration.master.engine.engine_harness import Harness, Unsteady
 from tests.integration.master.manual_worker import HandWorker
 from tests.support.clock import utc_now
-from tests.support.databases import migrated_url
+from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 PARTITIONS = 8
