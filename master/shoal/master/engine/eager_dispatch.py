@@ -29,8 +29,8 @@ What may fail, and what happens then:
   the process is killed at once.
 - An answer comes late, with an attempt that has ended or was returned: each report remembers which
   attempts of its instance have gone since, and those are not taken a second time.
-- A kill, stop, pause or timeout meets a task whose grant is under way: it is CLAIMED like any other.
-  A kill that its worker does not know yet is repeated. A pause lets it run.
+- A kill, stop, pause or timeout meets a task whose grant is under way: the task is CLAIMED like any
+  other. A kill that its worker does not know yet is repeated. A pause lets the task run.
 
 Eager dispatch overtakes nothing: the worker names the first entry that it knows to wait in its
 queue, and gets no task that comes behind that entry. What it has no room for goes into the queue.
