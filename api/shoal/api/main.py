@@ -40,7 +40,7 @@ from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.startup import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive

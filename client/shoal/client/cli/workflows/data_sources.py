@@ -187,7 +187,7 @@ def list_sources(project: Project = None, data: Data = None, as_json: Json = Fal
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -201,7 +201,7 @@ def list_sources(project: Project = None, data: Data = None, as_json: Json = Fal
     if not found:
         say("no data sources; make one with `shoal data-source set NAME --kind KIND`")
         return
-    shown = Grid(["data source", "kind", "where", "user", "password", "shared with~"])
+    shown = TextTable(["data source", "kind", "where", "user", "password", "shared with~"])
     for one in found:
         name = Text.assemble((f"{one['project']}/", "dim"), one["name"])
         password = "" if not one["has_password"] else _password_of(one)
@@ -219,7 +219,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -238,7 +238,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
         **{name: _option(value) for name, value in sorted(found["options"].items())},
         "shared with": ", ".join(found["shared_with"]),
     }
-    shown = Grid(["field", "value~"])
+    shown = TextTable(["field", "value~"])
     for field, value in lines.items():
         if value:
             shown.add(field, value)
@@ -290,7 +290,7 @@ def try_source(
     as_json: Json = False,
 ) -> None:
     """Have a worker sign in there and ask which server it is."""
-    from shoal.client.cli.exits import Exit
+    from shoal.client.cli.exits import ExitStatus
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
@@ -307,4 +307,4 @@ def try_source(
         took = f"({found['took_s']:.1f} s, {found['worker']})"
         say(f"{'ok' if found['ok'] else 'failed'}: {found['text']} {took}")
     if not found["ok"]:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)
