@@ -93,6 +93,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.GUARDED_STATES.broken_if(
         "a read-only task runs what it explains",
         _SYNTAX["reads"].drop("not (first == 'EXPLAIN' and runs_what_it_explains(statement))"),
-        "tests/unit/worker/test_statement_heads.py::test_what_reads",
+        "tests/unit/worker/sql/test_syntax.py::test_what_reads",
     ),
 )
