@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.api.access.authentication import require_browser
-from shoal.api.operations.runs.past import install as install_past
 from shoal.api.pages import reference
 from shoal.api.pages.openapi import describe
 from shoal.api.pages.ui import Pages
@@ -64,7 +63,7 @@ from shoal.api.routes.runs import (
 )
 from shoal.api.routes.views import dependencies, grid, history, queue, today
 from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
-from shoal.api.services import Services
+from shoal.api.services import VERSION, Services
 from shoal.api.web import problems
 from shoal.api.web.middleware import PREFIX, Exchange, PacedLogins
 
@@ -135,7 +134,7 @@ _ROUTERS = (
 )
 
 
-def create_app(services: Services) -> FastAPI:
+def create_app(services: Services, version: str = VERSION) -> FastAPI:
     """Return the ASGI application. The services stay the caller's to close."""
 
     @asynccontextmanager
@@ -145,7 +144,7 @@ def create_app(services: Services) -> FastAPI:
 
     app = FastAPI(
         title="Shoal",
-        version=services.version,
+        version=version,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own pages would be open to everybody
         docs_url=None,
@@ -154,7 +153,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    install_past(app)
+    past.install(app)
     app.add_middleware(PacedLogins)
     app.add_middleware(
         Exchange, settings=services.settings, data=services.data, token=services.token

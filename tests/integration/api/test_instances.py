@@ -15,7 +15,7 @@ from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 async def save(api: Api, run: Run, decision: Decision) -> Mapping[Any, int]:
     """Store what a master would have decided; return the ids of new attempts."""
     run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         ids = await uow.instances.save([(run, decision)], datetime.now(UTC))
         await uow.commit()
     return ids

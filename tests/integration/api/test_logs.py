@@ -40,7 +40,7 @@ async def set_state(api: Api, run: Run, state: TaskState, worker: str | None) ->
     attempt = replace(run.attempts["fetch"], state=state, worker=worker, finished_at=finished)
     decision = Decision(attempts={("fetch", 1): attempt})
     run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.instances.save([(run, decision)], datetime.now(UTC))
         await uow.commit()
     return await first_task(api, run)
@@ -375,7 +375,7 @@ async def test_following_ends_when_the_process_stops(live: Api, worker: FakeWork
     task = await set_state(live, await live.run(), TaskState.RUNNING, "w1")
     worker.log(task)
     async with stream(live.client, f"{log_of(task)}/follow") as reader:
-        live.services.stopping.set()
+        live.services.streams.stopping.set()
         last = await reader.next(comments=True)
         assert last is not None
         assert "the server stops" in last.comment

@@ -27,7 +27,7 @@ _FILTERS = Place("shoal.api.routes.runs.filters")
 _SCOPE = Place("shoal.sql.repositories.search.scope")
 _EVENTS = Place("shoal.api.routes.events")
 _RIGHTS = Place("shoal.sql.repositories.access.rights")
-_ACCOUNTS = Place("shoal.api.operations.accounts")
+_CONTROL = Place("shoal.api.access.control")
 _ACCESS_IDENTITIES = Place("shoal.api.access.identities")
 _CREDENTIALS = Place("shoal.sql.repositories.access.credentials")
 _AUTHENTICATION = Place("shoal.api.access.authentication")
@@ -302,7 +302,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "disabled accounts sign in with passwords",
-        _ACCOUNTS["signed_in"].drop("found.is_disabled"),
+        _CONTROL["AccessControl.sign_in"].drop("found.is_disabled"),
         f"{_LOGIN}test_unknown_name_wrong_password_and_disabled_account_read_the_same",
     ),
     Promise.AUTHORISED.broken_if(

@@ -42,15 +42,11 @@ class Identities:
     """Finds out whose a credential is. One event loop."""
 
     def __init__(
-        self,
-        database: Database,
-        clock: Callable[[], datetime],
-        break_glass: str,
-        session_idle_s: float,
+        self, database: Database, clock: Callable[[], datetime], break_glass: str, idle: timedelta
     ) -> None:
         self._database, self._clock = database, clock
         self._break_glass = break_glass.encode()
-        self._idle = timedelta(seconds=session_idle_s)
+        self._idle = idle
         self.sealed = SealedSessions(break_glass, clock)
         self._noted_every = min(NOTED_EVERY, self._idle / 10)  # else what is in use seems idle
         self._known: OrderedDict[Credential, SignedIn] = OrderedDict()

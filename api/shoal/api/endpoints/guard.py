@@ -5,7 +5,7 @@ its path by their names, and what its body names (``NamesThings``). Handlers get
 that. What lists show, routes take from ``Caller.visible``.
 
 A route that changes something names its action, too: its entry in the audit is committed together
-with the change, since the handler gets a database that does so.
+with the change, since the handler gets a store that does so.
 """
 
 import functools
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from shoal.api.access.audit import Record, Recording
 from shoal.api.access.callers import Caller, Calling
-from shoal.api.services import Services
+from shoal.api.endpoints.store import Store
 from shoal.api.web.errors import Forbidden
 from shoal.core.access.permissions import OF_PROJECT, Permission
 from shoal.core.access.things import Thing
@@ -168,9 +168,9 @@ def _names_in_path(signature: inspect.Signature) -> Set[str]:
 
 
 def _recording(values: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    """Return what a handler gets: its services' database commits the entry with each change."""
+    """Return what a handler gets: a store that commits the entry with each change."""
     return {
-        name: value.recording(record) if isinstance(value, Services) else value
+        name: value.recording(record) if isinstance(value, Store) else value
         for name, value in values.items()
     }
 

@@ -20,9 +20,9 @@ from starlette.types import Scope
 from shoal.api.access.audit import Record, address_of
 from shoal.api.access.authentication import authenticate, documented_credentials
 from shoal.api.access.callers import caller_of
+from shoal.api.access.control import access_of
 from shoal.api.endpoints.guard import NOTHING, THINGS, action_of, judged_of, permission_of
 from shoal.api.endpoints.preconditions import STATUSES, is_conditional
-from shoal.api.services import services_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.middleware import PREFIX
@@ -107,7 +107,7 @@ class StrictRoute(BoundedRoute):
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
         request.state.record = Record(
-            services_of(request).auditor,
+            access_of(request).auditor,
             caller_of(request),
             address_of(request),
             getattr(request.state, "request_id", ""),

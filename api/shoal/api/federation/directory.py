@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from shoal.api.federation.errors import IssuerUnavailable
-from shoal.api.federation.identity import Identity, Rules, is_subject
+from shoal.api.federation.identity import Identity, IssuerRules, is_subject
 from shoal.api.settings import LdapSettings
 from shoal.api.web.errors import TooManyRequests
 
@@ -67,7 +67,7 @@ class Directory:
         self._pool = ThreadPoolExecutor(_THREADS, "directory")
         self._under_way = 0
         groups = {normal_dn(theirs): ours for theirs, ours in settings.groups.items()}
-        self.rules = Rules(settings.make_accounts, groups)
+        self.rules = IssuerRules(settings.make_accounts, groups)
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from joserfc.jwk import KeySet
 from shoal.api.federation.errors import BadAnswer, IssuerUnavailable, SignInFailed
 from shoal.api.federation.flow import Flow
 from shoal.api.federation.id_token import Expected, UnknownKey, claims_of, public_keys
-from shoal.api.federation.identity import Identity, Rules
+from shoal.api.federation.identity import Identity, IssuerRules
 from shoal.api.settings import OidcSettings
 from shoal.core.untrusted import read_json
 from shoal.runtime.settings import require_encryption
@@ -65,7 +65,7 @@ class Provider:
         self.name, self.settings = name, settings
         self._http, self._secret, self._redirect_uri = client, secret, redirect_uri
         self._now_s, self._clock_s = now_s, clock_s
-        self.rules = Rules(settings.make_accounts, settings.groups)
+        self.rules = IssuerRules(settings.make_accounts, settings.groups)
         self._metadata: _Metadata | None = None
         self._keys: KeySet | None = None
         self._metadata_until_s = self._keys_until_s = self._keys_again_s = 0.0

@@ -9,6 +9,7 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.concurrency import (
@@ -17,7 +18,7 @@ from shoal.api.schemas.concurrency import (
     ConcurrencyGroupOut,
     SlotUserOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, StoreDep
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -42,11 +43,11 @@ NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
 )
 @needs(Permission.PROJECT_READ)
 async def list_concurrency_groups(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConcurrencyGroupOut]:
     """The concurrency groups of a project by name."""
     after = decode_cursor("concurrency-groups", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         position = (project, after[0]) if after else None
         found = await uow.concurrency.list(project, position, limit + 1)
@@ -69,10 +70,10 @@ async def list_concurrency_groups(
 )
 @needs(Permission.PROJECT_READ)
 async def get_concurrency_group(
-    shoal: Shoal, project: ProjectName, name: GroupName, response: Response
+    store: StoreDep, project: ProjectName, name: GroupName, response: Response
 ) -> ConcurrencyGroupDetail:
     """One group with the attempts that have its slots and those that wait for one."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         group = await uow.concurrency.get(project, name)
         holders = await uow.concurrency.holders(project, name)
         waiters = await uow.concurrency.waiters(project, name)
@@ -107,7 +108,8 @@ def _by_task(user: SlotUser) -> int:
 )
 @needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
 async def put_concurrency_group(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[ConcurrencyGroupIn, Body()],
@@ -117,24 +119,24 @@ async def put_concurrency_group(
 
     Fewer slots end nothing: as tasks end, no others start until few enough are left.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name), body)
         stored, is_new = await uow.concurrency.put(
-            project, name, body.slots, body.description, shoal.clock()
+            project, name, body.slots, body.description, store.clock()
         )
         waiting = await uow.slots.waiting_in(f"{project}/{name}")
         await uow.commit()
     if waiting:
-        await _notify(shoal, waiting)
+        await _notify(cluster, waiting)
     return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
 
 
-async def _notify(shoal: Services, partitions: set[int]) -> None:
+async def _notify(cluster: ClusterView, partitions: set[int]) -> None:
     """Notify the owners of waiting attempts: without it they poll at the next regular time."""
     try:
         async with asyncio.timeout(NOTIFY_TIMEOUT_S):
-            await notify(shoal.session, partitions)
+            await notify(cluster.session, partitions)
     except (ShoalError, TimeoutError) as error:
         log.warning("masters not notified; they poll", error=str(error))
 
@@ -147,10 +149,10 @@ async def _notify(shoal: Services, partitions: set[int]) -> None:
 )
 @needs(Permission.PROJECT_EDIT, audit="concurrency-group.delete")
 async def delete_concurrency_group(
-    shoal: Shoal, project: ProjectName, name: GroupName, condition: Condition
+    store: StoreDep, project: ProjectName, name: GroupName, condition: Condition
 ) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         await uow.concurrency.delete(project, name)

@@ -7,6 +7,7 @@ While it is quiet a comment goes out now and then, so that both sides notice a d
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
 
 import anyio
 from fastapi.responses import StreamingResponse
@@ -30,6 +31,21 @@ def encode(event: str, data: str, event_id: str | None = None) -> bytes:
 def comment(text: str) -> bytes:
     """Return a line that clients ignore."""
     return f": {text}\n\n".encode()
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Open streams of one process: they end when ``stopping`` is set.
+
+    A quiet stream sends a comment each ``heartbeat_s``.
+    """
+
+    stopping: asyncio.Event
+    heartbeat_s: float
+
+    def open(self, source: AsyncGenerator[bytes, None], rights: Watching) -> "EventStream":
+        """Return a response that streams ``source``; see ``EventStream``."""
+        return EventStream(source, self.stopping, self.heartbeat_s, rights)
 
 
 class EventStream(StreamingResponse):

@@ -81,11 +81,7 @@ class DayCache:
         return found
 
     async def asked(
-        self,
-        uow: UnitOfWork,
-        aggregation: Aggregation[T],
-        window: Window,
-        which: Seen,
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, which: Seen
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
         if which.project is None or which.workflow is None:
@@ -94,11 +90,7 @@ class DayCache:
         return await self.of(uow, aggregation, window, [name] if which.has(name) else [])
 
     async def of(
-        self,
-        uow: UnitOfWork,
-        aggregation: Aggregation[T],
-        window: Window,
-        names: Collection[Name],
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, names: Collection[Name]
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 

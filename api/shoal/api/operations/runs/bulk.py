@@ -9,9 +9,11 @@ from hashlib import sha256
 
 from shoal.api.access.audit import Record, action_of_command
 from shoal.api.access.callers import Caller
+from shoal.api.endpoints.store import Store
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.commands import new_command, same_request
+from shoal.api.operations.intake import Intake
 from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
-from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
@@ -91,14 +93,14 @@ class Item:
 
 
 async def meant(
-    shoal: Services, caller: Caller, body: BulkIn, wanted: InstanceFilter
+    store: Store, caller: Caller, body: BulkIn, wanted: InstanceFilter
 ) -> tuple[list[int], bool]:
     """Return the ids that a request is about, and whether its filter may mean more."""
     if body.ids is not None:
         return list(dict.fromkeys(body.ids)), False
     found: list[int] = []
     position = None
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         for _ in range(_MOST_LOOKS):
             page, position = await uow.instances.search(
                 wanted, NEWEST_FIRST, position, MOST_ITEMS - len(found), caller.visible
@@ -116,18 +118,18 @@ def digest_of(body: BulkIn, ids: Sequence[int]) -> str:
 
 
 async def judged(
-    shoal: Services, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
+    store: Store, cluster: ClusterView, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
 ) -> list[Item]:
     """Return the command for each id, or why there can be none for the caller."""
     thing = _thing(body)
     await caller.look_up(thing, ids)
     found = []
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         for one in ids:
             try:
                 await caller.require(Permission.RUN_OPERATE, thing, one)
                 command = body.command(one)
-                new = await new_command(uow, command, f"{key}:{one}", shoal.partitions, caller)
+                new = await new_command(uow, command, f"{key}:{one}", cluster.partitions, caller)
                 found.append(Item(one, new))
             except ShoalError as error:
                 if error.retriable:
@@ -145,13 +147,13 @@ def _thing(body: BulkIn) -> Thing:
     return Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
 
 
-async def previewed(shoal: Services, items: Sequence[Item]) -> list[Item]:
+async def previewed(store: Store, items: Sequence[Item]) -> list[Item]:
     """Return the items with what would happen to each, as far as that is not too much work."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        return [one async for one in _previews(shoal, uow, items)]
+    async with store.unit_of_work(read_only=True) as uow:
+        return [one async for one in _previews(store, uow, items)]
 
 
-async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> AsyncIterator[Item]:
+async def _previews(store: Store, uow: UnitOfWork, items: Sequence[Item]) -> AsyncIterator[Item]:
     tasks = 0
     for item in items:
         if item.new is None or item.new.instance_id is None:
@@ -163,7 +165,7 @@ async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> 
             yield Item(item.id, item.new, preview=Preview(state=None))
             continue
         try:
-            found = await preview(uow, item.new, shoal.clock())
+            found = await preview(uow, item.new, store.clock())
         except ShoalError as error:
             yield Item(item.id, error=error)
         else:
@@ -171,14 +173,14 @@ async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> 
 
 
 async def stored(
-    shoal: Services, items: Sequence[Item], record_of: Callable[[int], Record]
+    intake: Intake, items: Sequence[Item], record_of: Callable[[int], Record]
 ) -> list[Item]:
     """Store the commands, those of one request together; return the items with them."""
 
     async def store(item: Item) -> Item:
         if item.new is None:
             return item
-        command, is_new = await shoal.intake.add(item.new, record_of(item.id))
+        command, is_new = await intake.add(item.new, record_of(item.id))
         if not is_new and not same_request(command, item.new):
             return Item(item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id)))
         return Item(item.id, item.new, command=command)

@@ -99,12 +99,7 @@ class DaysPage:
 
 
 async def page_of_days(
-    uow: UnitOfWork,
-    workflow: Workflow,
-    first: date,
-    last: date,
-    zone: ZoneInfo,
-    now: datetime,
+    uow: UnitOfWork, workflow: Workflow, first: date, last: date, zone: ZoneInfo, now: datetime
 ) -> DaysPage:
     """Return the days from ``first`` to ``last``, as far as one page reads."""
     start, end = start_of(first, zone), start_of(last + _DAY, zone)

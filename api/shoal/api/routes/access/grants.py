@@ -10,7 +10,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import GrantIn, GrantOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.core.access.grants import StoredGrant
@@ -36,10 +36,10 @@ Taker = Annotated[
 @router.get(_OF_PROJECT, summary="List grants", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_grants(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[GrantOut]:
     """What the tasks of other projects may do with this one."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.grants.list((await uow.projects.get(project)).id)
     in_order = sorted(found, key=lambda one: one.taker)
     items, following = part_of("grants", in_order, lambda one: one.taker, limit, cursor)
@@ -49,10 +49,10 @@ async def list_grants(
 @router.get(_OF_PROJECT + "/{taker}", summary="Show a grant", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_grant(
-    shoal: Shoal, project: ProjectName, taker: Taker, response: Response
+    store: StoreDep, project: ProjectName, taker: Taker, response: Response
 ) -> GrantOut:
     """What the tasks of one other project may do with this one."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         home = await uow.projects.get(project)
         return tagged(response, await _stored(uow, home.id, taker))
 
@@ -74,17 +74,17 @@ async def _stored(uow: UnitOfWork, project_id: int, taker: str) -> GrantOut:
 )
 @needs(Permission.PROJECT_MANAGE, audit="grant.set")
 async def put_grant(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     taker: Taker,
     body: Annotated[GrantIn, Body()],
     condition: Condition,
 ) -> GrantOut:
     """All editors of that project can use it then: their workflows run what they may."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, taker), body)
-        is_new = await uow.grants.put(home.id, taker, body.what, shoal.clock())
+        is_new = await uow.grants.put(home.id, taker, body.what, store.clock())
         stored = await _stored(uow, home.id, taker)
         await uow.commit()
     return condition.answer(stored, is_new=is_new)
@@ -98,10 +98,10 @@ async def put_grant(
 )
 @needs(Permission.PROJECT_MANAGE, audit="grant.remove")
 async def delete_grant(
-    shoal: Shoal, project: ProjectName, taker: Taker, condition: Condition
+    store: StoreDep, project: ProjectName, taker: Taker, condition: Condition
 ) -> None:
     """Nothing new is started; what runs goes on. Tasks that wait see no runs here any more."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, taker))
         await uow.grants.remove(home.id, taker)

@@ -11,7 +11,7 @@ from shoal.api.routes.access.grants import Taker
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import ResourceGrantIn, ResourceGrantOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
@@ -28,10 +28,10 @@ _OF_PROJECT = "/projects/{project}/resource-grants"
 @router.get(_OF_PROJECT, summary="List shared files", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_resource_grants(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceGrantOut]:
     """Which files of this project the tasks of other projects may use."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.resource_grants.list((await uow.projects.get(project)).id)
     in_order = sorted(found, key=lambda one: one.taker)
     items, following = part_of("resource-grants", in_order, lambda one: one.taker, limit, cursor)
@@ -41,10 +41,10 @@ async def list_resource_grants(
 @router.get(_OF_PROJECT + "/{taker}", summary="Show shared files", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_resource_grant(
-    shoal: Shoal, project: ProjectName, taker: Taker, response: Response
+    store: StoreDep, project: ProjectName, taker: Taker, response: Response
 ) -> ResourceGrantOut:
     """Which files of this project the tasks of one other project may use."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         home = await uow.projects.get(project)
         return tagged(response, await _stored(uow, home.id, taker))
 
@@ -63,7 +63,7 @@ async def _stored(uow: UnitOfWork, project_id: int, taker: str) -> ResourceGrant
 )
 @needs(Permission.PROJECT_MANAGE, audit="resource-grant.set")
 async def put_resource_grant(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     taker: Taker,
     body: Annotated[ResourceGrantIn, Body()],
@@ -77,10 +77,10 @@ async def put_resource_grant(
     ]
     if wrong:
         raise InvalidRequest(wrong)
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, taker), body)
-        stored, is_new = await uow.resource_grants.put(home.id, taker, body.paths, shoal.clock())
+        stored, is_new = await uow.resource_grants.put(home.id, taker, body.paths, store.clock())
         await uow.commit()
     return condition.answer(_out(stored), is_new=is_new)
 
@@ -93,10 +93,10 @@ async def put_resource_grant(
 )
 @needs(Permission.PROJECT_MANAGE, audit="resource-grant.remove")
 async def delete_resource_grant(
-    shoal: Shoal, project: ProjectName, taker: Taker, condition: Condition
+    store: StoreDep, project: ProjectName, taker: Taker, condition: Condition
 ) -> None:
     """Tasks that start from now on get none of the files; those that run go on."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, taker))
         await uow.resource_grants.remove(home.id, taker)

@@ -7,9 +7,9 @@ from fastapi import Body
 from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.cluster.key_rotation import Rotation
+from shoal.api.operations.secrets.key_rotation import KeyRotation
 from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, SecretValuesDep, StoreDep
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 
@@ -18,9 +18,12 @@ router = strict_router("secrets")
 
 @router.get("/secrets-keys", summary="Show the keys of the secrets")
 @needs(Permission.SECRETS_ROTATE)
-async def get_secrets_keys(shoal: Shoal) -> KeysOut:
+async def get_secrets_keys(
+    store: StoreDep, cluster: ClusterDep, secret_values: SecretValuesDep
+) -> KeysOut:
     """Their ids alone: which encrypts, what each has encrypted, and which masters have them."""
-    found = await _rotation(shoal).state()
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    found = await rotation.state()
     return KeysOut(
         primary=found.primary,
         next=found.sealing.next,
@@ -39,16 +42,17 @@ async def get_secrets_keys(shoal: Shoal) -> KeysOut:
 )
 @needs(Permission.SECRETS_ROTATE, audit="secrets.rotate")
 async def rotate_secrets_keys(
-    shoal: Shoal, record: Recording, body: Annotated[RotationIn, Body()]
+    store: StoreDep,
+    cluster: ClusterDep,
+    secret_values: SecretValuesDep,
+    record: Recording,
+    body: Annotated[RotationIn, Body()],
 ) -> RotationOut:
     """Ask for steps until the phase is not `working`; what was done stays done.
 
     A new key encrypts only when every live master has it. No value is lost, whatever dies.
     """
     record.detail["begin"] = body.begin
-    done = await _rotation(shoal).step(begin=body.begin)
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    done = await rotation.step(begin=body.begin)
     return RotationOut.model_validate(done, from_attributes=True)
-
-
-def _rotation(shoal: Services) -> Rotation:
-    return Rotation(shoal.database, shoal.vault, shoal.masters)

@@ -19,7 +19,7 @@ from shoal.api.routes.runs.filters import (
 )
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import InstanceDetail, InstanceOut, InstanceTask
-from shoal.api.services import Shoal
+from shoal.api.services import BaselinesDep, StoreDep
 from shoal.api.web.answers import answer, by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
@@ -37,7 +37,8 @@ InstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
 @router.get("/instances", summary="List workflow instances")
 @needs(Permission.PROJECT_READ)
 async def list_instances(
-    shoal: Shoal,
+    store: StoreDep,
+    baselines: BaselinesDep,
     caller: Calling,
     wanted: Instances,
     sort: InstanceSort = "-created_at",
@@ -53,12 +54,12 @@ async def list_instances(
     """
     order = read_order(sort, wanted)
     after = from_cursor(wanted, order, cursor)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         items, position = await uow.instances.search(wanted, order, after, limit, caller.visible)
         ids = [item.id for item in items]
         counts, labels = await uow.instance_counts.tasks(ids), await uow.labels.of(ids)
-        now = shoal.clock()
-        coming = await expected_of(uow, shoal.usual, items, now)
+        now = store.clock()
+        coming = await expected_of(uow, baselines, items, now)
     return Page(
         items=shown(
             "workflow instance",
@@ -80,7 +81,8 @@ async def list_instances(
 )
 @needs(Permission.PROJECT_READ)
 async def get_instance(
-    shoal: Shoal,
+    store: StoreDep,
+    baselines: BaselinesDep,
     instance_id: InstanceId,
     attempts: Annotated[
         Literal["newest", "all"],
@@ -88,16 +90,16 @@ async def get_instance(
     ] = "newest",
 ) -> Response:
     """An instance with its tasks in the order of the definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(instance_id)
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instance_counts.tasks([instance_id])
         labels = await uow.labels.of([instance_id])
-        now = shoal.clock()
+        now = store.clock()
         depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
         newest = {task.task: task for task in tasks}  # the attempts of a task are in their order
-        coming = await expected_by_tasks(uow, shoal.usual, instance, depends_on, newest, now)
+        coming = await expected_by_tasks(uow, baselines, instance, depends_on, newest, now)
 
     def made() -> InstanceDetail:
         with legible("workflow instance", instance_id):

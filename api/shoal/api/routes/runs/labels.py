@@ -8,7 +8,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.runs.listing import LabelChanges, LabelsOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 
@@ -22,13 +22,13 @@ router = strict_router("instances")
 )
 @needs(Permission.RUN_OPERATE, audit="labels.change")
 async def change_labels(
-    shoal: Shoal, instance_id: InstanceId, body: Annotated[LabelChanges, Body()]
+    store: StoreDep, instance_id: InstanceId, body: Annotated[LabelChanges, Body()]
 ) -> LabelsOut:
     """Sets the labels that are named, and removes those whose value is null; others stay.
 
     So two who change different labels at the same time do not undo each other.
     """
-    async with shoal.database.unit_of_work() as uow:
-        labels = await uow.labels.change(instance_id, body.changes(), shoal.clock())
+    async with store.unit_of_work() as uow:
+        labels = await uow.labels.change(instance_id, body.changes(), store.clock())
         await uow.commit()
     return LabelsOut(labels=labels)

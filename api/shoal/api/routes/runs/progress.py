@@ -7,7 +7,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.runs.progress import MOST
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.runs.instances import ProgressOut
-from shoal.api.services import Shoal
+from shoal.api.services import ProgressDep, StoreDep
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.proto.shoal_pb2 import TaskProgress
@@ -21,14 +21,16 @@ router = strict_router("instances")
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_progress(shoal: Shoal, instance_id: InstanceId) -> list[ProgressOut]:
+async def get_progress(
+    store: StoreDep, progress_reader: ProgressDep, instance_id: InstanceId
+) -> list[ProgressOut]:
     """What the work of running tasks says of itself, as far as it says anything.
 
     At most 1,000 tasks. A worker that does not answer within seconds is left out.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         tasks = await uow.tasks.running(instance_id, MOST)
-    return [_shown(one) for one in await shoal.progress.read(tasks)]
+    return [_shown(one) for one in await progress_reader.read(tasks)]
 
 
 def _shown(progress: TaskProgress) -> ProgressOut:
