@@ -37,9 +37,7 @@ from shoal.api.routes.access import (
     groups,
     members,
     one_time,
-    resource_grants,
     restrictions,
-    secrets_keys,
     service_accounts,
     sign_in,
     users,
@@ -50,14 +48,11 @@ from shoal.api.routes.insight import cluster as insight_cluster
 from shoal.api.routes.insight import groups as insight_groups
 from shoal.api.routes.runs import (
     bulk,
-    counts,
     instances,
-    labels,
     log_search,
     logs,
     past,
     planning,
-    progress,
     tasks,
     why,
 )
@@ -65,7 +60,7 @@ from shoal.api.routes.views import dependencies, grid, history, queue, today
 from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
 from shoal.api.services import VERSION, Services
 from shoal.api.web import problems
-from shoal.api.web.middleware import PREFIX, Exchange, PacedLogins
+from shoal.api.web.middleware import PREFIX, PacedLogins, RequestMiddleware
 
 _ROUTERS = (
     health.public,
@@ -80,14 +75,12 @@ _ROUTERS = (
     groups.router,
     members.router,
     grants.router,
-    resource_grants.router,
     restrictions.router,
     service_accounts.router,
     audit.router,
     projects.router,
     parameters.router,
     secrets.router,
-    secrets_keys.router,
     data_sources.router,
     resources.router,
     published.router,
@@ -118,10 +111,7 @@ _ROUTERS = (
     bulk.router,
     backfills.router,
     instances.router,
-    counts.router,
-    labels.router,
     planning.router,
-    progress.router,
     tasks.router,
     why.router,
     logs.router,
@@ -156,7 +146,7 @@ def create_app(services: Services, version: str = VERSION) -> FastAPI:
     past.install(app)
     app.add_middleware(PacedLogins)
     app.add_middleware(
-        Exchange, settings=services.settings, data=services.data, token=services.token
+        RequestMiddleware, settings=services.settings, data=services.data, token=services.token
     )
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)

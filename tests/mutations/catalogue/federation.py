@@ -105,7 +105,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "another browser ends a sign-in",
-        _ROUTES["_flow"].drop("not flows.is_same(...)"),
+        _ROUTES["end_sign_in"].drop("not flows.is_same(...)"),
         _STOLEN,
     ),
     Promise.AUTHORISED.broken_if(

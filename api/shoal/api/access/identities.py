@@ -52,7 +52,7 @@ class Identities:
         self._known: OrderedDict[Credential, SignedIn] = OrderedDict()
         self._version: int | None = None
         self._looked_s = -LOOK_S
-        self._watched: set[_Watch] = set()
+        self._watched: set[_RightsWatch] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def find(self, credential: Credential) -> SignedIn | None:
@@ -83,7 +83,7 @@ class Identities:
 
         Or when ``keeps`` says so of the principal behind it, whose rights may have changed.
         """
-        watch = _Watch(credential, keeps, asyncio.Event())
+        watch = _RightsWatch(credential, keeps, asyncio.Event())
         self._watched.add(watch)
         if len(self._watched) == 1:
             self._start(self._watch())
@@ -179,7 +179,7 @@ class Identities:
 
 
 @dataclass(frozen=True, eq=False)
-class _Watch:
+class _RightsWatch:
     credential: Credential
     keeps: Callable[[Principal], bool]
     ended: asyncio.Event

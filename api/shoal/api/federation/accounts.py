@@ -12,8 +12,8 @@ from shoal.api.federation.errors import AccountNameTaken, SignInFailed, SignInRe
 from shoal.api.federation.flow import (
     CODE_LASTS_S,
     LASTS_S,
-    CommandLine,
     Flow,
+    WaitingCommand,
 )
 from shoal.api.federation.identity import Identity, IssuerRules
 from shoal.api.schemas.platform.access import ACCOUNT_PATTERN
@@ -107,7 +107,7 @@ async def enter_by_code(
     return secret
 
 
-def _code(flow: Flow, line: CommandLine, now: datetime) -> Code:
+def _code(flow: Flow, line: WaitingCommand, now: datetime) -> Code:
     return Code(digest(flow.code), line.challenge, now + timedelta(seconds=CODE_LASTS_S))
 
 

@@ -155,7 +155,7 @@ async def group_of(cluster: ClusterView) -> GroupMetadata:
 
 
 @dataclass(frozen=True)
-class Work:
+class PartitionWork:
     """What the database says there is to do; the first two by partition."""
 
     open_instances: Mapping[int, int]
@@ -164,14 +164,14 @@ class Work:
     set_aside: Sequence[QuarantinedItem]
 
 
-async def work_of(store: Store, cluster: ClusterView) -> Work | None:
+async def work_of(store: Store, cluster: ClusterView) -> PartitionWork | None:
     """Return what there is to do; None while the database is away: the rest is still of use."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
             store.unit_of_work(read_only=True) as uow,
         ):
-            return Work(
+            return PartitionWork(
                 await uow.instance_counts.open(range(cluster.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
@@ -258,7 +258,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> PartitionOut:
+def partition_of(index: int, owner: OwnerInfo | None, work: PartitionWork | None) -> PartitionOut:
     """Return a partition as it is shown."""
     return PartitionOut(
         index=index,
@@ -269,7 +269,7 @@ def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> Part
     )
 
 
-def _backlog(queues: Sequence[QueueOut], work: Work | None) -> BacklogOut | None:
+def _backlog(queues: Sequence[QueueOut], work: PartitionWork | None) -> BacklogOut | None:
     if work is None:
         return None
     return BacklogOut(

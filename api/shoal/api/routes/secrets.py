@@ -1,6 +1,6 @@
-"""Secrets of projects. Their values come in here and never leave: they are written, not read.
+"""Secrets of projects, and the keys that encrypt their values.
 
-Or they do not come at all: a secret may be a reference into another store.
+Values are written and never shown. A secret may also be a reference into another store.
 """
 
 import time
@@ -13,11 +13,13 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.endpoints.store import Store
+from shoal.api.operations.secrets.key_rotation import KeyRotation
 from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
 from shoal.api.schemas.project_values import SecretIn, SecretOut, SecretTestOut
-from shoal.api.services import SecretValuesDep, StoreDep
+from shoal.api.services import ClusterDep, SecretValuesDep, StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
@@ -174,3 +176,45 @@ async def delete_secret(
         await condition.check(lambda: _stored(uow, project, name))
         await uow.secrets.delete(project, name)
         await uow.commit()
+
+
+@router.get("/secrets-keys", summary="Show the keys of the secrets")
+@needs(Permission.SECRETS_ROTATE)
+async def get_secrets_keys(
+    store: StoreDep, cluster: ClusterDep, secret_values: SecretValuesDep
+) -> KeysOut:
+    """Their ids alone: which encrypts, what each has encrypted, and which masters have them."""
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    found = await rotation.state()
+    return KeysOut(
+        primary=found.primary,
+        next=found.sealing.next,
+        old=list(found.sealing.old),
+        retired=list(found.sealing.retired),
+        here=list(found.here),
+        masters={name: list(keys) for name, keys in found.masters.items()},
+        used=dict(found.used),
+    )
+
+
+@router.post(
+    "/secrets-keys/rotation",
+    summary="Take a step of a rotation",
+    responses=documented(400, 413, 415),
+)
+@needs(Permission.SECRETS_ROTATE, audit="secrets.rotate")
+async def rotate_secrets_keys(
+    store: StoreDep,
+    cluster: ClusterDep,
+    secret_values: SecretValuesDep,
+    record: Recording,
+    body: Annotated[RotationIn, Body()],
+) -> RotationOut:
+    """Ask for steps until the phase is not `working`; what was done stays done.
+
+    A new key encrypts only when every live master has it. No value is lost, whatever dies.
+    """
+    record.detail["begin"] = body.begin
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    done = await rotation.step(begin=body.begin)
+    return RotationOut.model_validate(done, from_attributes=True)

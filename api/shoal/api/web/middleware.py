@@ -1,8 +1,8 @@
 """ASGI middleware around all routes.
 
-``Exchange`` gives every exchange a request id, safe headers and a log line, never shows a stack
-trace, and serves HEAD as GET without the content. ``PacedLogins`` spaces out requests that carry
-passwords.
+``RequestMiddleware`` gives every exchange a request id, safe headers and a log line, never shows a
+stack trace, and serves HEAD as GET without the content. ``PacedLogins`` spaces out requests that
+carry passwords.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class _HeadSent(Exception):
     """All that HEAD asks for is on its way."""
 
 
-class Exchange:
+class RequestMiddleware:
     """ASGI middleware around the whole application. ``token``: that of the folder ``data``."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings, data: Path, token: str) -> None:

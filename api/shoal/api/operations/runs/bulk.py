@@ -82,7 +82,7 @@ def _ends_early(attempt: Attempt) -> bool:
 
 
 @dataclass(frozen=True)
-class Item:
+class BulkEntry:
     """What becomes of one id: an error, a preview, or a command."""
 
     id: int
@@ -119,7 +119,7 @@ def digest_of(body: BulkIn, ids: Sequence[int]) -> str:
 
 async def judged(
     store: Store, cluster: ClusterView, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
-) -> list[Item]:
+) -> list[BulkEntry]:
     """Return the command for each id, or why there can be none for the caller."""
     thing = _thing(body)
     await caller.look_up(thing, ids)
@@ -130,11 +130,11 @@ async def judged(
                 await caller.require(Permission.RUN_OPERATE, thing, one)
                 command = body.command(one)
                 new = await new_command(uow, command, f"{key}:{one}", cluster.partitions, caller)
-                found.append(Item(one, new))
+                found.append(BulkEntry(one, new))
             except ShoalError as error:
                 if error.retriable:
                     raise
-                found.append(Item(one, error=error))
+                found.append(BulkEntry(one, error=error))
     return found
 
 
@@ -147,13 +147,15 @@ def _thing(body: BulkIn) -> Thing:
     return Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
 
 
-async def previewed(store: Store, items: Sequence[Item]) -> list[Item]:
+async def previewed(store: Store, items: Sequence[BulkEntry]) -> list[BulkEntry]:
     """Return the items with what would happen to each, as far as that is not too much work."""
     async with store.unit_of_work(read_only=True) as uow:
         return [one async for one in _previews(store, uow, items)]
 
 
-async def _previews(store: Store, uow: UnitOfWork, items: Sequence[Item]) -> AsyncIterator[Item]:
+async def _previews(
+    store: Store, uow: UnitOfWork, items: Sequence[BulkEntry]
+) -> AsyncIterator[BulkEntry]:
     tasks = 0
     for item in items:
         if item.new is None or item.new.instance_id is None:
@@ -162,28 +164,30 @@ async def _previews(store: Store, uow: UnitOfWork, items: Sequence[Item]) -> Asy
         instance = await uow.instances.get(item.new.instance_id)
         tasks += await uow.workflows.size(instance.workflow_id, instance.version)
         if tasks > _MOST_TASKS and item is not items[0]:
-            yield Item(item.id, item.new, preview=Preview(state=None))
+            yield BulkEntry(item.id, item.new, preview=Preview(state=None))
             continue
         try:
             found = await preview(uow, item.new, store.clock())
         except ShoalError as error:
-            yield Item(item.id, error=error)
+            yield BulkEntry(item.id, error=error)
         else:
-            yield Item(item.id, item.new, preview=found)
+            yield BulkEntry(item.id, item.new, preview=found)
 
 
 async def stored(
-    intake: Intake, items: Sequence[Item], record_of: Callable[[int], Record]
-) -> list[Item]:
+    intake: Intake, items: Sequence[BulkEntry], record_of: Callable[[int], Record]
+) -> list[BulkEntry]:
     """Store the commands, those of one request together; return the items with them."""
 
-    async def store(item: Item) -> Item:
+    async def store(item: BulkEntry) -> BulkEntry:
         if item.new is None:
             return item
         command, is_new = await intake.add(item.new, record_of(item.id))
         if not is_new and not same_request(command, item.new):
-            return Item(item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id)))
-        return Item(item.id, item.new, command=command)
+            return BulkEntry(
+                item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id))
+            )
+        return BulkEntry(item.id, item.new, command=command)
 
     return list(await asyncio.gather(*map(store, items)))
 

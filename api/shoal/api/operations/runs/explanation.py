@@ -32,7 +32,7 @@ _MOST_TASKS = 20  # of an instance, explained one by one
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """An instance as stored, with the newest attempt of each task."""
 
     instance: Instance
@@ -42,7 +42,7 @@ class Facts:
 
 async def of_instance(
     store: Store, cluster: ClusterView, baselines: BaselineCache, instance_id: int
-) -> tuple[Facts, list[Finding]]:
+) -> tuple[RunFacts, list[Finding]]:
     """Return what an instance waits for. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         facts = await _facts(uow, instance_id)
@@ -92,7 +92,7 @@ async def of_instance(
 
 async def of_task(
     store: Store, cluster: ClusterView, task_instance_id: int
-) -> tuple[Facts, TaskInstance, list[Finding]]:
+) -> tuple[RunFacts, TaskInstance, list[Finding]]:
     """Return what an attempt waits for, or why it ended. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         attempt = await uow.tasks.get(task_instance_id)
@@ -119,15 +119,15 @@ async def of_task(
     return facts, attempt, findings
 
 
-async def _facts(uow: UnitOfWork, instance_id: int) -> Facts:
+async def _facts(uow: UnitOfWork, instance_id: int) -> RunFacts:
     instance = await uow.instances.get(instance_id)
     version = await uow.workflows.version(instance.workflow_id, instance.version)
     tasks = await uow.tasks.of_instance(instance_id)
     plan = await asyncio.to_thread(Plan.of, version.spec)  # of thousands of tasks, perhaps
-    return Facts(instance, plan, {task.task: task for task in tasks})
+    return RunFacts(instance, plan, {task.task: task for task in tasks})
 
 
-async def _of_instance(uow: UnitOfWork, facts: Facts) -> AsyncIterator[Finding]:
+async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[Finding]:
     instance = facts.instance
     if (aside := await uow.quarantine.of(Kind.INSTANCE, instance.id)) is not None:
         yield why.of_quarantine(aside)
@@ -223,7 +223,7 @@ async def _of_partition(cluster: ClusterView, partition: int) -> list[Finding]:
 
 
 async def _of_task(
-    store: Store, cluster: ClusterView, facts: Facts, attempt: TaskInstance
+    store: Store, cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
 ) -> AsyncIterator[Finding]:
     if attempt.state not in FINISHED_TASK:
         for finding in why.of_looks(attempt):
@@ -292,7 +292,7 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-async def _of_queue(cluster: ClusterView, facts: Facts, attempt: TaskInstance) -> list[Finding]:
+async def _of_queue(cluster: ClusterView, facts: RunFacts, attempt: TaskInstance) -> list[Finding]:
     spec = facts.plan.tasks[attempt.task]
     entry = Entry(
         group=attempt.worker_group,
@@ -347,7 +347,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-async def _of_slots(store: Store, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
+async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> AsyncIterator[Finding]:
     """Who has the slots of the concurrency group, and how many wait before this attempt."""
     name = facts.plan.tasks[attempt.task].concurrency_group or ""
     home = facts.instance.project

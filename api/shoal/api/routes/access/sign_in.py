@@ -10,20 +10,16 @@ from fastapi import Body, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from shoal.api.access.authentication import require_no_other_page
-from shoal.api.access.control import AccessControl
 from shoal.api.access.sessions import Browser
 from shoal.api.endpoints.route import ReturnRoute, public_router
-from shoal.api.endpoints.store import Store
 from shoal.api.federation import flow as flows
 from shoal.api.federation.accounts import enter, enter_by_code, enter_by_flow
 from shoal.api.federation.errors import SignInFailed
-from shoal.api.federation.flow import COOKIE, LASTS_S, CommandLine, Flow, new_flow
-from shoal.api.federation.issuers import Federation
+from shoal.api.federation.flow import COOKIE, LASTS_S, WaitingCommand, new_flow
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import LoginIn
 from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut
 from shoal.api.services import AccessDep, FederationDep, SettingsDep, StoreDep
-from shoal.api.settings import ApiSettings
 from shoal.api.web.errors import ApiError, FieldError, InvalidRequest, Unauthorized
 from shoal.api.web.middleware import PREFIX
 from shoal.api.web.problems import documented
@@ -183,14 +179,36 @@ async def end_sign_in(
     error: Annotated[str, Query(max_length=200, description="Why there is no code.")] = "",
 ) -> HTMLResponse:
     """Where providers lead back to. Begins a session, or gives a command line its code."""
+    browser = Browser.of(request)
     try:
-        answer = await _ended(
-            store, access, federation, settings, request, provider, state, code, iss, error
-        )
+        found = federation.providers.get(provider)
+        if found is None:
+            raise NotFound("way of signing in", provider)
+        flow = flows.from_cookie(request.cookies.get(COOKIE, ""), time())
+        if flow is None or flow.provider != provider or not flows.is_same(flow.state, state):
+            raise SignInFailed(
+                "this browser has begun no such sign-in, or took more than ten minutes; begin "
+                f"again at {settings.public_url}, with cookies allowed"
+            )
+        if error or not code:
+            said = error if re.fullmatch(r"[a-z_]{1,50}", error) else "no code"
+            raise SignInFailed(f"the provider has signed nobody in ({said})")
+        access.failed_logins.begin(flow.state, browser.address)
+        identity = await found.identity(flow, code, iss)
+        secret = await enter_by_flow(store.database, access, flow, identity, found.rules, browser)
+        access.failed_logins.succeeded(flow.state, browser.address)
     except ApiError as problem:
-        access.sessions.note_refusal(Browser.of(request), provider)
-        problem.headers["Set-Cookie"] = _without_flow()
+        access.sessions.note_refusal(browser, provider)
+        response = Response()
+        response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
+        problem.headers["Set-Cookie"] = response.headers["set-cookie"]
         raise
+    if flow.command_line is not None:
+        answer = HTMLResponse(flows.asks(flow.command_line, flow.code))
+    else:
+        assert secret is not None, "no command line waits"
+        answer = HTMLResponse(flows.leads_on(flow.return_to))
+        access.sessions.set_cookie(answer, secret)
     answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
     return answer
 
@@ -215,59 +233,11 @@ async def leave(
     return RedirectResponse(url, 303)
 
 
-async def _ended(
-    store: Store,
-    access: AccessControl,
-    federation: Federation,
-    settings: ApiSettings,
-    request: Request,
-    name: str,
-    state: str,
-    code: str,
-    issuer: str | None,
-    error: str,
-) -> HTMLResponse:
-    provider = federation.providers.get(name)
-    if provider is None:
-        raise NotFound("way of signing in", name)
-    flow = _flow(settings, request, name, state)
-    if error or not code:
-        said = error if re.fullmatch(r"[a-z_]{1,50}", error) else "no code"
-        raise SignInFailed(f"the provider has signed nobody in ({said})")
-    browser = Browser.of(request)
-    key = flow.state
-    access.failed_logins.begin(key, browser.address)
-    identity = await provider.identity(flow, code, issuer)
-    secret = await enter_by_flow(store.database, access, flow, identity, provider.rules, browser)
-    access.failed_logins.succeeded(key, browser.address)
-    if flow.command_line is not None:
-        return HTMLResponse(flows.asks(flow.command_line, flow.code))
-    assert secret is not None, "no command line waits"
-    answer = HTMLResponse(flows.leads_on(flow.return_to))
-    access.sessions.set_cookie(answer, secret)
-    return answer
-
-
-def _flow(settings: ApiSettings, request: Request, name: str, state: str) -> Flow:
-    """Return the sign-in that this very browser has begun. Raises SignInFailed."""
-    flow = flows.from_cookie(request.cookies.get(COOKIE, ""), time())
-    if flow is None or flow.provider != name or not flows.is_same(flow.state, state):
-        raise SignInFailed(
-            "this browser has begun no such sign-in, or took more than ten minutes; begin again "
-            f"at {settings.public_url}, with cookies allowed"
-        )
-    return flow
-
-
-def _command_line(port: int | None, state: str | None, challenge: str | None) -> CommandLine | None:
+def _command_line(
+    port: int | None, state: str | None, challenge: str | None
+) -> WaitingCommand | None:
     if port is None and state is None and challenge is None:
         return None
     if port is None or state is None or challenge is None:
         raise InvalidRequest([FieldError("port", "goes together with state and challenge")])
-    return CommandLine(port, state, challenge)
-
-
-def _without_flow() -> str:
-    response = Response()
-    response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
-    return response.headers["set-cookie"]
+    return WaitingCommand(port, state, challenge)

@@ -8,7 +8,11 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import NOTHING, needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import Definitions, require_known, require_readable
+from shoal.api.operations.alerts.definitions import (
+    AlertDefinitions,
+    require_known,
+    require_readable,
+)
 from shoal.api.operations.alerts.preview import preview
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
@@ -29,7 +33,7 @@ from shoal.core.alerts.rules import RuleSpec
 
 router = strict_router("alerts")
 
-_STORED = Definitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
+_STORED = AlertDefinitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
 _OF_PROJECT = "/projects/{project}/alert-rules"
 
 RuleName = Annotated[str, Path(max_length=100, examples=["night"])]

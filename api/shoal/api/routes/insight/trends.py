@@ -163,7 +163,7 @@ def _run_day(day: object, one: RunDay) -> dict[str, Any]:
     }
 
 
-def _task(trend: TaskTrend, found: views.Tasks) -> TaskTrendOut:
+def _task(trend: TaskTrend, found: views.WindowTasks) -> TaskTrendOut:
     critical = found.critical.get(trend.task)
     return TaskTrendOut.model_validate(
         {

@@ -12,7 +12,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.commands import check_shape
 from shoal.api.operations.runs.bulk import (
-    Item,
+    BulkEntry,
     Preview,
     digest_of,
     judged,
@@ -110,7 +110,7 @@ def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
         raise InvalidRequest(errors)
 
 
-def _out(item: Item) -> BulkItem:
+def _out(item: BulkEntry) -> BulkItem:
     return BulkItem(
         id=item.id,
         command_id=None if item.command is None else item.command.id,

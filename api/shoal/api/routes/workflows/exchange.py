@@ -10,10 +10,10 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.archive import (
+    ArchiveItem,
     CalendarDocument,
+    DocumentKind,
     GroupDocument,
-    Item,
-    Kind,
     environments_of,
     export,
     unpack,
@@ -33,7 +33,7 @@ from shoal.sql.errors import Archived, NotFound
 router = strict_router("exchange")
 
 MOST_WORKFLOWS = 1_000
-_ORDER = list(Kind)
+_ORDER = list(DocumentKind)
 Result = Literal["created", "changed", "unchanged", "refused"]
 
 
@@ -129,7 +129,7 @@ class _Importer:
     def __init__(self, uow: UnitOfWork, project: str, at: datetime, by: str) -> None:
         self._uow, self._project, self._at, self._by = uow, project, at, by
 
-    async def take(self, item: Item) -> tuple[ImportItem, tuple[Problem, ...]]:
+    async def take(self, item: ArchiveItem) -> tuple[ImportItem, tuple[Problem, ...]]:
         """Store one document; return what became of it, and why it is refused."""
         problems, result, version = item.problems, "refused", None
         match item.content:
