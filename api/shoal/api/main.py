@@ -22,7 +22,6 @@ from shoal.api.access.passwords import Passwords
 from shoal.api.access.sessions import Sessions
 from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
-from shoal.api.endpoints.store import Store
 from shoal.api.federation.issuers import open_federation
 from shoal.api.operations.cluster.ownership import OwnershipWatch
 from shoal.api.operations.cluster.view import ClusterView
@@ -37,6 +36,7 @@ from shoal.api.server import BACKLOG, BoundedProtocol, Server, check_certificate
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.sse import Streams
+from shoal.api.web.store import Store
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock

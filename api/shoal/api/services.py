@@ -15,7 +15,6 @@ from fastapi import Depends, Request
 
 from shoal.api.access.control import AccessControl
 from shoal.api.access.identities import Identities
-from shoal.api.endpoints.store import Store
 from shoal.api.federation.issuers import Federation
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.data_sources import Prober
@@ -29,6 +28,7 @@ from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.settings import ApiSettings
 from shoal.api.web.sse import Streams
+from shoal.api.web.store import Store
 from shoal.insight.past.asking import PastRuns
 
 VERSION = version("shoal")

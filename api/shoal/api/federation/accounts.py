@@ -1,7 +1,7 @@
 """Who has signed in elsewhere becomes a session here: of which account, and in which groups."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -13,7 +13,6 @@ from shoal.api.federation.flow import (
     CODE_LASTS_S,
     LASTS_S,
     Flow,
-    WaitingCommand,
 )
 from shoal.api.federation.identity import Identity, IssuerRules
 from shoal.api.schemas.platform.access import ACCOUNT_PATTERN
@@ -71,12 +70,12 @@ async def enter_by_flow(
     async with database.unit_of_work() as uow:
         account = await _account(access, uow, identity, rules)
         now = access.clock()
+        code = None
+        if line is not None:
+            ends_at = now + timedelta(seconds=CODE_LASTS_S)
+            code = Code(digest(flow.code), line.challenge, ends_at)
         is_first = await uow.sign_ins.end(
-            digest(flow.secret),
-            account.id,
-            now,
-            now + timedelta(seconds=LASTS_S),
-            None if line is None else _code(flow, line, now),
+            digest(flow.secret), account.id, now, now + timedelta(seconds=LASTS_S), code
         )
         if not is_first:
             raise SignInFailed(_OVER)
@@ -105,10 +104,6 @@ async def enter_by_code(
         await uow.commit()
     access.auditor.soon()
     return secret
-
-
-def _code(flow: Flow, line: WaitingCommand, now: datetime) -> Code:
-    return Code(digest(flow.code), line.challenge, now + timedelta(seconds=CODE_LASTS_S))
 
 
 async def _account(
@@ -141,10 +136,11 @@ async def _made(
             "administrator can make one with another name, and link it: shoal user link NAME "
             f"{identity.issuer} {identity.subject}"
         )
+    full_name = "".join(one if one.isprintable() else " " for one in identity.full_name)
     new = NewAccount(
         PrincipalKind.USER,
         name,
-        full_name=_one_line(identity.full_name),
+        full_name=full_name[:_LONGEST_FULL_NAME].strip(),
         issuer=identity.issuer,
         subject=identity.subject,
     )
@@ -176,7 +172,3 @@ async def _made(
     )
     log.info("account made", name=name, issuer=identity.issuer)
     return made
-
-
-def _one_line(text: str) -> str:
-    return "".join(one if one.isprintable() else " " for one in text)[:_LONGEST_FULL_NAME].strip()

@@ -12,7 +12,6 @@ import structlog
 
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.cluster.health import ANSWER_S, database_trouble, given_up
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.common import Page
@@ -33,6 +32,7 @@ from shoal.api.schemas.platform.cluster import (
 )
 from shoal.api.services import ClusterDep, PastDep, StoreDep
 from shoal.api.web.paging import Cursor, Limit, part_of
+from shoal.api.web.store import Store
 from shoal.coordination import BalancedJobs, GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo

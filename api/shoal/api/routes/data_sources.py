@@ -10,7 +10,6 @@ from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.data_sources import usable
 from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.routes.projects import ProjectName
@@ -27,6 +26,7 @@ from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name

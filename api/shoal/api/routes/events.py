@@ -11,16 +11,15 @@ from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
-from shoal.api.access.callers import Caller, Calling
+from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.feed import Feed
 from shoal.api.schemas.views.history import with_said
 from shoal.api.services import FeedDep, StoreDep, StreamsDep
-from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
-from shoal.api.web.sse import EventStream, comment, encode
+from shoal.api.web.sse import EventStream, comment, encode, resumed_at
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import EventKind
 from shoal.core.runs.records import ChangeEvent
@@ -104,27 +103,13 @@ async def follow_events(
     and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
     things (`about`), some kinds of events (`kind`), and leave out what is outdated (`coalesce`).
     """
-    after = None if last_event_id is None else _event_id(last_event_id)
-    visible = await _visible_names(store, caller)
+    after = None if last_event_id is None else resumed_at(last_event_id, "an event id")
+    visible = await caller.visible_names(store)
     wants = _Wants(project, instance_id, visible, frozenset(kind or ()), frozenset(about or ()))
     stream = _events(store, feed, wants, after, _subject if coalesce else attrgetter("id"))
     await anext(stream)  # subscribed: nothing that happens from now on is missed
     rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
     return streams.open(stream, rights)
-
-
-async def _visible_names(store: Store, caller: Caller) -> Set[str] | None:
-    """Return the names of the projects whose events the caller may see; None: of all."""
-    if (ids := caller.visible) is None:
-        return None
-    async with store.unit_of_work(read_only=True) as uow:
-        return await uow.projects.names(ids)
-
-
-def _event_id(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is not an event id")])
-    return int(text)
 
 
 @dataclass(frozen=True)
@@ -175,7 +160,9 @@ async def _events(
         yield b""
         if after is not None:
             if (start := await _history_gone(store, after, subscription.position)) is not None:
-                yield _encoded(_reset(store, start))
+                yield _encoded(
+                    ChangeEvent(start, store.clock(), "reset", "", None, None, {"after": start})
+                )
                 after = start
             async with aclosing(_missed(store, wants, after, subscription.position, key)) as missed:
                 async for event in missed:
@@ -197,11 +184,6 @@ async def _history_gone(store: Store, after: int, newest: int) -> int | None:
         oldest = await uow.events.oldest_id()
     kept_behind = newest if oldest is None else oldest - 1
     return kept_behind if 0 < after < kept_behind else None
-
-
-def _reset(store: Store, start: int) -> ChangeEvent:
-    """The event that says so. Its id is the one to go on from."""
-    return ChangeEvent(start, store.clock(), "reset", "", None, None, {"after": start})
 
 
 async def _missed(

@@ -1,15 +1,13 @@
 """Is the process there, and can the cluster do its work?"""
 
 import asyncio
-from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
-from shoal.api.endpoints.store import Store
-from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, troubles
+from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.platform.health import (
     Check,
@@ -23,6 +21,7 @@ from shoal.api.schemas.platform.health import (
 from shoal.api.services import VERSION, ClusterDep, SettingsDep, StoreDep
 from shoal.api.settings import ApiSettings
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.coordination import quarantine
 from shoal.coordination.cluster.owners import in_words
 from shoal.coordination.errors import CoordinationError
@@ -201,7 +200,7 @@ def _partitions(cluster: ClusterView) -> Check:
     if unowned:
         troubles.append(
             f"{len(unowned)} of {total} partitions have had no owner for {watch.long_s:g} s or "
-            f"more: {_named(unowned)}"
+            f"more: {shortlist(unowned)}"
         )
     if differing:
         troubles.append(
@@ -211,10 +210,6 @@ def _partitions(cluster: ClusterView) -> Check:
     if not troubles:
         return Check(ok=True, detail=f"{total} partitions are owned, or soon will be")
     return Check(ok=False, detail="; ".join(troubles))
-
-
-def _named(found: Sequence[object]) -> str:
-    return ", ".join(map(str, found[:NAMED])) + (", …" if len(found) > NAMED else "")
 
 
 async def _damaged_znodes(cluster: ClusterView) -> int | None:

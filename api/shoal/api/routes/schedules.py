@@ -38,6 +38,7 @@ from shoal.api.web.paging import (
     part_of,
 )
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
@@ -45,7 +46,6 @@ from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview
 from shoal.core.timing.cron import expression as cron
 from shoal.core.timing.cron.expression import InvalidCron
-from shoal.sql import Database
 from shoal.sql.errors import NotFound
 
 router = strict_router("schedules")
@@ -133,11 +133,7 @@ async def preview_schedule(
 @needs(Permission.RUN_OPERATE, audit="schedule.pause")
 async def pause_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOut:
     """It does not fire until it is resumed, whatever is published meanwhile."""
-    async with store.unit_of_work() as uow:
-        found = await uow.schedules.pause(schedule_id, store.clock())
-        days = await days_of(uow, [found])
-        await uow.commit()
-    return schedule_out(found, days)
+    return await _changed(store, "pause", schedule_id)
 
 
 @router.post(
@@ -146,11 +142,7 @@ async def pause_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOu
 @needs(Permission.RUN_OPERATE, audit="schedule.resume")
 async def resume_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOut:
     """It fires from now on, if its definition has it enabled; nothing is made up for."""
-    async with store.unit_of_work() as uow:
-        found = await uow.schedules.unpause(schedule_id, store.clock())
-        days = await days_of(uow, [found])
-        await uow.commit()
-    return schedule_out(found, days)
+    return await _changed(store, "resume", schedule_id)
 
 
 @router.post(
@@ -191,8 +183,7 @@ async def post_bulk_schedules(
         entry = record.about_one(f"schedule.{body.type}", Thing.SCHEDULE, one)
         try:
             await caller.require(Permission.RUN_OPERATE, Thing.SCHEDULE, one)
-            recorded, now = store.database.recording(entry), store.clock()
-            stored = await _changed(recorded, body.type, one, now, dry_run=dry_run)
+            stored = await _changed(store.recording(entry), body.type, one, dry_run=dry_run)
             items.append(BulkSchedule(id=one, schedule=stored, problem=None))
         except ShoalError as error:
             if error.retriable:
@@ -204,15 +195,15 @@ async def post_bulk_schedules(
 
 
 async def _changed(
-    database: Database, how: str, schedule_id: int, now: datetime, *, dry_run: bool
+    store: Store, how: str, schedule_id: int, *, dry_run: bool = False
 ) -> ScheduleOut:
-    async with database.unit_of_work(read_only=dry_run) as uow:
+    async with store.unit_of_work(read_only=dry_run) as uow:
         if dry_run:
             found = await uow.schedules.get(schedule_id)
         elif how == "pause":
-            found = await uow.schedules.pause(schedule_id, now)
+            found = await uow.schedules.pause(schedule_id, store.clock())
         else:
-            found = await uow.schedules.unpause(schedule_id, now)
+            found = await uow.schedules.unpause(schedule_id, store.clock())
         days = await days_of(uow, [found])
         if not dry_run:
             await uow.commit()

@@ -12,9 +12,7 @@ from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.secrets.key_rotation import KeyRotation
-from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
@@ -90,53 +88,31 @@ async def put_secret(
     """
     if len(body.model_fields_set) != 1:
         raise InvalidRequest([FieldError("value", "give either value or reference")])
-    put = _encrypted if "value" in body.model_fields_set else _referred
-    return await put(store, secret_values, project, name, body, condition)
-
-
-async def _encrypted(
-    store: Store,
-    secret_values: SecretValues,
-    project: str,
-    name: str,
-    body: SecretIn,
-    condition: Condition,
-) -> SecretOut:
-    value = body.value.get_secret_value()
-    if problems := list(secret_problems(value)):
+    value = body.value.get_secret_value() if "value" in body.model_fields_set else None
+    if value is not None and (problems := list(secret_problems(value))):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
     while True:
-        ciphertext, key = await secret_values.seal(store.database, project, name, value)
+        ciphertext, key = "", None
+        if value is not None:
+            ciphertext, key = await secret_values.seal(store.database, project, name, value)
         async with store.unit_of_work() as uow:
-            if not await uow.sealing.holds(key):
+            if value is not None and not await uow.sealing.holds(key):
                 continue  # the keys were rotated just now
             await uow.projects.require(project)
+            reference = ""
+            if value is None:
+                try:
+                    reference = str(secret_values.stores.checked(project, body.reference))
+                except InvalidReference as error:
+                    raise InvalidRequest([FieldError("reference", str(error))]) from error
             await condition.check(lambda: _stored(uow, project, name))
-            is_new = await uow.secrets.put(project, name, ciphertext, store.clock())
+            if value is not None:
+                is_new = await uow.secrets.put(project, name, ciphertext, store.clock())
+            else:
+                is_new = await uow.secrets.refer(project, name, reference, store.clock())
             stored = await _stored(uow, project, name)
             await uow.commit()
         return condition.answer(stored, is_new=is_new)
-
-
-async def _referred(
-    store: Store,
-    secret_values: SecretValues,
-    project: str,
-    name: str,
-    body: SecretIn,
-    condition: Condition,
-) -> SecretOut:
-    async with store.unit_of_work() as uow:
-        await uow.projects.require(project)
-        try:
-            reference = str(secret_values.stores.checked(project, body.reference))
-        except InvalidReference as error:
-            raise InvalidRequest([FieldError("reference", str(error))]) from error
-        await condition.check(lambda: _stored(uow, project, name))
-        is_new = await uow.secrets.refer(project, name, reference, store.clock())
-        stored = await _stored(uow, project, name)
-        await uow.commit()
-    return condition.answer(stored, is_new=is_new)
 
 
 @router.post(_OF_PROJECT + "/{name}/test", summary="Try a secret", responses=documented(404))

@@ -374,19 +374,13 @@ def unexpected(request: Request, error: Exception) -> ProblemResponse:
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problem responses of an operation for its OpenAPI description."""
-    return {
-        int(status): {
-            "description": _MEANINGS[status],
-            "content": {
-                MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{_document(status)}"}}
-            },
-        }
-        for status in statuses
-    }
-
-
-def _document(status: int) -> str:
-    return (StaleProblem if status == HTTPStatus.PRECONDITION_FAILED else Problem).__name__
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in map(int, statuses):
+        model = StaleProblem if status == HTTPStatus.PRECONDITION_FAILED else Problem
+        schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+        content = {MEDIA_TYPE: {"schema": schema}}
+        found[status] = {"description": _MEANINGS[status], "content": content}
+    return found
 
 
 _MEANINGS: Mapping[int, str] = {

@@ -13,6 +13,8 @@ import anyio
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
+from shoal.api.web.errors import FieldError, InvalidRequest
+
 MEDIA_TYPE = "text/event-stream"
 RETRY_MS = 2_000  # after which a browser comes back
 
@@ -26,6 +28,13 @@ def encode(event: str, data: str, event_id: str | None = None) -> bytes:
     unified = data.replace("\r\n", "\n").replace("\r", "\n")
     lines += [f"data: {line}" for line in unified.split("\n")]
     return ("\n".join(lines) + "\n\n").encode()
+
+
+def resumed_at(last_event_id: str, kind: str) -> int:
+    """Return where a client goes on. ``kind``: what an id has to be. Raises InvalidRequest."""
+    if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 19):
+        raise InvalidRequest([FieldError("Last-Event-ID", f"is not {kind}")])
+    return int(last_event_id)
 
 
 def comment(text: str) -> bytes:

@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from shoal.api.endpoints.preconditions import Preconditions
-from shoal.api.endpoints.store import Store
 from shoal.api.schemas.alerts import StoredDefinition
 from shoal.api.schemas.common import Page
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import decode_cursor, encode_cursor, page
+from shoal.api.web.store import Store
 from shoal.core.alerts.channels import UnknownChannel
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import Definition, DefinitionKind

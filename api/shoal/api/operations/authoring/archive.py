@@ -99,12 +99,9 @@ def _documents(
 
 def environments_of(specs: list[WorkflowSpec]) -> list[str]:
     """Return the environments that workflows name."""
-    found = {name for spec in specs for name in (spec.environment, *_of_tasks(spec))}
+    found = {spec.environment for spec in specs}
+    found |= {task.environment for spec in specs for task in spec.tasks}
     return sorted(name for name in found if name is not None and name != NO_ENVIRONMENT)
-
-
-def _of_tasks(spec: WorkflowSpec) -> Iterator[str | None]:
-    return (task.environment for task in spec.tasks)
 
 
 # -- in ---------------------------------------------------------------------------------------

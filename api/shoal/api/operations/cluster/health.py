@@ -1,13 +1,13 @@
 """What members say of their clocks and databases, and commands that no master carries out."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.platform.health import Check
+from shoal.api.web.store import Store
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.core.errors import ShoalError
 
@@ -80,6 +80,11 @@ MOST = 1_000  # commands that are counted
 NAMED = 10  # partitions
 
 
+def shortlist(partitions: Sequence[int]) -> str:
+    """Return the first partitions as text."""
+    return ", ".join(map(str, partitions[:NAMED])) + (", …" if len(partitions) > NAMED else "")
+
+
 async def overdue(store: Store, cluster: ClusterView, limit_s: float) -> Check:
     """Return whether commands have been pending for more than ``limit_s``."""
     now = cluster.clock()
@@ -94,14 +99,13 @@ async def overdue(store: Store, cluster: ClusterView, limit_s: float) -> Check:
         return Check(ok=True, detail=f"none has been pending for more than {limit_s:g} s")
     count = f"{len(found):,}" if len(found) < MOST else f"{MOST:,} or more"
     partitions = sorted({one.partition for one in found})
-    named = ", ".join(map(str, partitions[:NAMED])) + (", …" if len(partitions) > NAMED else "")
     oldest = min(found, key=lambda one: one.created_at)
     age_s = (now - oldest.created_at).total_seconds()
     return Check(
         ok=False,
         detail=f"{count} {'commands have' if len(found) > 1 else 'command has'} been pending for "
         f"more than {limit_s:g} s, the oldest (command {oldest.id}) for {age_s:,.0f} s, in "
-        f"{len(partitions)} of {cluster.partitions} partitions: {named}",
+        f"{len(partitions)} of {cluster.partitions} partitions: {shortlist(partitions)}",
     )
 
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.insight.baselines import BaselineCache, expected_by_tasks
+from shoal.api.web.store import Store
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap

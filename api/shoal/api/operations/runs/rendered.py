@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.labels import inherited
-from shoal.core.definition.model import TaskSpec, WorkflowSpec
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.definition.selection import Selection
 from shoal.core.errors import ShoalError
@@ -109,15 +109,8 @@ def rendered(run: Run, attempt: Attempt) -> RenderedTask:
     """Return what an attempt gets. On any thread."""
     spec = run.plan.tasks[attempt.task]
     try:
-        scope = Scope(run, attempt, _masked)
-        return RenderedTask(scope.params(_model(spec)), scope.parameters())
+        scope = Scope(run, attempt, lambda _: MASK)
+        model = TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params
+        return RenderedTask(scope.params(model), scope.parameters())
     except ShoalError as error:
         return RenderedTask({}, {}, str(error))
-
-
-def _masked(name: str) -> str:
-    return MASK
-
-
-def _model(spec: TaskSpec) -> type[TaskParams]:
-    return TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params

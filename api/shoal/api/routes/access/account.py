@@ -28,7 +28,6 @@ from shoal.api.web.paging import MAX_ID, Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, key_of
-from shoal.sql import UnitOfWork
 
 public = public_router("account")
 router = strict_router("account")
@@ -218,8 +217,7 @@ async def post_token(
     principal_id = _own(caller)
     if caller.signed_in.session_id is None or caller.principal.must_change_password:
         raise Forbidden("sign in with the password first: a token makes no tokens")
-    async with store.unit_of_work(read_only=True) as uow:
-        names = await _visible_names(uow, caller)
+    names = await caller.visible_names(store)
     return await make_token(store.database, store.clock(), principal_id, body, names)
 
 
@@ -238,11 +236,6 @@ async def revoke_token(
         await uow.tokens.revoke(_own(caller), token_id, store.clock())
         await uow.commit()
     identities.changed()
-
-
-async def _visible_names(uow: UnitOfWork, caller: Caller) -> frozenset[str] | None:
-    ids = caller.visible
-    return None if ids is None else await uow.projects.names(ids)
 
 
 def _own(caller: Caller) -> int:

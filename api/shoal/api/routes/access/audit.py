@@ -9,7 +9,6 @@ from fastapi import Body, Depends, Query
 from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.platform.audit import (
@@ -23,6 +22,7 @@ from shoal.api.services import StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.audit.chain import PRUNED
 from shoal.core.access.audit.entries import Entry, EntryFilter, Outcome
 from shoal.core.access.permissions import Permission

@@ -130,7 +130,12 @@ async def list_alert_deliveries(
         )
     items, more = page(found, limit)
     return Page(
-        items=shown("alert delivery", items, _delivery, by_id),
+        items=shown(
+            "alert delivery",
+            items,
+            lambda found: AlertDeliveryOut.model_validate(vars(found)),
+            by_id,
+        ),
         next=encode_cursor("alert-deliveries", items[-1].id) if more else None,
     )
 
@@ -203,10 +208,6 @@ def _explanation(happened: Occurrence, explained: list[Explained]) -> AlertExpla
         for one in explained
     ]
     return AlertExplanationOut.model_validate({**vars(happened), "rules": rules})
-
-
-def _delivery(found: object) -> AlertDeliveryOut:
-    return AlertDeliveryOut.model_validate(vars(found))
 
 
 @router.get(

@@ -12,16 +12,16 @@ from fastapi.responses import Response, StreamingResponse
 from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.instances import LogOut
 from shoal.api.services import LogsDep, StoreDep, StreamsDep
-from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
+from shoal.api.web.errors import RangeNotSatisfiable
 from shoal.api.web.middleware import StreamBroken
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.sse import EventStream, encode
+from shoal.api.web.sse import EventStream, encode, resumed_at
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
@@ -171,18 +171,12 @@ async def follow_log(
     Waits for an attempt that has not started. If the worker goes away, an event `problem` says
     so and the stream ends; come back with Last-Event-ID.
     """
-    start = offset if last_event_id is None else _offset(last_event_id)
+    start = offset if last_event_id is None else resumed_at(last_event_id, "a byte offset")
     await logs.check(await _task(store, task_instance_id))
     events = _follow(logs, task_instance_id, start)
     home = await caller.homes.of(Thing.TASK_INSTANCE, task_instance_id)
     rights = caller.while_reading(home)
     return streams.open(events, rights)
-
-
-def _offset(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is not a byte offset")])
-    return int(text)
 
 
 async def _follow(logs: LogProxy, task_id: int, start: int) -> AsyncGenerator[bytes, None]:

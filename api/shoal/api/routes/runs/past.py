@@ -16,7 +16,6 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.logs import MOST_BYTES, text_of
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import LogOut
@@ -31,6 +30,7 @@ from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.api.web.problems import documented, kind_of, problem_response
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.access.things import Thing
 from shoal.core.definition.priority import Priority
@@ -86,9 +86,14 @@ async def list_past_instances(
     states = sorted(set(state or ()))
     kind = filtered("past-instances", project, workflow, states, first, last)
     position = decode_cursor(kind, cursor, int, int)
+    names = await caller.visible_names(store)
+    if names is None:
+        projects = None if project is None else [project]
+    else:
+        projects = sorted(name for name in names if project in (None, name))
     wanted = PageWanted(
         limit=limit,
-        projects=await visible_names(store, caller, project),
+        projects=projects,
         workflow=workflow,
         states=[str(one) for one in states],
         first=first,
@@ -184,15 +189,6 @@ log = structlog.get_logger()
 
 _INSTANCE = re.compile(r"/api/v1/instances/([0-9]{1,18})(/.*)?")
 _HINT_S = 3.0  # an answer that something is not there waits so long for the history
-
-
-async def visible_names(store: Store, caller: Caller, project: str | None) -> Sequence[str] | None:
-    """Return the names of the projects whose past runs a list may show; None: of all."""
-    if caller.visible is None:
-        return None if project is None else [project]
-    async with store.unit_of_work(read_only=True) as uow:
-        names = sorted(await uow.projects.names(caller.visible))
-    return names if project is None else [name for name in names if name == project]
 
 
 async def past_run(past: PastRuns, instance_id: int) -> PastRun:

@@ -86,7 +86,8 @@ async def preview_start(
             version = await uow.workflows.version_by_name(body.project, body.workflow, body.version)
             meant = version.spec
         check_parameters(meant, body.parameters)
-        for chosen in filter(None, (selection, _rendered_tasks(body))):
+        shown = Selection(tuple(body.render), SelectionMode.ONLY) if body.render else None
+        for chosen in filter(None, (selection, shown)):
             await asyncio.to_thread(check_tasks, meant, chosen)
         found = await (planned(uow, start) if spec is None else planned_of(uow, spec, start))
     run = found.run
@@ -105,10 +106,6 @@ async def preview_start(
         )
 
     return await answer(made, 10 * len(run.plan.tasks))
-
-
-def _rendered_tasks(body: StartPreviewIn) -> Selection | None:
-    return Selection(tuple(body.render), SelectionMode.ONLY) if body.render else None
 
 
 def _tasks(run: Run, wanted: list[str] | None) -> Iterator[PlannedTask]:

@@ -80,9 +80,10 @@ async def list_queue_entries(
         return task.id, _shown(entry, positions.get(entry), task)
 
     known = dict(shown("task instance", tasks, named, by_id))
+    last = some[-1] if some and (more or is_cut) else None
     return Page(
         items=[known.get(one.task_instance_id) or _shown(one, positions.get(one)) for one in some],
-        next=_cursor(kind, some[-1]) if some and (more or is_cut) else None,
+        next=last and encode_cursor(kind, last.group, *last.place, last.partition),
     )
 
 
@@ -123,10 +124,6 @@ def _shown(entry: Entry, position: int | None, task: TaskInstance | None = None)
 
 def _priority(level: int) -> PriorityName:
     return cast("PriorityName", Priority(level).name)
-
-
-def _cursor(kind: str, entry: Entry) -> str:
-    return encode_cursor(kind, entry.group, *entry.place, entry.partition)
 
 
 def _after(kind: str, cursor: str | None) -> Entry | None:

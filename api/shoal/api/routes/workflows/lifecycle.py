@@ -9,7 +9,6 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition
 from shoal.api.endpoints.route import strict_router
-from shoal.api.endpoints.store import Store
 from shoal.api.operations.authoring.checks import check_value, problems_there
 from shoal.api.operations.authoring.plan import hanging_out, named
 from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
@@ -27,6 +26,7 @@ from shoal.api.schemas.authoring import (
 from shoal.api.schemas.definitions import PublishOut, WorkflowOut
 from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.logic.references import references, renamed
