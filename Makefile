@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: quick provision test-all contract conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: quick provision test-all contract examples conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc test-trino test-extras coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -57,6 +57,7 @@ test: provision  ## run the checks and the tests: unit, integration, a smoke tes
 
 test-all: provision ui  ## run what `make test` leaves out: long scenarios, more Spark, more browser tests
 	$(BIN)/python -m tests --share rest
+	$(MAKE) --no-print-directory test-extras
 
 provision: .venv/dev .venv/node  ## install the Debian packages that the tests use, where it may
 	@# Without them their tests are skipped, with the reason; in CI that is an error.
@@ -89,6 +90,16 @@ test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB th
 	npm ci --prefix build/openid --ignore-scripts --no-audit --no-fund --silent
 	$(BIN)/python -m pytest tests/openid
 
+test-trino: .venv/dev  ## run the tests on a real Trino, 210 MB that Maven fetches once (a minute)
+	mvn --quiet --batch-mode -f tests/trino/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/trino/fetched
+	$(BIN)/python -m pytest tests/trino
+
+# The plug-ins are installed beside the environment: the product is tested without them.
+test-extras: .venv/dev  ## run the tests of the plug-in packages in extras/ (seconds; the first time fetches 20 MB)
+	$(PIP_INSTALL) --require-hashes --target build/extras -r extras/experimental_databases/requirements.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation --target build/extras extras/experimental_databases
+	PYTHONPATH=build/extras $(BIN)/python -m pytest extras
+
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh
 	$(BIN)/python -m tests --share all --coverage
@@ -117,7 +128,7 @@ mutations: .venv/dev  ## take out each safety check in turn; some test must noti
 # 100,000 cases take about ten minutes; SEED=… chooses others.
 CASES ?= 100000
 model: .venv/dev  ## test decide against the reference model on random cases; CASES=100000, SEED=1
-	$(BIN)/python -m tests.unit.core.reference --cases $(CASES) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.unit.core.timing.reference --cases $(CASES) --seed $(or $(SEED),1)
 
 # Everything that docs/performance.md shows, and into it. QUICK=--quick leaves out the largest workloads.
 bench: .venv/dev  ## measure all figures of docs/performance.md, on an idle machine (half an hour); QUICK=--quick
@@ -153,6 +164,9 @@ lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build -o requirements.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
 
+examples: .venv/dev  ## record the examples of the API's description from real answers; then make contract
+	SHOAL_RECORD_EXAMPLES=1 $(BIN)/python -m pytest tests/integration/api/web/test_conformance.py
+
 # BREAK=--break writes what callers cannot rely on any more, too.
 contract: .venv/dev  ## write what follows from the API: description, promises, types and calls of the client
 	$(BIN)/python -m tests.contract $(BREAK)
@@ -160,7 +174,7 @@ contract: .venv/dev  ## write what follows from the API: description, promises, 
 # The short form is part of `make test`.
 conformance: EXAMPLES = 20
 conformance: .venv/dev  ## ask the API whatever its description allows, and what not (some minutes); EXAMPLES=20, SEED=1
-	SHOAL_CONFORMANCE_EXAMPLES=$(EXAMPLES) SHOAL_CONFORMANCE_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --timeout 7200 tests/integration/api/test_conformance.py
+	SHOAL_CONFORMANCE_EXAMPLES=$(EXAMPLES) SHOAL_CONFORMANCE_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --timeout 7200 tests/integration/api/web/test_conformance.py
 
 proto: .venv/dev  ## generate the gRPC stubs from proto/shoal/proto/shoal.proto
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -Iproto --python_out=proto --mypy_out=proto --grpc_python_out=proto --mypy_grpc_out=proto proto/shoal/proto/shoal.proto

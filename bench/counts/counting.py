@@ -18,7 +18,7 @@ from sqlalchemy.engine import Engine
 
 from bench.counts.loop import LoopCounts, counting_turns, of_nobody
 from shoal.coordination import ZkSession
-from shoal.worker.execution import launching
+from shoal.worker.processes import launcher as agent_side
 
 _ours = contextvars.ContextVar("ours", default=False)
 # In place of the launcher's start file; leaves a byte in a file for each process that it starts,
@@ -95,7 +95,7 @@ class Counts:
     def launcher_program(self) -> str:
         """A start file for launchers that notes what they do."""
         forks, wakes = (str(self._files[kind]) for kind in (PROCESSES, LAUNCHER_WAKE_UPS))
-        return _LAUNCHER.format(forks=forks, wakes=wakes, main=str(launching.LAUNCHER_MAIN))
+        return _LAUNCHER.format(forks=forks, wakes=wakes, main=str(agent_side.LAUNCHER_MAIN))
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def counting(folder: Path) -> Iterator[Counts]:
         _count_calls(stack, counts.found)
         launcher = folder / "launcher.py"
         launcher.write_text(counts.launcher_program, encoding="utf-8")
-        stack.enter_context(mock.patch.object(launching, "LAUNCHER_MAIN", launcher))
+        stack.enter_context(mock.patch.object(agent_side, "LAUNCHER_MAIN", launcher))
         yield counts
 
 

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.work_files import make_folder
-from shoal.worker.spark.archiving import ClassArchiver
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.work_files import make_folder
+from shoal.worker.spark.class_archiver import ClassArchiver
 from shoal.worker.types.child.kind import ChildType, argv
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
 from shoal.worker.types.spark.kind import Spark
 from shoal.worker.types.sql.sql import Sql
-from tests.support.spark_connect import Served, served
+from tests.support.spark.connect import Served, served
 
 QUERY = "SELECT count(*), sum(id) FROM range(1000000)"
 SCRIPT = f"""

@@ -30,6 +30,11 @@ class Rest:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def put(self, path: str, body: Mapping[str, Any]) -> None:
+        """Create or replace what stands at ``path``."""
+        answer = self.http.put(path, json=body)
+        assert answer.status_code in (200, 201), answer.text
+
     def publish(self, name: str, tasks: Mapping[str, Mapping[str, Any]], **fields: Any) -> None:
         """Publish a workflow of SHELL tasks: ``{"b": {"script": "...", "depends_on": ["a"]}}``."""
         body = {
@@ -45,8 +50,7 @@ class Rest:
             ],
             **fields,
         }
-        answer = self.http.put(f"/projects/default/workflows/{name}", json=body)
-        assert answer.status_code in (200, 201), answer.text
+        self.put(f"/projects/default/workflows/{name}", body)
 
     def command(self, type_: str, **fields: Any) -> Any:
         """Send a command and return its outcome."""

@@ -29,7 +29,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.data_folder import find_zookeeper_credential, read_state
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
-from tests.support.databases import migrated_url
+from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 
 SECRET = "canary/of a secret+Qx7"
@@ -100,19 +100,15 @@ def test_secret_and_password_are_found_nowhere(
         LocalCluster(data, masters=1, workers=1, slots=8, api_port=free_port()) as running,
         closing(Rest(running.url, running.token)) as rest,
     ):
-        answer = rest.http.put("/projects/default/secrets/canary", json={"value": SECRET})
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/secrets/canary", {"value": SECRET})
         reference = {"reference": "mounted:default/word"}
-        answer = rest.http.put("/projects/default/secrets/mounted", json=reference)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/secrets/mounted", reference)
         streams = [Stream(running, "/events")]
         source = {"kind": "postgresql", "host": "127.0.0.1", "port": free_port(), "database": "d"}
         source |= {"user": "u", "password": PASSWORD}
-        answer = rest.http.put("/projects/default/data-sources/closed", json=source)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/data-sources/closed", source)
         body = {"tasks": tasks(gate)}
-        answer = rest.http.put("/projects/default/workflows/canaries", json=body)
-        assert answer.status_code == 201, answer.text
+        rest.put("/projects/default/workflows/canaries", body)
         instance_id = rest.start("canaries")
         rest.until(
             lambda: rest.tasks(instance_id),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_up import nothing_left
+from tests.support.processes import nothing_left
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,9 +14,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.faults.masters import watched
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import watched
-from tests.acceptance.test_values import put
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 
@@ -118,7 +117,7 @@ def test_requests_in_a_real_cluster(cluster: LocalCluster, jobs: Jobs) -> None:
 
 
 def _submitted_and_followed(rest: Rest, jobs: Jobs) -> None:
-    put(rest, "secrets/api", "hush-hush")
+    rest.put("/projects/default/secrets/api", {"value": "hush-hush"})
     submit = {
         "method": "POST",
         "url": "${base}/jobs",

@@ -42,8 +42,7 @@ def publish(rest: Rest, name: str, wait: dict[str, object]) -> None:
     """Publish a workflow that waits, and then shows what has been found."""
     after = {"type": "SHELL", "params": {"script": 'echo "$file"'}, "depends_on": ["wait"]}
     body = {"name": name, "tasks": [{"name": "wait", **wait}, {"name": "after", **after}]}
-    answer = rest.http.put(f"/projects/default/workflows/{name}", json=body)
-    assert answer.status_code in (200, 201), answer.text
+    rest.put(f"/projects/default/workflows/{name}", body)
 
 
 def why(rest: Rest, run: int) -> dict[str, str]:

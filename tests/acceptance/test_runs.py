@@ -189,8 +189,7 @@ def test_hostile_parameters_arrive_byte_exact_and_never_run(rest: Rest, tmp_path
             }
         ],
     }
-    answer = rest.http.put("/projects/default/workflows/hostile-python", json=body)
-    assert answer.status_code == 201, answer.text
+    rest.put("/projects/default/workflows/hostile-python", body)
     shell = rest.start("hostile", parameters={"word": value})
     python = rest.start("hostile-python", parameters={"word": value})
     assert rest.wait_for(shell)["state"] == "SUCCEEDED"

@@ -11,8 +11,8 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
+from tests.acceptance.faults.masters import pid_of, shared_out, watched
 from tests.acceptance.rest import Rest
-from tests.acceptance.test_faults import pid_of, shared_out, watched
 from tests.support.waiting import SERVICE_SESSION_S
 
 # ``long`` runs while ``bad`` fails; ``after`` waits for it, ``behind`` for the failure.

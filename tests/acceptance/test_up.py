@@ -7,15 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.acceptance.rest import Rest
+from tests.support.processes import nothing_left
 from tests.support.waiting import DEADLINE_S
 
 SHOAL = [sys.executable, "-m", "shoal.client.cli"]
@@ -47,29 +46,6 @@ def up(data: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         if process.poll() is None:
             process.terminate()
         process.communicate(timeout=2 * DEADLINE_S)
-
-
-def family(data: Path) -> set[int]:
-    """Every process whose command line or environment names the data folder."""
-    found = set()
-    for process in psutil.process_iter():
-        try:
-            text = [*process.cmdline(), process.cwd(), *process.environ().values()]
-        except (psutil.Error, OSError):
-            continue
-        if process.pid != os.getpid() and any(str(data) in part for part in text):
-            found.add(process.pid)
-    return found
-
-
-def nothing_left(data: Path) -> bool:
-    """Wait a moment for the last processes to go."""
-    deadline = time.monotonic() + DEADLINE_S
-    while family(data):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @contextmanager

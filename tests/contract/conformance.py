@@ -96,6 +96,7 @@ class Report:
     requests: int = 0
     failures: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)  # what has to succeed, and did not
+    answers: dict[str, Any] = field(default_factory=dict)  # the JSON of the first, by operation
 
 
 def run(
@@ -212,6 +213,9 @@ class _Run:
         if self._is_stream:
             return self._first_bytes(case)
         response = case.call(base_url=self.url, session=self.session, timeout=TIMEOUT_S)
+        is_json = "application/json" in response.headers.get("content-type", ())
+        if is_json and response.status_code in (200, 201, 202):
+            self.report.answers.setdefault(self.name, response.json())
         is_ruled = self.name in RULES or "cursor" in (case.query or {}) or _is_odd(case.body)
         rules = ("positive_data_acceptance",) if is_ruled else ()
         excluded: Any = [CHECKS.get_one(one) for one in (*_OF_SEQUENCES, *rules)]

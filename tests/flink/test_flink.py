@@ -12,7 +12,7 @@ import pytest
 from shoal.client.local.zookeeper import free_port
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.flink.kind import Flink as Kind
-from shoal.worker.types.flink.naming import job_id
+from shoal.worker.types.flink.names import job_id
 from tests.flink.conftest import Flink, Live
 from tests.integration.drivers.kit import wait_until
 from tests.integration.worker.sql.kit import Ended, Process

@@ -5,6 +5,14 @@ import httpx
 PASSWORD = "swim-together-2026"
 
 
+def add_reader(http: httpx.Client, name: str, project: str = "default") -> str:
+    """Make a user who may read a project and nothing else. Returns the password."""
+    password = add_user(http, name)
+    answer = http.put(f"/projects/{project}/members/user/{name}", json={"role": "reader"})
+    assert answer.status_code == 201, answer.text
+    return password
+
+
 def add_user(http: httpx.Client, name: str, full_name: str = "", *, is_admin: bool = False) -> str:
     """Make a user by a client of ``/api/v1`` that may. Returns the password."""
     body = {"name": name, "full_name": full_name, "is_admin": is_admin, "password": PASSWORD}

@@ -1,6 +1,7 @@
 """Every package is a room that can be taken in at a glance, and says what it is for."""
 
 import ast
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,14 +18,17 @@ ROOMS = {
 }
 MOST = 14  # modules and packages
 # A module for each kind of resource, in core a package for each part of the domain, in runtime a
-# module for each thing that every process needs.
+# module for each thing that every process needs, in the worker a room for each concern,
+# and one for each task type.
 LARGER = {
     "shoal.api.routes": 22,
     "shoal.api.schemas": 16,
     "shoal.client.rest.operations.generated.calls": 32,  # one for each tag of the API
     "shoal.core": 17,
     "shoal.core.definition": 15,
-    "shoal.runtime": 15,
+    "shoal.runtime": 16,
+    "shoal.worker": 15,
+    "shoal.worker.types": 15,
 }
 MOST_ALIKE = 2  # names in a room with the same first word; more of them are a room of their own
 
@@ -59,3 +63,15 @@ def test_room_says_what_it_is_for(room: str) -> None:
 def test_room_has_no_family_of_names_with_one_prefix(room: str) -> None:
     words = Counter(name.partition("_")[0] for name in names(ROOMS[room]))
     assert {word: count for word, count in words.items() if count > MOST_ALIKE} == {}
+
+
+def test_no_test_module_imports_another_one() -> None:
+    """What tests share stands in ``tests/support`` or beside them, named by what it builds."""
+    pattern = re.compile(
+        r"^\s*(?:from|import) tests\.(?:\w+\.)*test_\w+|^\s*from tests\.?[\w.]* import test_", re.M
+    )
+    assert {
+        f"{file.relative_to(ROOT)}: {found.group().strip()}"
+        for file in (ROOT / "tests").rglob("*.py")
+        for found in pattern.finditer(file.read_text(encoding="utf-8"))
+    } == set()

@@ -118,3 +118,25 @@ def test_messages_say_is_not_a(part: str) -> None:
         if IS_NO.search(node.value)
     ]
     assert not found, "write 'is not a', or 'invalid':\n" + "\n".join(found)
+
+
+# Texts of the web UI name the thing: user, run, file, instead of a pronoun.
+PRONOUNS = re.compile(
+    r"\b(?:no|some|every)body\b|\bany more\b|\b(?:that|those) of\b|\bwho(?:m|so)?ever\b"
+    r"|\bwhatever\b|\bfore?told\b|\b(?:is|are|was|were) told\b|\btells? of\b",
+    re.IGNORECASE,
+)
+TEXT = re.compile(r"'([\w.-]+)': '((?:[^'\\]|\\.)*)'")
+
+
+def test_texts_of_the_web_ui_name_things() -> None:
+    folder = ROOT / "ui" / "src" / "shared" / "i18n"
+    texts = [
+        (path.relative_to(folder), *match)
+        for path in sorted(folder.rglob("*.ts"))
+        if not path.name.endswith(("zh.ts", ".test.ts"))
+        for match in TEXT.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(texts) > 1000
+    found = [x for x in texts if PRONOUNS.search(x[2]) or IS_NO.search(x[2])]
+    assert not found, "\n".join(f"{path}: {key}: {text}" for path, key, text in found)

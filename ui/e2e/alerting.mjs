@@ -1,7 +1,7 @@
 /**
  * Sets up alerts, has one made, and does with it what people do, in a real Chromium.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_alerting.py has the
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_alerting.py has the
  * cluster and the server that takes messages, and judges what is written to standard output.
  */
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ try {
 
   // A test of it, until the other side has answered.
   await page.getByRole('button', { name: 'Test… hook' }).click()
-  await page.getByRole('button', { name: 'Send the test' }).click()
+  await page.getByRole('button', { name: 'Send test' }).click()
   await page.waitForSelector('[data-test=SENT]')
   facts.test = await page.locator('[data-test] .keep-lines').textContent()
   await page.getByRole('button', { name: 'Close', exact: true }).last().click()
@@ -59,7 +59,7 @@ try {
   await form.locator('#workflows').press('Enter')
   await form.locator('#group_for').fill('soon')
   await form.getByRole('button', { name: 'Save' }).click()
-  await form.getByText('must be a length of time').waitFor()
+  await form.getByText('must be a duration').waitFor()
   await form.locator('#group_for').fill('0s')
   await form.locator('#templates_subject').fill('Oh: {{ alerts[0].workflow }}')
   await form.getByRole('button', { name: 'Preview a message' }).click()
@@ -83,20 +83,20 @@ try {
   await form.locator('#success_rate_percent').fill('75')
   await form.locator('[data-trigger="worker.gone"]').check()
   await form.getByRole('button', { name: 'Save' }).click()
-  await form.getByText('needs a rule of its own').waitFor()
+  await form.getByText('can’t be mixed with others').waitFor()
   await form.locator('[data-trigger="worker.gone"]').uncheck()
   await save()
   facts.watch = await asked(page, `/alert-rules/watch`).then(({ spec }) => [spec.enabled, spec.triggers, spec.workflows, spec.deadline.at, spec.deadline.days.length, spec.success_rate])
 
   // A run fails. Its alerts appear without a reload; one is looked at, taken in hand, and silenced.
   await page.goto(url + at())
-  await page.getByText('No alert yet').waitFor()
+  await page.getByText('No alerts yet').waitFor()
   const command = { type: 'START', project, workflow, idempotency_key: crypto.randomUUID() }
   await page.evaluate((body) => fetch('/api/v1/commands', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }), command)
-  await page.getByRole('cell', { name: 'A run has failed' }).waitFor({ timeout: PATIENCE })
-  await page.getByRole('cell', { name: 'A task has failed for good' }).waitFor()
+  await page.getByRole('cell', { name: 'A run failed' }).waitFor({ timeout: PATIENCE })
+  await page.getByRole('cell', { name: 'A task failed after its last retry' }).waitFor()
   await page.getByRole('table').press('j')
-  await page.getByRole('cell', { name: 'A run has failed' }).click({ position: { x: 5, y: 5 } })
+  await page.getByRole('cell', { name: 'A run failed' }).click({ position: { x: 5, y: 5 } })
   await page.waitForSelector('[data-delivery=SENT]', { timeout: PATIENCE })
   facts.answer = await page.locator('[data-delivery=SENT] code').first().textContent()
   await page.getByRole('button', { name: 'Acknowledge' }).click()
@@ -140,7 +140,7 @@ try {
   await form.getByRole('button', { name: 'Save' }).click()
   facts.changed = await page.locator('[data-stale] .diff-line.added').allTextContents().then((lines) => lines.map((line) => line.replace(/^[\d+ ]+/, '')))
   found.axe.stale = await findings(page)
-  await page.getByRole('button', { name: 'Save mine all the same' }).click()
+  await page.getByRole('button', { name: 'Overwrite with my changes' }).click()
   await form.waitFor({ state: 'detached' })
   facts.mine = await asked(page, '/alert-rules/night').then(({ spec }) => [spec.description, spec.severity])
 
@@ -184,7 +184,7 @@ try {
   await page.goto(url + at('&tab=silences'))
   await page.getByRole('button', { name: /^End/ }).click()
   await page.locator('.ant-modal-confirm').getByRole('button', { name: 'End' }).click()
-  await page.getByText('No silence now').waitFor()
+  await page.getByText('No active silences').waitFor()
 
   // Who may only read sees all of it, and why nothing can be changed.
   const other = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })

@@ -2,7 +2,7 @@
  * Authors workflows in a real Chromium and says what came of it, as JSON on standard output.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {reader: {name, password}, token}.
- * tests/acceptance/test_ui_authoring.py has the cluster and judges.
+ * tests/acceptance/ui/test_authoring.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, watched } from './browser.mjs'
 
@@ -264,14 +264,14 @@ try {
   await other.locator('.editor-side [data-field=description] input').fill('theirs')
   await keeps(other, 'by_mouse', 'description: theirs')
   await view(page, 'Canvas')
-  await page.getByRole('button', { name: 'Show all' }).click()
+  await page.getByRole('button', { name: 'Fit', exact: true }).click()
   await page.locator('[data-task=first]').click()
   await page.locator('.editor-side [data-field=description] input').fill('mine')
   await page.locator('.ant-modal .conflict').first().waitFor()
   axe.conflict = await findings(page)
   facts.conflict = await page.locator('.conflict legend').allInnerTexts()
   await page.getByRole('radio', { name: 'Theirs' }).check()
-  await page.getByRole('button', { name: 'Use what is chosen' }).click()
+  await page.getByRole('button', { name: 'Use the selection' }).click()
   await saved(page)
   facts.decided = (await code(page)).includes('description: theirs')
 
@@ -283,10 +283,10 @@ try {
 
   // Somebody publishes: the draft stays, and takes that in when it is asked to.
   await publishAnother('by_mouse', 'by_another')
-  await page.getByText('Version 2 appeared').waitFor({ timeout: PATIENCE })
+  await page.getByText('Version 2 was published').waitFor({ timeout: PATIENCE })
   axe.appeared = await findings(page)
-  await page.getByRole('button', { name: 'Take the changes in' }).click()
-  await page.getByText('Version 2 appeared').waitFor({ state: 'hidden' })
+  await page.getByRole('button', { name: 'Merge the changes' }).click()
+  await page.getByText('Version 2 was published').waitFor({ state: 'hidden' })
   await keeps(page, 'by_mouse', 'by_another')
   const taken = await code(page)
   facts.tookIn = [taken.includes('by_another'), taken.includes('description: theirs')]

@@ -2,7 +2,7 @@
  * Groups and many tasks, on the canvas and in the grid, in a real Chromium; says what came of it as JSON.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {run, manyRun, reader: {name, password}}.
- * tests/acceptance/test_ui_grouping.py has the cluster and judges.
+ * tests/acceptance/ui/test_grouping.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, signedIn, watched } from './browser.mjs'
 
@@ -166,7 +166,7 @@ try {
   await page.mouse.move(area.x + area.width - 60, area.y + area.height - 10, { steps: 5 })
   await page.mouse.up()
   await page.keyboard.up('Shift')
-  await page.locator('.editor-side').getByText('tasks chosen').waitFor()
+  await page.locator('.editor-side').getByText('tasks selected').waitFor()
   facts.rectangle = await page.locator('.editor-side h2').innerText()
   await canvas.focus()
   await page.keyboard.press('Control+g')

@@ -3,7 +3,7 @@
  * weeks of them.
  *
  * Arguments: the address, what is there as JSON; its `part` says what is looked at.
- * tests/acceptance/test_ui_insight.py has the cluster and judges what is written to standard output.
+ * tests/acceptance/ui/test_insight.py has the cluster and judges what is written to standard output.
  */
 import { join } from 'node:path'
 import { PATIENCE, chosen, findings, launched, overhang, signedIn, untranslated, visited, watched } from './browser.mjs'
@@ -96,7 +96,7 @@ async function weeks(page) {
   facts.eta = Math.round((Date.parse(eta) - Date.now()) / 60_000) // minutes from now
   await page.locator('[data-eta]', { hasText: 'as usual' }).waitFor()
   await page.goto(`${url}/runs/${slow}`)
-  await page.locator('[data-eta].bad-text', { hasText: 'takes longer than usual since' }).waitFor()
+  await page.locator('[data-eta].bad-text', { hasText: 'slower than usual since' }).waitFor()
   await page.goto(`${url}/runs/${ended}?tab=baseline`)
   await page.waitForSelector('.baseline-bars')
   facts.verdict = await page.locator('.baseline-head').getAttribute('data-verdict')
@@ -109,7 +109,7 @@ async function weeks(page) {
   await page.waitForSelector('.lane-until')
   facts.until = await page.locator('.lane-until').count()
   // It is slow from a moment on, which the page may have come before.
-  await page.locator('.side-list .slow', { hasText: 'later than usual since' }).first().waitFor()
+  await page.locator('.side-list .slow', { hasText: 'slower than usual since' }).first().waitFor()
   await page.locator('.lane-bar.slow').first().waitFor()
   facts.slow = await page.locator('.lane-bar.slow').count()
   found.axe.today = await findings(page)
@@ -207,8 +207,8 @@ async function weeks(page) {
   await looker.locator('[role=cell] .insight-name').first().waitFor()
   facts.seen = [...new Set(await looker.locator('[role=cell] .insight-name').allTextContents().then((names) => names.map((name) => name.split('/')[0])))]
   await looker.goto(`${url}/insight?tab=load`)
-  await looker.getByText('Only who sees the cluster sees its load').waitFor()
+  await looker.getByText('Load is visible only with access to the cluster').waitFor()
   await looker.goto(`${url}/insight?tab=schedules`)
-  await looker.getByText('only administrators see it').waitFor()
+  await looker.getByText('Only administrators can see it').waitFor()
   facts.moves = await looker.locator('[role=cell] .insight-name').allTextContents()
 }

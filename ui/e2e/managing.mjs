@@ -1,7 +1,7 @@
 /**
  * Does what people do on the pages of operating, settings and administration, in a real Chromium.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_managing.py has the
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_managing.py has the
  * cluster and judges what is written to standard output.
  */
 import { writeFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ try {
   await page.fill('#b-from', '2026-03-01')
   await page.fill('#b-to', '2026-03-05')
   await page.locator('#b-by').click()
-  await page.locator('.ant-select-item-option', { hasText: 'midnights' }).click()
+  await page.locator('.ant-select-item-option', { hasText: 'day (midnight)' }).click()
   await page.getByRole('button', { name: 'Show the plan' }).click()
   facts.planned = Number(await page.locator('[data-plan]').getAttribute('data-plan'))
   await page.getByRole('button', { name: 'Start 5 runs' }).click()
@@ -75,7 +75,7 @@ try {
   await page.goto(`${url}/runs/${failed}?task=bad&panel=details`)
   facts.errorLine = await page.locator('.ant-drawer').getByLabel('Error line').textContent()
   const details = await page.locator('.ant-drawer .facts').innerText()
-  facts.used = [/Processor time\s+\d+\.\d s/, /Largest process\s+\d+(\.\d)? MB/, /Fingerprint\s+[0-9a-f]{16}/].map((one) => one.test(details))
+  facts.used = [/CPU time\s+\d+\.\d s/, /Peak memory of one process\s+\d+(\.\d)? MB/, /Fingerprint\s+[0-9a-f]{16}/].map((one) => one.test(details))
 
   // Runs by tasks: the newest at the right. What failed leads to its log; the keyboard goes everywhere.
   await page.goto(`${at}/workflows/${workflow}?tab=grid`)
@@ -122,7 +122,7 @@ try {
     await fetch(path, { method: 'PUT', headers: { 'if-match': now.headers.get('etag'), 'content-type': 'application/json' }, body: JSON.stringify({ value: 'newer' }) })
   }, `/api/v1/projects/${project}/parameters/bucket`)
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Somebody else has changed it meanwhile').waitFor()
+  await page.getByText('Changed by another user').waitFor()
   await page.keyboard.press('Escape')
   facts.parameter = await page.evaluate(async (path) => (await (await fetch(path)).json()).value, `/api/v1/projects/${project}/parameters/bucket`)
 
@@ -166,15 +166,15 @@ try {
   // A token is shown once.
   await page.goto(`${url}/account?tab=tokens`)
   await page.getByRole('button', { name: 'New token' }).click()
-  await page.getByLabel('What it is for').fill('nightly import')
-  await page.getByRole('button', { name: 'Create the token' }).click()
+  await page.getByLabel('Purpose').fill('nightly import')
+  await page.getByRole('button', { name: 'Create token' }).click()
   const token = await page.locator('textarea[data-once]').inputValue()
   facts.token = token.slice(0, 10)
   await page.getByRole('button', { name: 'Close' }).last().click()
   await page.getByRole('cell', { name: 'nightly import', exact: true }).waitFor()
   facts.tokenIsShown = (await page.content()).includes(token)
   await page.goto(`${url}/account?tab=sessions`)
-  await page.getByText('this one').waitFor()
+  await page.getByText('this browser').waitFor()
 
   // The chain of the audit, computed in the browser.
   await page.goto(`${url}/admin?tab=audit`)

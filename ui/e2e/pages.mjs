@@ -2,7 +2,7 @@
  * Opens every page in a real Chromium and says what it found, as JSON on standard output.
  *
  * Arguments: the address, a one-time link, what is there as JSON: {run, failed, project, workflow}.
- * tests/acceptance/test_ui.py has the cluster and judges.
+ * tests/acceptance/ui/test_pages.py has the cluster and judges.
  */
 import { PATIENCE, findings, launched, overhang, watched } from './browser.mjs'
 
@@ -97,7 +97,7 @@ try {
   found.facts.drawn = await page.locator('.dependency-map .react-flow__edge').count()
   const state = page.locator('[role=row]').filter({ hasText: workflow }).first()
   found.facts.ran = await state.locator('[data-state]').getAttribute('data-state')
-  await page.getByRole('button', { name: 'The day before' }).click()
+  await page.getByRole('button', { name: 'Previous day' }).click()
   await page.waitForURL('**date=**')
   await state.getByText('no run').waitFor()
 

@@ -157,7 +157,7 @@ async function dayChosen(page) {
 
 async function tested(page) {
   await page.getByRole('button', { name: 'Test… chat' }).click()
-  await page.getByRole('button', { name: 'Send the test' }).click()
+  await page.getByRole('button', { name: 'Send test' }).click()
   await page.waitForSelector('[data-test=SENT]')
 }
 

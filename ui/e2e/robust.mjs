@@ -1,7 +1,7 @@
 /**
  * Watches a run while the network, the API and a master go away, and looks as somebody who may not.
  *
- * Arguments: the address, what is there as JSON. tests/acceptance/test_ui_robust.py has the cluster
+ * Arguments: the address, what is there as JSON. tests/acceptance/ui/test_robust.py has the cluster
  * (and starts again what is killed), and judges.
  */
 import { rmSync, writeFileSync } from 'node:fs'
@@ -73,7 +73,7 @@ try {
   facts.bulk = await refused(seen.page, 'Stop…')
   facts.nav = await seen.page.getByRole('link', { name: 'Admin' }).count()
   await seen.page.goto(`${url}/admin`)
-  await seen.page.getByText('You may not see this').waitFor()
+  await seen.page.getByText('You don’t have access').waitFor()
   facts.sent = sent
   await chosen(seen.page, { language: 'zh' })
   await seen.page.goto(`${url}/projects/default/settings`)

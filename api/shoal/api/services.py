@@ -29,7 +29,7 @@ from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.settings import ApiSettings
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 
 VERSION = version("shoal")
 

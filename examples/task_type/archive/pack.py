@@ -5,7 +5,7 @@ import tarfile
 from pathlib import Path
 
 from archive.kind import ArchiveParams
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 
 

@@ -4,9 +4,9 @@
 
     ShoalError
     └── MasterError
-        ├── NotOwner    the partition belongs to another master now
-        ├── NotStored   the database did not take the decision; try again (retriable)
-        └── Quarantined the instance is quarantined: this version cannot work with it
+        ├── PartitionNotOwned  the partition belongs to another master now
+        ├── NotStored          the database did not take the decision; try again (retriable)
+        └── Quarantined        the instance is quarantined: this version cannot work with it
 """
 
 from typing import ClassVar
@@ -18,7 +18,7 @@ class MasterError(ShoalError):
     """Base of this branch."""
 
 
-class NotOwner(MasterError):
+class PartitionNotOwned(MasterError):
     """This master does not own the partition (any more)."""
 
     def __init__(self, partition: int) -> None:

@@ -10,27 +10,29 @@ import uuid
 import structlog
 
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
-from shoal.master.membership.secrets_keys import require_keys
-from shoal.master.settings import MasterSettings
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.master.settings import MasterSettings, UpkeepTimes
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.vault import Vault
+from shoal.runtime.vault import Vault, is_ciphertext, key_of
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()
 
 
 async def serve(
-    settings: MasterSettings, cluster: ClusterSettings, stop: asyncio.Event | None = None
+    settings: MasterSettings,
+    cluster: ClusterSettings,
+    stop: asyncio.Event | None = None,
+    upkeep: UpkeepTimes | None = None,
 ) -> None:
     """Run one master until ``stop`` is set (None: until SIGTERM or SIGINT).
 
-    Raises what ended it otherwise.
+    ``upkeep``: when periodic jobs run, None: at the usual times. Raises what ended it otherwise.
     """
     if stop is None:
         stop = asyncio.Event()
@@ -39,7 +41,8 @@ async def serve(
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     opened = asyncio.Event()
     working = asyncio.create_task(
-        _open_and_work(settings, cluster, stop, opened, master_id), name="master"
+        _open_and_work(settings, cluster, stop, opened, master_id, upkeep or UpkeepTimes()),
+        name="master",
     )
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -64,10 +67,11 @@ async def _open_and_work(
     stop: asyncio.Event,
     is_open: asyncio.Event,
     master_id: str,
+    upkeep: UpkeepTimes,
 ) -> None:
     """Open what a master works with, waiting for what is away; then work until ``stop``."""
     async with contextlib.AsyncExitStack() as stack:
-        opened = await _open(stack, settings, cluster, master_id)
+        opened = await _open(stack, settings, cluster, master_id, upkeep)
         is_open.set()
         await work(stack, opened, stop)
 
@@ -77,6 +81,7 @@ async def _open(
     settings: MasterSettings,
     cluster: ClusterSettings,
     master_id: str,
+    upkeep: UpkeepTimes,
 ) -> Opened:
     stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
     patience = Patience.of(cluster.database_silence_s)
@@ -108,8 +113,34 @@ async def _open(
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)
     return Opened(
-        master_id, settings, cluster, database, session, clock, tree, keeper, vault, resolver
+        master_id=master_id,
+        settings=settings,
+        cluster=cluster,
+        database=database,
+        session=session,
+        clock=clock,
+        tree=tree,
+        tree_keeper=keeper,
+        vault=vault,
+        resolver=resolver,
+        upkeep=upkeep,
     )
+
+
+async def require_keys(database: Database, vault: Vault) -> None:
+    """Return if all that is encrypted can be decrypted here, or there is nothing.
+
+    A master without a key would let tasks fail that the others can start. Raises NoSecretsKey,
+    KeyFileOpen, UnknownKey, SqlError.
+    """
+    async with database.unit_of_work(read_only=True) as uow:
+        state = await uow.sealing.state()
+        stored = await uow.sealing.ciphertexts()
+    # What cannot be read fails the tasks that use it, and stops nothing else.
+    used = {key_of(one) for one in stored if is_ciphertext(one)}
+    needed = {key for key in (*used, state.primary, state.next) if key is not None}
+    if used or needed:
+        await asyncio.to_thread(vault.require, needed)
 
 
 def _first_cause(failure: Exception) -> Exception:

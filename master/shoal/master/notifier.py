@@ -7,8 +7,8 @@ import structlog
 from shoal.coordination import ZkSession
 from shoal.coordination.cluster.notifications import notify
 from shoal.core.errors import ShoalError
-from shoal.master.background import Background
 from shoal.master.engine.listeners import Listener, Listeners
+from shoal.master.loops import Background
 
 log = structlog.get_logger()
 

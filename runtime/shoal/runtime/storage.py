@@ -110,14 +110,8 @@ class Storage:
 
         It is always the same, and no other cluster's. ``cluster``: the uid.
         """
-        former = Storage.former_name_for(project, cluster, task_instance_id, number)
-        return f"{cluster_folder(cluster)}/{former}"
-
-    @staticmethod
-    def former_name_for(project: str, cluster: str, task_instance_id: int, number: int) -> str:
-        """Return the same as earlier versions named it, for attempts that began under them."""
         told = json.dumps([cluster, task_instance_id, number]).encode()
-        return f"{project}/{hashlib.sha256(told).hexdigest()[:32]}"
+        return f"{cluster_folder(cluster)}/{project}/{hashlib.sha256(told).hexdigest()[:32]}"
 
     @contextmanager
     def writing(self, name: str) -> Iterator["Writer"]:

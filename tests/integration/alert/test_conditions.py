@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
-from shoal.alert.watching.cluster import Cluster
-from shoal.alert.watching.watcher import WATCHING, Watcher
+from shoal.alert.conditions.cluster import Cluster
+from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.coordination import Members, Membership, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.core.alerts.records import Condition
@@ -20,7 +20,7 @@ from shoal.sql.errors import JobTaken
 from shoal.sql.schema.tables import workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
-from tests.support.authority import Authority
+from tests.support.servers.authority import Authority
 from tests.support.waiting import STEADY_SESSION_S
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)

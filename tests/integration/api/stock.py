@@ -11,10 +11,10 @@ from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
+from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PREFIX, Api
-from tests.integration.api.past import past_ids
-from tests.support import rollups
+from tests.integration.api.runs.past import past_ids
+from tests.support.insight import rollups
 
 
 async def _alerts(api: Api, project: str, word: str) -> dict[str, int]:

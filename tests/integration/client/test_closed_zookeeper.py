@@ -24,7 +24,7 @@ from shoal.coordination import Membership, TaskQueue, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
-from tests.integration.coordination.test_queue import entry
+from tests.integration.coordination.given import entry
 from tests.support.waiting import DEADLINE_S, START_S, eventually
 
 PASSWORD = "p" * 43

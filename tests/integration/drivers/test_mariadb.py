@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from shoal.core.data_sources import Option
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.session import Session, Verdict

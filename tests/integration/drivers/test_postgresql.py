@@ -9,7 +9,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.session import Session, Verdict

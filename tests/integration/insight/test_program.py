@@ -17,11 +17,9 @@ from bench.support.processes import below
 from shoal.insight.serving import marks
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
-from tests.integration.insight.results import Row, assert_same, stored
-from tests.support.spark_standalone import standalone_spark
-
-LAST = FIRST + timedelta(days=6)
-DAYS = f"{FIRST}:{LAST}"
+from tests.integration.insight.program import DAYS, LAST, ended, started
+from tests.integration.insight.results import assert_same, stored
+from tests.support.spark.standalone import standalone_spark
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +32,6 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(history: Path) -> Expected:
     return Expected(history, FIRST, LAST)
-
-
-def started(history: Path | str, out: Path | str, *options: str) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "shoal.insight.jobs", "--history", str(history)]
-    argv += ["--days", DAYS, "--out", str(out), *options]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True)
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, list[Row], str]:
-    """Return the exit code, what the program has said of its steps, and its errors."""
-    out, err = process.communicate(timeout=500)
-    return process.returncode, [json.loads(line) for line in out.splitlines()], err
 
 
 def step_of(process: subprocess.Popen[str]) -> str:

@@ -15,9 +15,9 @@ from shoal.sql import Database
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.made import mark, parquet, put, row
+from tests.integration.insight.program import ended, started
 from tests.integration.insight.results import assert_same
-from tests.integration.insight.test_program import ended, started
-from tests.unit.runtime.test_storage import s3, sign_in
+from tests.support.storage import s3, sign_in
 
 __all__ = ["s3"]
 

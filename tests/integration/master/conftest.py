@@ -11,21 +11,23 @@ import pytest
 
 from shoal.coordination import NoNode, ZkSession, notify, partition_of
 from shoal.coordination.cluster import layout
+from shoal.core.access.grants import Grant
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.master.main import serve
-from shoal.master.settings import MasterSettings
+from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.driver.sqlite import pool
 from tests.integration.coordination.conftest import connect
-from tests.integration.master.engine_harness import Harness, Unsteady
+from tests.integration.master.engine.engine_harness import Harness, Unsteady
 from tests.integration.master.manual_worker import HandWorker
-from tests.support.databases import migrated_url
+from tests.support.clock import utc_now
+from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 PARTITIONS = 8
@@ -43,7 +45,10 @@ class Bench:
 
     @asynccontextmanager
     async def master(
-        self, cluster: ClusterSettings | None = None, **settings: Any
+        self,
+        cluster: ClusterSettings | None = None,
+        upkeep: UpkeepTimes | None = None,
+        **settings: Any,
     ) -> AsyncIterator[asyncio.Task[None]]:
         """A running master; it leaves in order at the end unless the test has cancelled it.
 
@@ -56,7 +61,9 @@ class Bench:
             "kill_retry_s": 0.3,
             "initial_rebalance_delay_s": 0.0,
         } | settings
-        task = asyncio.create_task(serve(MasterSettings(**options), cluster or self.cluster, stop))
+        task = asyncio.create_task(
+            serve(MasterSettings(**options), cluster or self.cluster, stop, upkeep)
+        )
         try:
             yield task
         finally:
@@ -195,3 +202,27 @@ async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
 def each_query_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that count statements: one of SQLite's that takes long is stopped and repeated."""
     monkeypatch.setattr(pool, "SHORT_S", 60.0)
+
+
+async def give(database: Database, giver: str, taker: str, what: Grant) -> None:
+    """Let the tasks of a project do something with another one."""
+    async with database.unit_of_work() as uow:
+        home = await uow.projects.ensure(giver, utc_now())
+        await uow.grants.put(home.id, taker, what, utc_now())
+        await uow.commit()
+
+
+DIAMOND = {
+    "a": {},
+    "b": {"depends_on": ["a"]},
+    "c": {"depends_on": ["a"]},
+    "d": {"depends_on": ["b", "c"]},
+}
+
+
+async def all_succeed(bench: Bench, instances: list[Instance]) -> None:
+    """Wait for the end of all; none may have needed a second attempt."""
+    for instance in instances:
+        assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+        attempts = await bench.tasks(instance.id, all_attempts=True)
+        assert [task.attempt for task in attempts] == [1, 1, 1, 1]

@@ -26,7 +26,6 @@ class KillCounter(WorkerServiceServicer):
         self.asked: Counter[int] = Counter()
         self.revoked: Counter[int] = Counter()
         self.free: set[int] = set()  # what it does not hold
-        self.knows_revoke = True
         self.silent = False
         self.leave: Callable[[], Awaitable[None]]  # the cluster, but go on answering
 
@@ -43,8 +42,6 @@ class KillCounter(WorkerServiceServicer):
         request: pb.RevokeRequest,
         context: grpc.aio.ServicerContext[pb.RevokeRequest, pb.RevokeResponse],
     ) -> pb.RevokeResponse:
-        if not self.knows_revoke:
-            await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
         ids = [ref.task_instance_id for ref in request.attempts]
         self.revoked.update(ids)
         if self.silent:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
+from shoal.proto.errors import RpcError
 from tests.support.waiting import DEADLINE_S
 
 
@@ -197,3 +198,45 @@ def _ref(claim: Claim) -> pb.AttemptRef:
         task_instance_id=entry.task_instance_id,
         partition=entry.partition,
     )
+
+
+@asynccontextmanager
+async def working(worker: HandWorker) -> AsyncIterator[None]:
+    """Run whatever is queued, as patiently as a real worker."""
+
+    async def run(claim: Claim) -> None:
+        while (verdict := await fetched(claim)) is None:
+            await asyncio.sleep(0.02)
+        if verdict.HasField("payload"):
+            while not await reported(claim):
+                await asyncio.sleep(0.02)
+        await worker.queue.release([claim])
+
+    async def fetched(claim: Claim) -> pb.FetchVerdict | None:
+        with suppress(RpcError):
+            (verdict,) = await worker.fetch([claim])
+            if verdict.refusal.kind not in (pb.Refusal.NOT_OWNER, pb.Refusal.RETRY):
+                return verdict
+        worker.forget(claim)
+        return None
+
+    async def reported(claim: Claim) -> bool:
+        with suppress(RpcError):
+            await worker.report(claim, pb.SUCCEEDED)
+            return True
+        worker.forget(claim)
+        return False
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as attempts:
+            while True:
+                for claim in await worker.claim(5):
+                    attempts.create_task(run(claim))
+
+    task = asyncio.create_task(work())
+    try:
+        yield
+        assert not task.done(), task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sqlalchemy import text
+
 from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandType, NewCommand
@@ -108,3 +110,10 @@ def adopt_ids(run: Run, ids: dict[tuple[int, str, int], int]) -> None:
     for (run_id, task, number), new_id in ids.items():
         if run_id == run.id and run.attempts[task].number == number:
             run.replace([replace(run.attempts[task], id=new_id)])
+
+
+# Some tens of milliseconds of SQLite's virtual machine.
+LONG = text(
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+    " SELECT count(*) AS found FROM n"
+)

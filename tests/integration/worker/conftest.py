@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.execution.launching import Launcher
-from tests.integration.worker.attempt_site import Site
+from shoal.worker.processes.launcher import Launcher
+from tests.integration.worker.supervisor.attempt_site import Site
 
 
 @pytest.fixture

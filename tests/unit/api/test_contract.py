@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from jsonschema_rs import validator_for
 
 from tests.contract.described import described
 from tests.contract.files import PROMISES, contents, stale
@@ -34,6 +35,23 @@ def test_module_of_a_tag_that_is_gone_is_stale() -> None:
 def test_nothing_that_callers_rely_on_has_gone(description: dict[str, Any]) -> None:
     lost = broken(PROMISES.read_text().splitlines(), promises_of(description))
     assert lost == [], "callers break: keep it, or `make contract BREAK=--break` and say so"
+
+
+def test_examples_have_the_fields_of_their_schemas(description: dict[str, Any]) -> None:
+    schemas = deepcopy(description["components"]["schemas"])
+    for schema in schemas.values():
+        if "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+    wrong = []
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for media in (body.get("content", {}).get("application/json") for body in bodies):
+                if media is not None:
+                    whole = {**media["schema"], "components": {"schemas": schemas}}
+                    errors = validator_for(whole).iter_errors(media.get("example"))
+                    wrong += [f"{operation['operationId']}: {error.message}" for error in errors]
+    assert wrong == [], "run `make examples contract`, and commit what they have written"
 
 
 def _without_operation(changed: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from tests.chaos.judging.evidence import Evidence, Version
 from tests.chaos.judging.handing_over import judge_contents, judged
 from tests.chaos.judging.verdict import Kind
 from tests.chaos.workload.task import left_text
-from tests.unit.chaos.test_checker import CLEAN
+from tests.unit.chaos.evidence import CLEAN
 
 TASKS = {name: replace(task, hands_over=True) for name, task in CLEAN.instances[1].tasks.items()}
 

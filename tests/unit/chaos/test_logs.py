@@ -12,7 +12,7 @@ from tests.chaos.judging.logs import LogMissing, LogReader, judge
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.task import log_text
-from tests.unit.chaos.test_checker import CLEAN, ROWS
+from tests.unit.chaos.evidence import CLEAN, ROWS
 
 PRINTED = {
     11: log_text(1, "first", 1, 3),

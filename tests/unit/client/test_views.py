@@ -10,7 +10,7 @@ from shoal.client.cli.views.grid import days_table, runs_table
 from shoal.client.cli.views.history import what_text
 from shoal.client.cli.views.timeline import Axis, Span, bar_text, timeline_table
 from shoal.client.cli.views.today import lanes_table
-from tests.unit.client.test_rendering import shown
+from tests.unit.client.terminal import shown
 
 NOW = datetime(2026, 11, 21, 6, 1, tzinfo=UTC)
 START = datetime(2026, 11, 21, 6, tzinfo=UTC)

@@ -9,7 +9,7 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
 from shoal.core.runs.states import WorkflowState
-from shoal.master.engine.action_queue import ActionQueue, Performed
+from shoal.master.engine.actions import ActionQueue, Performed
 from tests.support.waiting import eventually
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -101,7 +101,7 @@ async def test_each_run_is_noted_of_by_what_became_of_its_actions() -> None:
 async def test_call_is_about_so_many_actions_unless_one_run_has_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shoal.master.engine.action_queue.MOST_ACTIONS", 3)
+    monkeypatch.setattr("shoal.master.engine.actions.MOST_ACTIONS", 3)
     performer = Performer()
     performer.gate.set()
     action_queue = ActionQueue(performer, {0})

@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from shoal.master.background import Background
+from shoal.master.loops import Background
 
 
 async def fail() -> None:

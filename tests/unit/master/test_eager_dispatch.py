@@ -9,10 +9,9 @@ from shoal.core.decide import decide
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.dispatch.eager_dispatch import behind, held_before, taken_by
-from shoal.master.engine.batch import EagerRequest
-from shoal.master.engine.perform import queue_entry
-from tests.unit.core.driving import Driver, spec
+from shoal.master.engine.actions import queue_entry
+from shoal.master.engine.eager_dispatch import EagerRequest, behind, held_before, taken_by
+from tests.unit.core.decide.driving import Driver, spec
 
 FAN: dict[str, dict[str, Any]] = {
     "a": {},

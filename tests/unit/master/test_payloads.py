@@ -11,11 +11,12 @@ from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.master.dispatch.payloads import ProjectSecrets, UnknownSecret, may_use_secrets, payload
+from shoal.master.dispatch.payloads import may_use_secrets, payload
+from shoal.master.dispatch.secrets import ProjectSecrets, UnknownSecret
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key
 from shoal.sql.repositories.definitions.secrets import StoredSecret
-from tests.unit.core.driving import spec
+from tests.unit.core.decide.driving import spec
 
 LOGICAL = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from shoal.core.errors import ShoalError
-from shoal.master.errors import NotOwner
+from shoal.master.errors import PartitionNotOwned
 from shoal.master.services.service import PeriodicService
 from shoal.sql.errors import Fenced, SchemaMissing
 from tests.support.waiting import DEADLINE_S
@@ -66,7 +66,9 @@ async def test_first_poll_is_regular_and_notifications_bring_others() -> None:
     assert service.polls == [True, False]
 
 
-@pytest.mark.parametrize("error", [Fenced([1]), NotOwner(1), ValueError("junk"), OSError("away")])
+@pytest.mark.parametrize(
+    "error", [Fenced([1]), PartitionNotOwned(1), ValueError("junk"), OSError("away")]
+)
 async def test_error_that_another_poll_may_get_over_ends_nothing(error: Exception) -> None:
     service = Polled([error, error])
     async with running(service) as work:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shoal.master.wakeup import Wakeup, wait_for
+from shoal.master.loops import Wakeup, wait_for
 
 NEVER_S = 1e6
 

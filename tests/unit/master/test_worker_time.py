@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoal.master.dispatch.worker_time import AGREE_S, WorkerTime
+from shoal.master.dispatch.rpc import AGREE_S, WorkerTime
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEN_MINUTES = timedelta(minutes=10)

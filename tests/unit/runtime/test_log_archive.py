@@ -1,7 +1,6 @@
 """The archive of finished logs: in a folder, and at an S3 that moto plays."""
 
 import io
-import os
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,8 @@ import pytest
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import ObjectMissing, StorageError
-from tests.unit.runtime.test_storage import s3 as s3
-from tests.unit.runtime.test_storage import sign_in
-
-UID = "7d8c9a31-0f5e-4c57-9a52-6f6f3a1f7c11"
+from tests.support.storage import UID, LogArchiveContract, sign_in
+from tests.support.storage import s3 as s3
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -23,58 +20,8 @@ def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://shoal/{request.node.name}"
 
 
-def test_log_comes_back_in_ranges(url: str) -> None:
-    archive = LogArchive(url, UID)
-    content = os.urandom(9_000_000)  # S3's parts have 5 MiB and more
-    assert archive.put(1234, 5, io.BytesIO(content)) == len(content)
-    assert archive.size(1234, 5) == len(content)
-    assert archive.read(1234, 5, 0, len(content)) == content
-    assert archive.read(1234, 5, 4_999_990, 5_000_010) == content[4_999_990:5_000_010]
-    assert archive.read(1234, 5, 10, 10) == b""
-    archive.put(1234, 6, io.BytesIO(b""))
-    assert (archive.size(1234, 6), archive.read(1234, 6, 0, 0)) == (0, b"")
-    with pytest.raises(ObjectMissing, match="storage of finished logs"):
-        archive.size(1234, 7)
-
-
-def test_log_that_has_grown_takes_the_place_of_the_old_one(url: str) -> None:
-    archive = LogArchive(url, UID)
-    archive.put(1, 5, io.BytesIO(b"one"))
-    archive.put(1, 5, io.BytesIO(b"one and more"))
-    assert archive.read(1, 5, 0, archive.size(1, 5)) == b"one and more"
-
-
-def test_instances_are_listed_by_thousands_and_removed_whole(url: str) -> None:
-    archive, other = LogArchive(url, UID), LogArchive(url, "another cluster")
-    assert archive.thousands() == []
-    assert archive.instances(3) == []
-    for instance in (7, 999, 1000, 3001):
-        for task in (1, 2):
-            archive.put(instance, task, io.BytesIO(b"x"))
-    other.put(7, 1, io.BytesIO(b"other"))
-    assert archive.thousands() == [0, 1, 3]
-    assert archive.instances(0) == [7, 999]
-    archive.remove(7)
-    archive.remove(7)
-    assert archive.instances(0) == [999]
-    assert other.read(7, 1, 0, 5) == b"other"
-
-
-def test_copy_that_breaks_off_is_no_log(url: str) -> None:
-    class Torn(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            if self.tell():
-                raise OSError("the disk has gone")
-            return super().read(10)
-
-    archive = LogArchive(url, UID)
-    archive.put(1, 5, io.BytesIO(b"the one before"))
-    for task in (5, 6):
-        with pytest.raises(OSError, match="the disk has gone"):
-            archive.put(1, task, Torn(b"x" * 100))
-    assert archive.read(1, 5, 0, 99) == b"the one before"
-    with pytest.raises(ObjectMissing):
-        archive.size(1, 6)
+class TestLogArchive(LogArchiveContract):
+    """The contract, in a folder and at an S3."""
 
 
 def test_folder_holds_nothing_half_done_and_is_private(tmp_path: Path) -> None:

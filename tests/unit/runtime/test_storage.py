@@ -1,96 +1,20 @@
 """The storage of resources: in a folder, and at an S3 that moto plays."""
 
-import logging
-import os
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from shoal.runtime.storage import PIECE, ObjectMissing, Storage, StorageError, cluster_folder
+from shoal.runtime.storage import ObjectMissing, Storage, StorageError, cluster_folder
+from tests.support.storage import StorageContract, read, write
+from tests.support.storage import s3 as s3
+from tests.support.storage import storage as storage
 
 NAME = Storage.new_name("demo", "uid")
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """The address of an S3 with the bucket ``shoal``."""
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        import boto3
-
-        client = boto3.client(
-            "s3",
-            endpoint_url=f"http://{host}:{port}",
-            aws_access_key_id="a",
-            aws_secret_access_key="b",
-            region_name="us-east-1",
-        )
-        client.create_bucket(Bucket="shoal")
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
-
-def sign_in(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """Let drivers find that S3."""
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-
-
-@pytest.fixture(params=["folder", "s3"])
-def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    if request.param == "folder":
-        return Storage(str(request.getfixturevalue("tmp_path") / "resources"))
-    sign_in(monkeypatch, request.getfixturevalue("s3"))
-    return Storage("s3://shoal/resources")
-
-
-def write(storage: Storage, name: str, *pieces: bytes) -> None:
-    with storage.writing(name) as file:
-        for piece in pieces:
-            file.write(piece)
-
-
-def read(storage: Storage, name: str) -> bytes:
-    with storage.reading(name) as file:
-        return b"".join(iter(lambda: file.read(PIECE), b""))
-
-
-def test_object_comes_back_as_it_was_written(storage: Storage) -> None:
-    for pieces in ((), (b"one",), (os.urandom(PIECE),) * 7):  # S3's parts have 5 MiB and more
-        name = storage.new_name("demo", "uid")
-        write(storage, name, *pieces)
-        assert read(storage, name) == b"".join(pieces)
-
-
-def test_object_is_removed_and_may_be_gone_already(storage: Storage) -> None:
-    name = storage.new_name("demo", "uid")
-    write(storage, name, b"one")
-    assert read(storage, name) == b"one"
-    storage.remove(name)
-    storage.remove(name)
-    with pytest.raises(ObjectMissing, match=f"cannot read {name} .*it is not there"):
-        read(storage, name)
-
-
-def test_upload_that_breaks_off_leaves_nothing_after_its_removal(storage: Storage) -> None:
-    name = storage.new_name("demo", "uid")
-    with suppress(ZeroDivisionError), storage.writing(name) as file:
-        file.write(b"half")
-        _ = 1 / 0
-    storage.remove(name)
-    with pytest.raises(ObjectMissing):
-        read(storage, name)
+class TestStorage(StorageContract):
+    """The contract, in a folder and at an S3."""
 
 
 def test_folder_is_private(tmp_path: Path) -> None:

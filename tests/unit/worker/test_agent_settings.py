@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.runtime.settings import InvalidSettings, load_settings
-from shoal.worker.execution.environment.setup import Setup
-from shoal.worker.execution.environment.variables import (
+from shoal.worker.processes.environment import Setup
+from shoal.worker.processes.variables import (
     LONGEST_VALUE,
     MOST_BYTES,
     base_environment,

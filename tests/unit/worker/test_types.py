@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.runtime.plugins import load_task_type, task_type_names
-from shoal.worker.types.programs.program import CannotRun, write_program
+from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.programs.python import PythonParams
 from shoal.worker.types.programs.shell import ShellParams, require_variables
 from shoal.worker.types.spark.command import find_spark, options

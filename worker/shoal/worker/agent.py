@@ -1,9 +1,9 @@
 """The worker agent: member of the cluster, claims tasks, runs them, reports.
 
-The processes themselves belong to the launcher (launching.py), which obeys a *lease*: the moment
-until which this worker's ZooKeeper session is certainly alive. When it passes, the launcher kills
-everything, whether this agent acts or not, because from then on the masters may start the same
-tasks elsewhere.
+The processes themselves belong to the launcher (``processes/launcher.py``), which obeys a *lease*:
+the moment until which this worker's ZooKeeper session is certainly alive. When it passes, the
+launcher kills everything, whether this agent acts or not, because from then on the masters may
+start the same tasks elsewhere.
 """
 
 import asyncio
@@ -16,18 +16,18 @@ import structlog
 from shoal.coordination import Claim, Membership, SessionLost, SessionState, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.launching import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
+from shoal.worker.home.disk import DiskGuard
 from shoal.worker.intake.claims import Claimer
-from shoal.worker.intake.disk import DiskGuard
+from shoal.worker.intake.fetches import give_up_unanswered
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starting import Starting
-from shoal.worker.intake.unanswered import give_up_unanswered
-from shoal.worker.logs.keeping import LogKeeper
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.retention import LogKeeper
 from shoal.worker.masters import Masters
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.processes.launcher import SHORTEST_PATIENCE_S, Launcher
+from shoal.worker.results.reporter import Reporter
 from shoal.worker.settings import WorkerSettings
 
 log = structlog.get_logger()
@@ -62,13 +62,13 @@ class Agent:
         session: ZkSession,
         queue: TaskQueue,
         launcher: Launcher,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         tasks: asyncio.TaskGroup,
         disk: DiskGuard,
         log_limit: LogLimit,
         masters: Masters,
         reachability: Reachability,
-        starting: Starting,
+        starting: StartGuard,
         log_keeper: LogKeeper,
         about: Mapping[str, Any],
     ) -> None:
@@ -80,7 +80,7 @@ class Agent:
         self._news = asyncio.Event()  # the member's data has changed, its load apart
         self._about = {"address": "", **about}  # what never changes of the member's data
         self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
-        self._dropped: list[Attempt] = []  # whose claims are to be released
+        self._dropped: list[HeldAttempt] = []  # whose claims are to be released
         self._releasing = False
         self._to_requeue: list[Claim] = []  # that are to be queued again
         self._claiming: asyncio.Task[None] | None = None
@@ -102,7 +102,7 @@ class Agent:
         patience_s = max(SHORTEST_PATIENCE_S, PATIENCE * self._session.timeout_s)
         self._launcher.extend_lease(deadline, patience_s)
 
-    def drop_claims(self, attempts: Sequence[Attempt]) -> None:
+    def drop_claims(self, attempts: Sequence[HeldAttempt]) -> None:
         """Release the claims of attempts that have ended, in the background.
 
         What ends meanwhile, or soon after, is released together.
@@ -112,7 +112,7 @@ class Agent:
             self._releasing = True
             self._tasks.create_task(self._release_dropped())
 
-    def requeue(self, attempts: Sequence[Attempt]) -> None:
+    def requeue(self, attempts: Sequence[HeldAttempt]) -> None:
         """Put attempts that have not begun into the queue, in the background."""
         self._to_requeue += [attempt.claim for attempt in attempts]
         if not self._requeuing:
@@ -256,7 +256,7 @@ class Agent:
         finally:
             self._releasing = False
 
-    async def _release(self, attempts: Sequence[Attempt]) -> None:
+    async def _release(self, attempts: Sequence[HeldAttempt]) -> None:
         ended = [attempt.claim for attempt in attempts if attempt.committed]
         others = [attempt.claim for attempt in attempts if not attempt.committed]
         # If the session is lost, the claims are gone anyway.

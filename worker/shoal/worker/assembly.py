@@ -24,34 +24,33 @@ from shoal.proto.shoal_pb2_grpc import (
     add_WorkerServiceServicer_to_server,
 )
 from shoal.worker.agent import Agent, fetch_patience_s
-from shoal.worker.attempts import Attempts
-from shoal.worker.execution.launching import Launcher
-from shoal.worker.execution.probing import ProbeService
+from shoal.worker.attempts.held import HeldAttempts
+from shoal.worker.execution.probes import ProbeService
 from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.service import WorkerService
-from shoal.worker.execution.surroundings import Surroundings
-from shoal.worker.home.helpers import Helpers
+from shoal.worker.home.disk import DiskGuard
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.resources import ResourceCache
+from shoal.worker.home.spool import Spool
 from shoal.worker.intake.claims import Claimer
-from shoal.worker.intake.disk import DiskGuard
 from shoal.worker.intake.eager_dispatch import EagerDispatch
-from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.intake.fetches import Fetcher
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starting import Starting
-from shoal.worker.logs.archiving import LogArchiver
-from shoal.worker.logs.asking import Asking
+from shoal.worker.intake.starts import StartGuard
+from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore
-from shoal.worker.logs.keeping import LogKeeper
 from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.progress import ProgressService
+from shoal.worker.logs.retention import LogKeeper
 from shoal.worker.logs.service import LogService
-from shoal.worker.masters import CALL_TIMEOUT_S, Masters
-from shoal.worker.results.publishing import Publisher
-from shoal.worker.results.reporting import Reporter
-from shoal.worker.results.spool import Spool
+from shoal.worker.masters import CALL_TIMEOUT_S, Masters, Standings
+from shoal.worker.processes.helpers import Helpers
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.results.facilities import Facilities
+from shoal.worker.results.publications import Publisher
+from shoal.worker.results.reporter import Reporter
 from shoal.worker.settings import WorkerSettings
-from shoal.worker.spark.archiving import ClassArchiver
+from shoal.worker.spark.class_archiver import ClassArchiver
 from shoal.worker.spark.command import Profile
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
@@ -79,13 +78,13 @@ class Parts:
     def __init__(self, base: Foundation) -> None:
         settings, folders = base.settings, base.home.folders
         self.queue = TaskQueue(base.session)
-        self.attempts = Attempts(settings.slots, settings.prefetch)
+        self.attempts = HeldAttempts(settings.slots, settings.prefetch)
         # No call is waited for longer than that: later ones need not wait behind it.
         timeout_s = min(CALL_TIMEOUT_S, fetch_patience_s(settings, base.session))
         self.masters = Masters(Owners(base.session), base.channels, timeout_s)
         self.log_limit = LogLimit(self.attempts, settings.log_limit_mb)
         self.store = LogStore(folders.logs, self.log_limit.limit)
-        ask = Asking(self.masters, base.partitions)
+        ask = Standings(self.masters, base.partitions)
         archiver = None
         if base.logs_url:
             archiver = LogArchiver(
@@ -120,7 +119,7 @@ class Worker:
         self.base, self.parts = base, parts
         attempts = parts.attempts
         self.reachability = Reachability(parts.masters, tasks, base.partitions)
-        self.starting = Starting(base.launcher, tasks)
+        self.starting = StartGuard(base.launcher, tasks)
         self.agent = _agent(base, parts, tasks, self.reachability, self.starting)
         self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
         self.spark_servers = _spark_servers(base, tasks)
@@ -187,7 +186,11 @@ class Worker:
         add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
         add_ProgressServiceServicer_to_server(ProgressService(parts.attempts), server)
         probes = ProbeService(
-            self.base.launcher, self.base.home.folders.work, os.environ, self.spark_servers.describe
+            self.base.launcher,
+            self.base.home.folders.work,
+            os.environ,
+            self.base.settings.env_pass,
+            self.spark_servers.describe,
         )
         add_ProbeServiceServicer_to_server(probes, server)
 
@@ -206,7 +209,7 @@ def _agent(
     parts: Parts,
     tasks: asyncio.TaskGroup,
     reachability: Reachability,
-    starting: Starting,
+    starting: StartGuard,
 ) -> Agent:
     return Agent(
         base.settings,
@@ -227,10 +230,10 @@ def _agent(
 
 def _runner(
     base: Foundation,
-    surroundings: Surroundings,
+    surroundings: Facilities,
     parts: Parts,
     tasks: asyncio.TaskGroup,
-    starting: Starting,
+    starting: StartGuard,
     agent: Agent,
     reporter: Reporter,
     spark_servers: SparkServers,
@@ -292,9 +295,9 @@ def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
 
 def _surroundings(
     base: Foundation, store: LogStore, resources: ResourceCache, tasks: asyncio.TaskGroup
-) -> Surroundings:
+) -> Facilities:
     helpers = Helpers(base.home.folders.work, base.launcher, os.environ)
-    return Surroundings(
+    return Facilities(
         worker_id=base.worker_id,
         group=base.settings.group,
         work_root=base.home.folders.work,

@@ -9,22 +9,22 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 import structlog
 
 from shoal.coordination import ZkSession
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.assembly import Foundation, Parts, Worker
-from shoal.worker.execution.attempt import ExitRecord
-from shoal.worker.execution.launching import Launcher
 from shoal.worker.home.cluster_file import follow_tree, join_tree
 from shoal.worker.home.home import WorkerHome
+from shoal.worker.home.spool import Spool
 from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
 from shoal.worker.logs.files import LogStore
+from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.program import ExitRecord
 from shoal.worker.results.error_line import with_error_line
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.reporter import Reporter
 from shoal.worker.results.results import lacks_files, of_earlier_life, result, was_interrupted
-from shoal.worker.results.spool import Spool
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.supervisor.proctree import become_subreaper
 

@@ -3,7 +3,8 @@
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -12,7 +13,7 @@ from shoal.coordination import Owners
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
-from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.proto.errors import PeerRefused, PeerUnavailable, RpcError
 
 log = structlog.get_logger()
 
@@ -20,6 +21,7 @@ log = structlog.get_logger()
 # found sooner, by probes (intake/reachability.py).
 CALL_TIMEOUT_S = 10.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.05, 2.0  # between repetitions
+_TRIES = 3  # with other masters each time: an owner may have changed since it was read
 
 T = TypeVar("T")
 
@@ -148,3 +150,40 @@ class Masters:
                     # for closing a channel cancels the calls that others wait for.
                     self._silent.discard(address)
                     await self._channels.forget(address)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How instances stand. Those in neither set are not known: they have been purged."""
+
+    open: Collection[int]
+    ended: Mapping[int, float]  # and when; in seconds since the Unix epoch
+    now: float  # by the masters' clock: ours alone may be wrong
+    cluster: str = ""  # the uid of the cluster's database
+
+
+Ask = Callable[[Sequence[int]], Awaitable[Standing]]  # raises ShoalError
+
+
+class Standings:
+    """Asks any master that owns a partition; each of them knows of all instances."""
+
+    def __init__(self, masters: Masters, partitions: int) -> None:
+        self._masters, self._partitions = masters, partitions
+
+    async def __call__(self, ids: Sequence[int]) -> Standing:
+        """Return how these instances stand. Raises RpcError if no master can be asked."""
+        failure: RpcError = PeerUnavailable("any master", "no partition has an owner")
+        for _ in range(_TRIES):
+            some = random.sample(range(self._partitions), min(3, self._partitions))
+            for address in (await self._masters.addresses(some)).values():
+                try:
+                    request = pb.StandingRequest(workflow_instance_ids=ids)
+                    found = await self._masters.standing(address, request)
+                except RpcError as error:
+                    self._masters.forget(some)
+                    failure = error
+                else:
+                    ended = dict(zip(found.ended, found.ended_at, strict=True))
+                    return Standing(set(found.open), ended, found.now, found.cluster)
+        raise failure

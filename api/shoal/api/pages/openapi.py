@@ -1,18 +1,20 @@
 """The OpenAPI description: what FastAPI derives, and what it cannot derive."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
 
-from shoal.api import schemas as schemas_room
 from shoal.api.endpoints.preconditions import ETAG
 from shoal.api.schemas import commands
 from shoal.api.web.problems import MEDIA_TYPE, Problem, ProblemField, StaleProblem
 from shoal.core.definition.model import WorkflowSpec
 
+# Of each operation a request and its answer: `make examples` records them.
+RECORDED = Path(__file__).parents[1] / "examples.json"
 _REF = "#/components/schemas/{model}"
 SUMMARY = """Author, run and watch workflows.
 
@@ -35,10 +37,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
             servers=[{"url": "/"}],
         )
         _add_models(description["components"]["schemas"])
-        _restore_examples(description["components"]["schemas"])
         _use_definition(description)
         _use_command_types(description["components"]["schemas"])
         _rename_pages(description)
+        _add_examples(description)
         _drop_nulls_of_parameters(description)
         _add_headers(description)
         _share_problems(description)
@@ -60,28 +62,35 @@ def _add_models(schemas: dict[str, Any]) -> None:
         schemas.pop(name, None)
 
 
-def _restore_examples(schemas: dict[str, Any]) -> None:
-    """FastAPI drops every null, in examples too; but our answers have all their fields."""
-    for model in _models(BaseModel):
-        extra = model.model_config.get("json_schema_extra")
-        if isinstance(extra, dict) and "examples" in extra and model.__name__ in schemas:
-            schemas[model.__name__]["examples"] = extra["examples"]
-
-
-def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """Yield the models of the API that derive from a class."""
-    for model in base.__subclasses__():
-        if model.__module__.startswith(f"{schemas_room.__name__}."):
-            yield model
-        yield from _models(model)
+def _add_examples(description: dict[str, Any]) -> None:
+    """Give requests and answers the recorded examples; others borrow one of the same schema."""
+    recorded = json.loads(RECORDED.read_text())
+    contents = [
+        (recorded.get(operation["operationId"], {}).get(part), content["application/json"])
+        for operations in description["paths"].values()
+        for operation in operations.values()
+        for part, bodies in (
+            ("request", [operation.get("requestBody", {})]),
+            ("answer", operation["responses"].values()),
+        )
+        for content in (body.get("content", {}) for body in bodies)
+        if "application/json" in content
+    ]
+    by_schema = {
+        media["schema"]["$ref"]: example
+        for example, media in contents
+        if example is not None and "$ref" in media["schema"]
+    }
+    for example, media in contents:
+        found = by_schema.get(media["schema"].get("$ref")) if example is None else example
+        if found is not None:
+            media["example"] = found
 
 
 def _use_definition(description: dict[str, Any]) -> None:
     publish = description["paths"]["/api/v1/projects/{project}/workflows/{name}"]["put"]
     body = publish["requestBody"]["content"]["application/json"]
-    examples = body["schema"].get("examples", [])
     body["schema"] = {"$ref": _REF.format(model="WorkflowSpec")}
-    body["examples"] = {"definition": {"value": examples[0]}}
 
 
 def _use_command_types(schemas: dict[str, Any]) -> None:
@@ -89,15 +98,13 @@ def _use_command_types(schemas: dict[str, Any]) -> None:
     whole = schemas["CommandIn"]
     mapping: dict[str, str] = {}
     for kind, schema in commands.schemas_by_type(whole).items():
-        examples = [one for one in whole["examples"] if one["type"] == kind]
-        schemas[schema["title"]] = {**schema, **({"examples": examples} if examples else {})}
+        schemas[schema["title"]] = schema
         mapping[kind] = _REF.format(model=schema["title"])
     schemas["CommandIn"] = {
         "title": "CommandIn",
         "description": whole["description"],
         "oneOf": [{"$ref": reference} for reference in mapping.values()],
         "discriminator": {"propertyName": "type", "mapping": mapping},
-        "examples": whole["examples"],
     }
 
 
@@ -225,26 +232,6 @@ def resolve(description: dict[str, Any], schema: dict[str, Any]) -> dict[str, An
 
 
 def example_of(description: dict[str, Any], media: dict[str, Any]) -> Any:
-    """Return an example for the content of a request or response; None if there is none.
-
-    Lists and pages borrow the example of their items.
-    """
-    if "example" in media:
-        return media["example"]
-    if "examples" in media:
-        return next(iter(media["examples"].values()))["value"]
-    return _schema_example(description, media.get("schema", {}))
-
-
-def _schema_example(description: dict[str, Any], schema: dict[str, Any]) -> Any:
-    schema = resolve(description, schema)
-    if schema.get("examples"):
-        return schema["examples"][0]
-    if schema.get("type") == "array":
-        item = _schema_example(description, schema["items"])
-        return None if item is None else [item]
-    properties = schema.get("properties", {})
-    if {"items", "next"} == properties.keys():
-        items = _schema_example(description, properties["items"])
-        return None if items is None else {"items": items, "next": None}
-    return None
+    """Return the example for the content of a request or response; None if there is none."""
+    examples = resolve(description, media.get("schema", {})).get("examples") or [None]
+    return media.get("example", examples[0])

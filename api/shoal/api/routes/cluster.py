@@ -42,7 +42,7 @@ from shoal.core.alerts.shares import ALERT_GROUP
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import Consumer, QuarantinedItem
 from shoal.core.runs.states import TaskState
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.runtime.plugins import load_task_type, task_type_names
 
 router = strict_router("cluster")

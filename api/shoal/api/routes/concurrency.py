@@ -1,6 +1,5 @@
 """Concurrency groups: how many tasks that share something may be at work at once."""
 
-import asyncio
 from typing import Annotated
 
 import structlog
@@ -9,7 +8,6 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.concurrency import (
@@ -18,13 +16,11 @@ from shoal.api.schemas.concurrency import (
     ConcurrencyGroupOut,
     SlotUserOut,
 )
-from shoal.api.services import ClusterDep, StoreDep
+from shoal.api.services import IntakeDep, StoreDep
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
-from shoal.coordination.cluster.notifications import notify
 from shoal.core.access.permissions import Permission
-from shoal.core.errors import ShoalError
 from shoal.core.runs.concurrency import SlotUser
 from shoal.sql import UnitOfWork
 
@@ -33,7 +29,6 @@ log = structlog.get_logger()
 router = strict_router("concurrency groups")
 
 GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
-NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
 
 
 @router.get(
@@ -109,7 +104,7 @@ def _by_task(user: SlotUser) -> int:
 @needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
 async def put_concurrency_group(
     store: StoreDep,
-    cluster: ClusterDep,
+    intake: IntakeDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[ConcurrencyGroupIn, Body()],
@@ -128,17 +123,8 @@ async def put_concurrency_group(
         waiting = await uow.slots.waiting_in(f"{project}/{name}")
         await uow.commit()
     if waiting:
-        await _notify(cluster, waiting)
+        intake.notify(waiting)  # without it they poll at the next regular time
     return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
-
-
-async def _notify(cluster: ClusterView, partitions: set[int]) -> None:
-    """Notify the owners of waiting attempts: without it they poll at the next regular time."""
-    try:
-        async with asyncio.timeout(NOTIFY_TIMEOUT_S):
-            await notify(cluster.session, partitions)
-    except (ShoalError, TimeoutError) as error:
-        log.warning("masters not notified; they poll", error=str(error))
 
 
 @router.delete(

@@ -10,7 +10,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
-from shoal.api.services import ClusterDep, StoreDep
+from shoal.api.services import ClusterDep, IntakeDep, StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
@@ -34,6 +34,7 @@ PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
 async def post_purge(
     store: StoreDep,
     cluster: ClusterDep,
+    intake: IntakeDep,
     caller: Calling,
     body: Annotated[PurgeIn, Body()],
     response: Response,
@@ -59,6 +60,7 @@ async def post_purge(
         )
         purge = await uow.purges.add(new, cluster.partitions, now)
         await uow.commit()
+    intake.notify(range(cluster.partitions))
     response.headers["Location"] = f"/api/v1/purges/{purge.id}"
     response.headers["Retry-After"] = "1"
     return _out(purge)

@@ -1,1 +1,1 @@
-"""The JSON of the API: requests, responses, and the examples of its documentation."""
+"""The JSON of the API: requests and responses."""

@@ -4,61 +4,35 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, Field, StrictInt, StrictStr, model_validator
 
-from shoal.api.schemas.common import TIME, Strict, body_example, example
-from shoal.api.schemas.definitions import DIGEST, ChangeOut
+from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.definitions import ChangeOut
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.api.web.problems import ProblemField
 from shoal.core.checks.workflow import MAX_TASKS
 from shoal.core.definition.fields import Name
 
 LONGEST_TEXT = 1_000_000  # characters of a draft
-_YAML = "tasks:\n  - {name: fetch, type: SHELL, params: {script: ./fetch.sh}}\n"
-_CHANGE = {"op": "changed", "path": "retries", "before": 1, "after": 2}
-_EDGE = {"source": "fetch", "target": "report"}
-_COMPARISON: dict[str, Any] = {
-    "fields": [],
-    "parameters": [],
-    "schedules": [],
-    "tasks_added": ["tell"],
-    "tasks_removed": [],
-    "tasks_changed": [{"task": "report", "changes": [_CHANGE]}],
-    "edges_added": [{"source": "report", "target": "tell"}],
-    "edges_removed": [],
-    "text": "--- version 3\n+++ version 4\n…",
-}
 _FARTHEST = 10_000_000  # pixels from the middle: 10,000 tasks in a row take 3 million
-_LAYOUT: dict[str, Any] = {
-    "places": {"fetch": {"x": 40, "y": 120}},
-    "groups": {"load": ["load_eu", "load_us"]},
-    "folded": ["load"],
-}
-_NAMED = {"project": "reports", "workflow": "weekly", "kind": "DEPENDENT", "task": "wait"}
 
 
-class TaskChangeOut(BaseModel):
+class TaskChangeOut(Answer):
     """A task that both versions have, and what differs; paths are within the task."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     task: str
     changes: list[ChangeOut]
 
 
-class EdgeOut(BaseModel):
+class EdgeOut(Answer):
     """`target` depends on `source`."""
-
-    model_config = example(_EDGE)
 
     source: str
     target: str
 
 
-class ComparisonOut(BaseModel):
+class ComparisonOut(Answer):
     """What differs between two versions of a definition."""
-
-    model_config = example(_COMPARISON)
 
     fields: list[ChangeOut] = Field(description="Of all fields but those below.")
     parameters: list[ChangeOut]
@@ -76,10 +50,6 @@ class ComparisonOut(BaseModel):
 class DiffOut(ComparisonOut):
     """What differs between two published versions."""
 
-    model_config = example(
-        {"project": "flights", "name": "daily", "base": 3, "version": 4, **_COMPARISON}
-    )
-
     project: str
     name: str
     base: int = Field(description="The version before; 0: nothing.")
@@ -88,8 +58,6 @@ class DiffOut(ComparisonOut):
 
 class DefinitionIn(Strict):
     """A definition that is not published: its text, or its value."""
-
-    model_config = body_example({"text": _YAML})
 
     text: StrictStr | None = Field(
         default=None, max_length=LONGEST_TEXT, description="One document of YAML."
@@ -105,36 +73,15 @@ class DefinitionIn(Strict):
         return self
 
 
-class ValidationOut(BaseModel):
+class ValidationOut(Answer):
     """Whether a definition could be published."""
-
-    model_config = example(
-        {
-            "valid": False,
-            "problems": [{"field": "tasks[0].type", "message": "is required", "line": 2}],
-        }
-    )
 
     valid: bool
     problems: list[ProblemField] = Field(description="All of them, or the first hundred.")
 
 
-_DRAFT = {
-    "project": "flights",
-    "name": "daily",
-    "editor": "ada",
-    "base_version": 3,
-    "newest_version": 4,
-    "revision": 7,
-    "created_at": TIME,
-    "updated_at": TIME,
-}
-
-
-class DraftOut(BaseModel):
+class DraftOut(Answer):
     """A draft without its text."""
-
-    model_config = example(_DRAFT)
 
     project: str
     name: str
@@ -152,7 +99,6 @@ class DraftOut(BaseModel):
 class DraftDetail(DraftOut):
     """A draft with its text, as it was typed."""
 
-    model_config = example({**_DRAFT, "text": _YAML})
     uncounted: ClassVar[frozenset[str]] = frozenset({"newest_version"})
 
     text: str
@@ -160,8 +106,6 @@ class DraftDetail(DraftOut):
 
 class DraftIn(Strict):
     """What a draft becomes."""
-
-    model_config = body_example({"text": _YAML, "base_version": 4})
 
     text: StrictStr = Field(max_length=LONGEST_TEXT, description="Whatever it is, YAML or not yet.")
     base_version: StrictInt | None = Field(
@@ -173,10 +117,8 @@ class DraftIn(Strict):
     )
 
 
-class NamedOut(BaseModel):
+class NamedOut(Answer):
     """A task names a workflow: to run it, or to wait for its runs."""
-
-    model_config = example(_NAMED)
 
     project: str
     workflow: str
@@ -184,12 +126,8 @@ class NamedOut(BaseModel):
     task: str = Field(description="The task that names, of whichever workflow does.")
 
 
-class DependenciesOut(BaseModel):
+class DependenciesOut(Answer):
     """The workflows around one, by the newest definitions."""
-
-    model_config = example(
-        {"project": "flights", "name": "daily", "upstream": [], "downstream": [_NAMED], "hidden": 1}
-    )
 
     project: str
     name: str
@@ -206,21 +144,8 @@ class SchedulePlanOut(BaseModel):
     after: ScheduleOut | None = Field(description="The `id` of one that is added means nothing.")
 
 
-_HANGING: dict[str, Any] = {
-    "open_runs": 2,
-    "open_run_ids": [812, 810],
-    "schedules": 1,
-    "backfills": 0,
-    "drafts": 1,
-    "downstream": [_NAMED],
-    "hidden": 0,
-}
-
-
-class HangingOut(BaseModel):
+class HangingOut(Answer):
     """What hangs on a workflow."""
-
-    model_config = example(_HANGING)
 
     open_runs: int = Field(description="Instances that have not ended.")
     open_run_ids: list[int] = Field(description="The newest of them, at most 20.")
@@ -231,22 +156,8 @@ class HangingOut(BaseModel):
     hidden: int = Field(description="How many more name it, in projects that you do not see.")
 
 
-class WorkflowPlanOut(BaseModel):
+class WorkflowPlanOut(Answer):
     """What publishing would do, now. Nothing was stored."""
-
-    model_config = example(
-        {
-            "project": "flights",
-            "name": "daily",
-            "base": 3,
-            "version": 4,
-            "created": True,
-            "digest": DIGEST,
-            "comparison": _COMPARISON,
-            "schedules": [],
-            "hanging": _HANGING,
-        }
-    )
 
     project: str
     name: str
@@ -262,28 +173,14 @@ class WorkflowPlanOut(BaseModel):
 class RenameIn(Strict):
     """What a workflow is to be called."""
 
-    model_config = body_example({"name": "daily_departures", "despite": ["references"]})
-
     name: Name
     despite: set[Literal["references"]] = Field(
         default=set(), description="Rename it although other workflows name it, which then fail."
     )
 
 
-class RenameOut(BaseModel):
+class RenameOut(Answer):
     """A workflow under its new name, or what renaming would leave behind."""
-
-    model_config = example(
-        {
-            "project": "flights",
-            "before": "daily",
-            "name": "daily_departures",
-            "version": 5,
-            "dry_run": False,
-            "downstream": [_NAMED],
-            "hidden": 0,
-        }
-    )
 
     project: str
     before: str
@@ -297,8 +194,6 @@ class RenameOut(BaseModel):
 class CopyIn(Strict):
     """What is copied; its project has to be readable for the caller."""
 
-    model_config = body_example({"project": "flights", "workflow": "daily", "version": 4})
-
     project: Name
     workflow: Name
     version: StrictInt | None = Field(default=None, ge=1, le=2**31 - 1, description="Null: newest.")
@@ -311,25 +206,11 @@ class CopyIn(Strict):
 class ImportIn(Strict):
     """What was exported, or written like that."""
 
-    model_config = body_example({"text": "kind: calendar\nname: holidays\ndays: [2026-12-25]\n"})
-
     text: StrictStr = Field(max_length=4 * LONGEST_TEXT, description="Documents of YAML.")
 
 
-_ITEM: dict[str, Any] = {
-    "kind": "workflow",
-    "name": "daily",
-    "line": 5,
-    "result": "changed",
-    "version": 5,
-    "problems": [],
-}
-
-
-class ImportItem(BaseModel):
+class ImportItem(Answer):
     """What became of one document."""
-
-    model_config = example(_ITEM)
 
     kind: Literal["workflow", "calendar", "concurrency-group"]
     name: str
@@ -339,12 +220,8 @@ class ImportItem(BaseModel):
     problems: list[ProblemField] = Field(description="Why it is refused.")
 
 
-class ImportOut(BaseModel):
+class ImportOut(Answer):
     """What an import did, or with `dry_run` would do: everything or nothing."""
-
-    model_config = example(
-        {"project": "flights", "dry_run": False, "stored": True, "items": [_ITEM]}
-    )
 
     project: str
     dry_run: bool
@@ -352,16 +229,8 @@ class ImportOut(BaseModel):
     items: list[ImportItem]
 
 
-class ExportOut(BaseModel):
+class ExportOut(Answer):
     """Workflows of a project with what they name, by names. No secrets, no runs."""
-
-    model_config = example(
-        {
-            "project": "flights",
-            "text": "kind: workflow\nname: daily\n…",
-            "environments": ["lab"],
-        }
-    )
 
     project: str
     text: str = Field(description="Documents of YAML, as `import` takes them.")
@@ -379,8 +248,6 @@ class PlaceIn(Strict):
 
 class LayoutIn(Strict):
     """Where tasks are on the canvas. It replaces what was there."""
-
-    model_config = body_example(_LAYOUT)
 
     places: dict[Name, PlaceIn] = Field(
         max_length=MAX_TASKS,
@@ -412,19 +279,15 @@ class LayoutIn(Strict):
         return self
 
 
-class PlaceOut(BaseModel):
+class PlaceOut(Answer):
     """The upper left corner of a task."""
-
-    model_config = example({"x": 40, "y": 120})
 
     x: float
     y: float
 
 
-class LayoutOut(BaseModel):
+class LayoutOut(Answer):
     """Where tasks are on the canvas; without any it is as if nobody had moved them."""
-
-    model_config = example({**_LAYOUT, "updated_at": TIME, "updated_by": "uma"})
 
     places: dict[str, PlaceOut] = Field(
         description="By name. Some may be of tasks that the newest version has not."

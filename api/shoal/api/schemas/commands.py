@@ -4,14 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
+from pydantic import Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import ONE_LINE, TIME, LogicalTime, PriorityName, Strict, example
+from shoal.api.schemas.common import (
+    ONE_LINE,
+    Answer,
+    LogicalTime,
+    PriorityName,
+    Strict,
+)
 from shoal.api.web.paging import MAX_ID
-from shoal.core.access.things import Thing
-from shoal.core.definition.fields import scalar_text
+from shoal.core.access.authorization import Thing
+from shoal.core.definition.fields import Priority, scalar_text
 from shoal.core.definition.labels import Labels
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
 
@@ -55,28 +60,6 @@ _OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
 
 class CommandIn(Strict):
     """A request to the masters. START names a workflow, all others an instance or a task."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "START",
-                    "project": "flights",
-                    "workflow": "daily",
-                    "parameters": {"day": "2013-01-16"},
-                },
-                {"type": "STOP", "instance_id": 17},
-                {
-                    "type": "RERUN_TASKS",
-                    "instance_id": 17,
-                    "tasks": ["report"],
-                    "mode": "downstream",
-                },
-                {"type": "FORCE_SUCCESS", "task_instance_id": 91, "reason": "loaded by hand"},
-            ]
-        },
-    )
 
     type: RequestType
     project: str | None = Field(default=None, description="START: of the workflow; or `default`.")
@@ -238,34 +221,8 @@ def _required(kind: CommandType, given: set[str]) -> Sequence[str]:
             return ("instance_id",)
 
 
-class CommandOut(BaseModel):
+class CommandOut(Answer):
     """A stored command and what became of it."""
-
-    model_config = example(
-        {
-            "id": 12,
-            "type": "START",
-            "state": "DONE",
-            "reason": None,
-            "instance_id": None,
-            "result_instance_id": 17,
-            "version": None,
-            "parameters": {"day": "2013-01-16"},
-            "logical_time": None,
-            "priority": None,
-            "tasks": None,
-            "mode": None,
-            "task": None,
-            "labels": {},
-            "detail": {},
-            "idempotency_key": "6f1c1d2e",
-            "schedule_id": None,
-            "backfill_id": None,
-            "requested_by": "ada",
-            "created_at": TIME,
-            "handled_at": TIME,
-        }
-    )
 
     id: int
     type: CommandType

@@ -1,7 +1,6 @@
-"""What all schemas share: pages, strict bodies, examples."""
+"""Base classes and field types that all schemas share."""
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -11,7 +10,6 @@ from shoal.core.runs.why.codes import Code
 from shoal.core.timing.logical_time import logical_time
 
 T = TypeVar("T")
-TIME = "2026-11-21T06:00:00Z"
 # No control characters: neither terminals nor lists of one line each can show them.
 ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt _]")
@@ -47,17 +45,13 @@ LogicalTime = Annotated[
 ]
 
 
-def example(value: Mapping[str, Any]) -> ConfigDict:
-    """Return the configuration of a response model with an example."""
-    return ConfigDict(json_schema_extra={"examples": [dict(value)]}, from_attributes=True)
+class Answer(BaseModel):
+    """Base of answers: read from the attributes of a record."""
+
+    model_config = ConfigDict(from_attributes=True)
 
 
-def body_example(value: Mapping[str, Any]) -> ConfigDict:
-    """Return the configuration of a request body with an example."""
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [dict(value)]})
-
-
-class Page(BaseModel, Generic[T]):
+class Page(Answer, Generic[T]):
     """One page of a list."""
 
     items: list[T]
@@ -72,16 +66,8 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SaidOut(BaseModel):
+class SaidOut(Answer):
     """A sentence, and what a program needs to say it in another language."""
-
-    model_config = example(
-        {
-            "code": "tasks.queued",
-            "arguments": {"tasks": 3},
-            "text": "tasks that wait for a worker: 3",
-        }
-    )
 
     code: Code = Field(description="What is said. Codes and their arguments keep their meaning.")
     arguments: dict[str, str | int | float | None]

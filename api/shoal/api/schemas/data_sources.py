@@ -3,44 +3,21 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
 
-from shoal.api.schemas.common import TIME, example
-from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.kinds import Need, options_schema
+from shoal.api.schemas.common import Answer, Strict
+from shoal.core.data_sources.kind import Need
 from shoal.core.data_sources.spec import DataSourceSpec
 
-_SPEC: dict[str, Any] = {
-    "kind": "postgresql",
-    "host": "db.example.org",
-    "port": 5432,
-    "database": "sales",
-    "user": "etl",
-    "options": {"sslmode": "verify-full", "connect_timeout": 5},
-    "shared_with": [],
-}
-_SOURCE = {
-    "project": "flights",
-    "name": "warehouse",
-    **_SPEC,
-    "has_password": True,
-    "password_secret": None,
-    "version": 3,
-    "created_at": TIME,
-    "updated_at": TIME,
-}
 
-
-class DataSourceOut(BaseModel):
+class DataSourceOut(Answer):
     """A data source as it is defined. Its password is shown to nobody."""
-
-    model_config = example(_SOURCE)
 
     project: str
     name: str
-    kind: SourceKind
+    kind: str
     host: str
-    port: int | None = Field(description="Null: the usual one of the kind.")
+    port: int | None = Field(description="Null: the default port of the kind.")
     database: str
     user: str
     options: dict[str, str | int | float | bool]
@@ -56,11 +33,6 @@ class DataSourceOut(BaseModel):
 
 class DataSourceIn(DataSourceSpec):
     """What can be set."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{**_SPEC, "password": "correct horse battery"}]},
-    )
 
     password: SecretStr | None = Field(
         default=None,
@@ -79,27 +51,12 @@ class DataSourceIn(DataSourceSpec):
         return "password" not in self.model_fields_set
 
 
-class DataSourceKindOut(BaseModel):
+class DataSourceKindOut(Answer):
     """What a kind of data source takes: enough to make a form of it."""
 
-    model_config = example(
-        {
-            "kind": "postgresql",
-            "title": "PostgreSQL",
-            "port": 5432,
-            "host": "required",
-            "database": "required",
-            "database_is": "name of a database",
-            "user": "required",
-            "password": "optional",
-            "credential": "password",
-            "options_schema": options_schema(SourceKind.POSTGRESQL),
-        }
-    )
-
-    kind: SourceKind
+    kind: str = Field(description="Its name, as data sources give it.")
     title: str
-    port: int | None = Field(description="The usual one; null: it is a file.")
+    port: int | None = Field(description="The default port; null: the data source is a file.")
     host: Need
     database: Need
     database_is: str
@@ -109,13 +66,8 @@ class DataSourceKindOut(BaseModel):
     options_schema: dict[str, Any] = Field(description="JSON Schema of `options`.")
 
 
-class ProbeIn(BaseModel):
+class ProbeIn(Strict):
     """From where a data source is tried."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"worker_group": "default", "parameters": {}}]},
-    )
 
     worker_group: str = Field(default="default", description="Any worker of it.", max_length=100)
     parameters: dict[str, str] = Field(
@@ -123,12 +75,8 @@ class ProbeIn(BaseModel):
     )
 
 
-class ProbeOut(BaseModel):
+class ProbeOut(Answer):
     """What a worker has found."""
-
-    model_config = example(
-        {"ok": True, "text": "PostgreSQL 15.14", "worker": "host-1f2e3d4c", "took_s": 0.4}
-    )
 
     ok: bool
     text: str = Field(description="What answered, or why it cannot be used.")

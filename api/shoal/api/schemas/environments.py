@@ -1,27 +1,16 @@
 """Environments of the cluster."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, example
+from shoal.api.schemas.common import Answer
 from shoal.core.definition.environments import EnvironmentSpec
 
-_SPEC: dict[str, Any] = {
-    "description": "Python 3.12 with the libraries of the analysts",
-    "variables": {"OMP_NUM_THREADS": "2"},
-    "python": "/opt/venvs/ml",
-    "setup": "ulimit -v 8000000",
-    "worker_groups": ["default", "gpu"],
-}
-_ENVIRONMENT = {"name": "ml", **_SPEC, "version": 3, "created_at": TIME, "updated_at": TIME}
 
-
-class EnvironmentOut(BaseModel):
+class EnvironmentOut(Answer):
     """An environment as it is defined."""
-
-    model_config = example(_ENVIRONMENT)
 
     name: str
     description: str
@@ -37,7 +26,6 @@ class EnvironmentOut(BaseModel):
 class EnvironmentDetail(EnvironmentOut):
     """An environment, and who names it."""
 
-    model_config = example({**_ENVIRONMENT, "workflows": ["flights/daily"]})
     uncounted: ClassVar[frozenset[str]] = frozenset({"workflows"})
 
     workflows: list[str] = Field(
@@ -47,8 +35,6 @@ class EnvironmentDetail(EnvironmentOut):
 
 class EnvironmentIn(EnvironmentSpec):
     """What can be set. What is left out is empty."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_SPEC]})
 
     @property
     def spec(self) -> EnvironmentSpec:

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 
-from shoal.api.schemas.common import TIME, Strict, example
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.checks.secrets import SHORTEST_SECRET
 from shoal.core.definition.fields import scalar_text
 from shoal.runtime.secret_stores.reference import LONGEST as LONGEST_REFERENCE
@@ -13,10 +13,8 @@ from shoal.runtime.secret_stores.reference import LONGEST as LONGEST_REFERENCE
 LONGEST_VALUE = 1024 * 1024  # characters
 
 
-class ParameterOut(BaseModel):
+class ParameterOut(Answer):
     """One parameter of a project."""
-
-    model_config = example({"project": "flights", "name": "bucket", "value": "s3://flights"})
 
     project: str
     name: str
@@ -26,26 +24,13 @@ class ParameterOut(BaseModel):
 class ParameterIn(Strict):
     """The new value of a parameter."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"value": "s3://flights"}]}
-    )
-
     value: Annotated[
         str, BeforeValidator(scalar_text, json_schema_input_type=str | int | float | bool)
     ] = Field(max_length=LONGEST_VALUE, description="A definition: it may hold ${…} and $[…].")
 
 
-class SecretOut(BaseModel):
+class SecretOut(Answer):
     """A secret, without its value: only tasks ever get that."""
-
-    model_config = example(
-        {
-            "name": "db_password",
-            "reference": "vault:shoal/flights/db#password",
-            "created_at": TIME,
-            "updated_at": TIME,
-        }
-    )
 
     name: str
     reference: str | None = Field(
@@ -57,16 +42,6 @@ class SecretOut(BaseModel):
 
 class SecretIn(Strict):
     """The new value of a secret, or where it is kept: one of the two."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"value": "correct horse battery"},
-                {"reference": "vault:shoal/flights/db#password"},
-            ]
-        },
-    )
 
     value: SecretStr = Field(
         default=SecretStr(""),
@@ -81,12 +56,8 @@ class SecretIn(Strict):
     )
 
 
-class SecretTestOut(BaseModel):
+class SecretTestOut(Answer):
     """Whether a secret could be given to a task now."""
-
-    model_config = example(
-        {"ok": True, "text": "vault:shoal/flights/db#password can be read", "took_s": 0.02}
-    )
 
     ok: bool
     text: str = Field(description="Where it was read, or why it cannot be; never the value.")

@@ -2,26 +2,13 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, example
+from shoal.api.schemas.common import Answer
 
 
-class ResourceOut(BaseModel):
+class ResourceOut(Answer):
     """A version of a file."""
-
-    model_config = example(
-        {
-            "project": "flights",
-            "path": "etl/clean.py",
-            "version": 3,
-            "size": 1840,
-            "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-            "created_at": TIME,
-            "ended_at": None,
-            "instance_id": None,
-        }
-    )
 
     project: str
     path: str
@@ -37,9 +24,7 @@ class ResourceOut(BaseModel):
     )
 
 
-class DeletedOut(BaseModel):
+class DeletedOut(Answer):
     """What was deleted."""
-
-    model_config = example({"files": 3})
 
     files: int

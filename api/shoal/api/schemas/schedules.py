@@ -2,46 +2,22 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator
+from pydantic import BaseModel, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import TIME, PriorityName, Strict, body_example, example
+from shoal.api.schemas.common import Answer, PriorityName, Strict
 from shoal.api.schemas.runs.bulk import ItemProblem
-from shoal.core.access.things import Thing
+from shoal.core.access.authorization import Thing
 from shoal.core.definition.fields import Day, Name, WallTime, Zone
 
 MOST_SCHEDULES = 500  # of one request
 OnGap = Literal["shift", "skip"]
 OnOverlap = Literal["first", "last", "both"]
 
-_SCHEDULE = {
-    "id": 7,
-    "project": "flights",
-    "workflow": "daily",
-    "cron": "0 0 6 * * ?",
-    "timezone": "Europe/Berlin",
-    "parameters": {},
-    "enabled": True,
-    "priority": None,
-    "on_gap": "shift",
-    "on_overlap": "first",
-    "start": None,
-    "end": None,
-    "exclude": ["2026-12-24"],
-    "calendar": "holidays",
-    "missed": "last",
-    "missed_window": 3600.0,
-    "paused_at": None,
-    "next_fire_at": "2026-11-22T05:00:00Z",
-    "next_fire_times": ["2026-11-22T05:00:00Z", "2026-11-23T05:00:00Z"],
-}
 
-
-class ScheduleOut(BaseModel):
+class ScheduleOut(Answer):
     """One timetable of a workflow."""
-
-    model_config = example(_SCHEDULE)
 
     id: int
     project: str
@@ -71,32 +47,8 @@ class ScheduleOut(BaseModel):
     next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")
 
 
-_PREVIEW: dict[str, Any] = {
-    "cron": "0 30 2 * * ?",
-    "timezone": "Europe/Berlin",
-    "on_gap": "shift",
-    "on_overlap": "first",
-    "fire_times": [
-        {
-            "local": "2026-03-29T03:00:00+02:00",
-            "utc": "2026-03-29T01:00:00Z",
-            "fires": True,
-            "marks": ["after the gap"],
-        },
-        {
-            "local": "2026-03-30T02:30:00+02:00",
-            "utc": "2026-03-30T00:30:00Z",
-            "fires": True,
-            "marks": [],
-        },
-    ],
-}
-
-
 class BulkSchedulesIn(Strict):
     """What is asked, and of which schedules: the ids, or, without them, those of the query."""
-
-    model_config = body_example({"type": "pause", "ids": [7, 8]})
 
     type: Literal["pause", "resume"]
     ids: list[StrictInt] | None = Field(default=None, min_length=1, max_length=MOST_SCHEDULES)
@@ -109,25 +61,16 @@ class BulkSchedulesIn(Strict):
         return ids
 
 
-class BulkSchedule(BaseModel):
+class BulkSchedule(Answer):
     """What became of one of many: the schedule as it is now, or a problem."""
-
-    model_config = example({"id": 7, "schedule": _SCHEDULE, "problem": None})
 
     id: int
     schedule: ScheduleOut | None
     problem: ItemProblem | None
 
 
-class BulkSchedulesOut(BaseModel):
+class BulkSchedulesOut(Answer):
     """One result for each."""
-
-    model_config = example(
-        {
-            "is_more": False,
-            "items": [{"id": 7, "schedule": _SCHEDULE, "problem": None}],
-        }
-    )
 
     is_more: bool = Field(description="Whether the query means more than these; ask again.")
     items: list[BulkSchedule]
@@ -144,10 +87,8 @@ class FireTimeOut(BaseModel):
     )
 
 
-class PreviewOut(BaseModel):
+class PreviewOut(Answer):
     """When a schedule will fire."""
-
-    model_config = example(_PREVIEW)
 
     cron: str
     timezone: str
@@ -158,13 +99,6 @@ class PreviewOut(BaseModel):
 
 class PreviewIn(Strict):
     """A schedule that need not exist."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"cron": "0 30 2 * * ?", "timezone": "Europe/Berlin", "n": 2}]
-        },
-    )
 
     cron: str = Field(max_length=255)
     timezone: Zone = "UTC"
@@ -183,19 +117,8 @@ class PreviewIn(Strict):
             yield Thing.PROJECT, self.project or "default"
 
 
-_CALENDAR: dict[str, Any] = {
-    "project": "flights",
-    "name": "holidays",
-    "description": "Public holidays",
-    "days": ["2026-12-25", "2026-12-26"],
-    "updated_at": TIME,
-}
-
-
-class CalendarOut(BaseModel):
+class CalendarOut(Answer):
     """Days on which schedules that name it do not fire."""
-
-    model_config = example(_CALENDAR)
 
     project: str
     name: str
@@ -206,11 +129,6 @@ class CalendarOut(BaseModel):
 
 class CalendarIn(Strict):
     """What a calendar holds; it is replaced as a whole."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"days": _CALENDAR["days"], "description": "Holidays"}]},
-    )
 
     days: tuple[Day, ...] = Field(max_length=5_000)
     description: str = Field(default="", max_length=2000)

@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
@@ -21,15 +20,16 @@ from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import TaskType
 from shoal.master.dispatch.environments import wanted_environment
-from shoal.master.dispatch.payloads import ProjectSecrets, payload
-from shoal.master.dispatch.publications import publications
+from shoal.master.dispatch.payloads import payload
 from shoal.master.dispatch.resources import wanted_resources
-from shoal.master.dispatch.sources import SourceMaker, Wanted, wanted_sources
+from shoal.master.dispatch.secrets import ProjectSecrets
+from shoal.master.dispatch.sources import SourceMaker, WantedSource, wanted_sources
+from shoal.master.engine.publications import publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.vault import Vault
 from shoal.worker.logs.secret_forms import forms
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 _VARIABLE = "SHOAL_SECRET_"  # before the name of a secret
 _SOURCE = "SHOAL_DATA_SOURCE_"  # before the name of a data source
@@ -83,7 +83,7 @@ class NotForTrial(ShoalError):
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedTask:
     """What the task would get. Secrets are masked."""
 
     task: str
@@ -112,7 +112,7 @@ class _GivenSources(SourceMaker):
     """Data sources from the caller's environment, with their passwords in the clear."""
 
     def found(
-        self, wanted: Sequence[Wanted], environment: Mapping[str, str]
+        self, wanted: Sequence[WantedSource], environment: Mapping[str, str]
     ) -> dict[str, pb.DataSource]:
         """Return what the payload holds. Raises NoDataSourceGiven, and what a master would."""
         self._passwords: dict[tuple[str, str], str] = {}
@@ -121,7 +121,7 @@ class _GivenSources(SourceMaker):
     def password_of(self, source: StoredDataSource) -> str:
         return self._passwords[source.project, source.name]
 
-    def _read(self, wanted: Wanted, environment: Mapping[str, str]) -> StoredDataSource:
+    def _read(self, wanted: WantedSource, environment: Mapping[str, str]) -> StoredDataSource:
         try:
             fields = json.loads(environment[_SOURCE + wanted.plain])
             self._passwords[wanted.key] = str(fields.pop("password", ""))
@@ -190,10 +190,10 @@ class TaskInputs:
         return self.kind.Params.model_validate_json(self.payload.params_json)
 
     @property
-    def rendered(self) -> Rendered:
+    def rendered(self) -> RenderedTask:
         """What the task gets."""
         made = self.payload
-        return Rendered(
+        return RenderedTask(
             task=made.task,
             type=made.type,
             parameters={n: self.masker.mask(v) for n, v in sorted(made.parameters.items())},

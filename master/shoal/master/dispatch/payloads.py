@@ -7,80 +7,177 @@ another language, so parameter values are never pasted into them. Date expressio
 A task gets the secrets that its rendered texts use (``${secret.NAME}``), and those whose variable
 ``SHOAL_SECRET_NAME`` its programs name. Their values exist in the payload alone: nothing rendered
 here is stored, logged or made an event.
+
+Most tasks need nothing beside their run: their payloads cost no statement but one a second, which
+reads the worker groups that are restricted to projects.
 """
 
+import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
+from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.definition.model import TaskSpec, TimeoutAction
-from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, Scope, levels, undeclared
 from shoal.core.task_types import Verbatim, fields_marked
+from shoal.master.dispatch.environments import environment_of, wanted_environment
+from shoal.master.dispatch.resources import resources_of, wanted_resources
+from shoal.master.dispatch.secrets import ProjectSecrets, SecretUnreadable
+from shoal.master.dispatch.sources import (
+    SourceMaker,
+    UnknownDataSource,
+    WantedSource,
+    is_shared_with,
+    uses_secrets,
+    wanted_sources,
+)
+from shoal.master.dispatch.worker_groups import WorkerGroups
+from shoal.master.engine.publications import Publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
+from shoal.runtime.secret_stores.errors import (
+    InvalidReference,
+    SecretRefused,
+    StoreGivenUp,
+)
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
-from shoal.sql.repositories.definitions.secrets import StoredSecret
+from shoal.sql import Database, UnitOfWork
 
+_Stored = Mapping[tuple[str, str], StoredDataSource]
 _WORD = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
 
 
-class UnknownSecret(ShoalError):
-    """A task refers to a secret that its project does not have."""
+class PayloadMaker:
+    """Makes the payloads of one master.
 
-    def __init__(self, project: str, name: str) -> None:
-        self.project, self.name = project, name
-        super().__init__(
-            f"project {project} has no secret {name}; set it with "
-            f"`shoal secret set {name} --project {project}`"
-        )
-
-
-class ProjectSecrets:
-    """The secrets of one project, decrypted one by one as they are asked for.
-
-    Those that are kept in other stores are not read here: they are in ``missing`` when they have
-    been asked for, and ``resolved`` has to bring them before somebody uses what was rendered.
+    ``epoch_of`` returns the epoch of a partition, or raises NotOwner. ``cluster``: its name that no
+    other cluster has. ``resolver`` reads secrets that are kept in other stores.
     """
 
-    def __init__(self, vault: Vault, project: str, stored: Mapping[str, StoredSecret]) -> None:
-        self._vault, self.project, self._stored = vault, project, stored
-        self._resolved: dict[str, str] = {}
-        self.missing: dict[str, str] = {}  # references, by the names of secrets
-        self.used: dict[str, str] = {}
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        epoch_of: Callable[[int], int],
+        cluster: str,
+        publications: Publications,
+        clock: Callable[[], datetime],
+        resolver: Resolver,
+    ) -> None:
+        self._database, self._vault = database, vault
+        self._epoch_of, self._cluster = epoch_of, cluster
+        self._publications, self._clock = publications, clock
+        self._resolver = resolver
+        self._groups = WorkerGroups(database)
 
-    @property
-    def has_references(self) -> bool:
-        """Whether any secret is kept elsewhere."""
-        return any(one.reference is not None for one in self._stored.values())
+    async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
+        """Return the payload of a stored attempt.
 
-    def resolved(self, name: str, value: str) -> None:
-        """Take the value of one that was ``missing``; what was made without it counts no more."""
-        self._resolved[name] = value
-        self.missing.pop(name, None)
-        self.used.clear()
+        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment,
+        WorkerGroupNotAllowed and others that say why the task cannot be run; SqlError if the
+        database gives no answer; VaultError, NotOwner. If a secret is kept in another store:
+        SecretUnreadable, and StoreUnavailable while it is worth while to ask again.
+        """
+        spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
+        await self._groups.require(project, spec.worker_group)
+        own = levels(run, attempt.task)
+        wanted = wanted_sources(run, attempt, own)
+        named = wanted_resources(run, attempt, own)
+        needs_secrets = may_use_secrets(spec, own)
+        around = wanted_environment(run, attempt)
+        secrets: dict[str, ProjectSecrets] = {}
+        sources: dict[str, pb.DataSource] = {}
+        resources: list[pb.Resource] = []
+        environment: pb.Environment | None = None
+        if wanted or named or needs_secrets or around:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                stored = await _stored(uow, project, wanted) if wanted else {}
+                homes = {one.project for one in stored.values() if uses_secrets(one)}
+                for home in sorted(homes | ({project} if needs_secrets else set())):
+                    secrets[home] = await self._secrets(uow, home)
+                resources = await resources_of(uow, run, named) if named else []
+                if around:
+                    environment = await environment_of(uow, run, attempt, around)
 
-    def __call__(self, name: str) -> str:
-        """Return the value of a secret. Raises UnknownSecret, VaultError. May read a file."""
-        if name not in self.used:
-            self.used[name] = self.value(name)
-        return self.used[name]
+            def made_sources() -> dict[str, pb.DataSource]:
+                maker = SourceMaker(run, attempt, own, self._vault, secrets)
+                return maker.make(wanted, stored)
 
-    def value(self, name: str) -> str:
-        """Do the same for what the task itself is not given: the password of a data source."""
-        if name not in self._stored:
-            raise UnknownSecret(self.project, name)
-        stored = self._stored[name]
-        if stored.reference is None:
-            return self._vault.open(self.project, name, stored.ciphertext)
-        if name not in self._resolved:
-            self.missing[name] = stored.reference
-        return self._resolved.get(name, "")
+            def rehearsed() -> None:
+                made_sources()
+                payload(run, attempt, 0, secrets.get(project), own)
+
+            await self._resolve(attempt, secrets.values(), rehearsed)
+            sources = made_sources()
+        publish: list[pb.Publication] = []
+        if spec.publish:
+            publish = await self._publications.note(
+                self._database, run, attempt, own, self._clock()
+            )
+        epoch = self._epoch_of(run.partition)  # after the last pause: it may have changed hands
+        made = payload(run, attempt, epoch, secrets.get(project), own, sources, self._cluster)
+        made.resources.extend(resources)
+        if environment is not None:
+            made.environment.CopyFrom(environment)
+        if publish:
+            made.publish.extend(publish)
+            made.largest_publication = self._publications.largest
+        return made
+
+    async def _resolve(
+        self, attempt: Attempt, secrets: Collection[ProjectSecrets], rehearsed: Callable[[], None]
+    ) -> None:
+        """Read what the attempt needs from other stores: what is asked for in a rehearsal.
+
+        That goes on until nothing more is asked for: what is rendered with a value that is not
+        there yet may be wrong, and is thrown away.
+        """
+        if not any(one.has_references for one in secrets):
+            return
+        while True:
+            with suppress(Exception):  # it comes again when the payload is made
+                rehearsed()
+            missing = [(one, name) for one in secrets for name in one.missing]
+            if not missing:
+                return
+            found = await asyncio.gather(
+                *(self._read(attempt, one, name) for one, name in missing), return_exceptions=True
+            )
+            # A last word counts more than that another store may be asked again.
+            if errors := [one for one in found if isinstance(one, BaseException)]:
+                raise min(errors, key=lambda one: getattr(one, "retriable", False))
+
+    async def _read(self, attempt: Attempt, secrets: ProjectSecrets, name: str) -> None:
+        assert attempt.id is not None
+        project = secrets.project
+        try:
+            value = await self._resolver.value(project, secrets.missing[name], attempt.id)
+        except (InvalidReference, SecretRefused, StoreGivenUp) as error:
+            raise SecretUnreadable(project, name, error) from error
+        secrets.resolved(name, value)
+
+    async def _secrets(self, uow: UnitOfWork, project: str) -> ProjectSecrets:
+        return ProjectSecrets(self._vault, project, await uow.secrets.stored(project))
+
+
+async def _stored(uow: UnitOfWork, project: str, wanted: Collection[WantedSource]) -> _Stored:
+    """Return what is stored of all that are wanted. Raises UnknownDataSource, UnreadableRow."""
+    rows = await uow.data_sources.named({each.key for each in wanted})
+    found = {(one.project, one.name): one for one in rows if is_shared_with(one, project)}
+    for each in wanted:
+        if each.key not in found:
+            known = await uow.data_sources.names(project) if each.home == project else ()
+            raise UnknownDataSource(each, project, known)
+    return found
 
 
 def may_use_secrets(spec: TaskSpec, own: Levels) -> bool:

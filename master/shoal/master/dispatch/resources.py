@@ -45,7 +45,7 @@ class UnknownResource(UnusableResource):
     """A task names a resource that its project does not have, or did not have yet."""
 
     def __init__(
-        self, wanted: "Wanted", project: str, at: datetime, known: Iterable[str] = ()
+        self, wanted: "WantedResource", project: str, at: datetime, known: Iterable[str] = ()
     ) -> None:
         self.project, self.reference = project, wanted.reference
         hint = Hints().of(wanted.reference.path, known)
@@ -61,7 +61,7 @@ class UnknownResource(UnusableResource):
 class NotSharedResource(UnusableResource):
     """A task names a resource of another project that is not there, or is not shared with it."""
 
-    def __init__(self, wanted: "Wanted", home: str, project: str) -> None:
+    def __init__(self, wanted: "WantedResource", home: str, project: str) -> None:
         self.reference = wanted.reference
         super().__init__(f"{wanted.field}: {no_such_file(home, wanted.reference, project)}")
 
@@ -76,14 +76,14 @@ class TooManyResources(UnusableResource):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedResource:
     """A resource that one field of a task names."""
 
     field: str
     reference: Reference
 
 
-def wanted_resources(run: Run, attempt: Attempt, own: Levels) -> list[Wanted]:
+def wanted_resources(run: Run, attempt: Attempt, own: Levels) -> list[WantedResource]:
     """Return the resources that a task names; most name none.
 
     Raises InvalidMacro and BadResourceName.
@@ -100,7 +100,7 @@ def wanted_resources(run: Run, attempt: Attempt, own: Levels) -> list[Wanted]:
         scope = scope or Scope(run, attempt, _refuse_secret, own)
         rendered = scope.render(text)
         try:
-            found.append(Wanted(field, Reference.parse(rendered)))
+            found.append(WantedResource(field, Reference.parse(rendered)))
         except ValueError as error:
             raise BadResourceName(field, shortened(str(error), _LONGEST_NAME)) from None
     return found
@@ -110,7 +110,9 @@ def _refuse_secret(name: str) -> NoReturn:
     raise SecretUnusable("", 0, f"the secret {name} cannot be the name of a resource")
 
 
-async def resources_of(uow: UnitOfWork, run: Run, wanted: Collection[Wanted]) -> list[pb.Resource]:
+async def resources_of(
+    uow: UnitOfWork, run: Run, wanted: Collection[WantedResource]
+) -> list[pb.Resource]:
     """Return the versions that a task gets, by path.
 
     Of another project as far as that one shares them now. Raises UnknownResource,
@@ -119,7 +121,7 @@ async def resources_of(uow: UnitOfWork, run: Run, wanted: Collection[Wanted]) ->
     project = run.plan.spec.project
     at = await uow.resources.last_restart(run.id) or run.created_at
     own = await _made(uow, run, at)
-    by_home: defaultdict[str, list[Wanted]] = defaultdict(list)
+    by_home: defaultdict[str, list[WantedResource]] = defaultdict(list)
     for one in wanted:
         by_home[one.reference.project or project].append(one)
     others = by_home.keys() - {project}
@@ -155,10 +157,10 @@ def _twice(one: StoredResource, other: StoredResource) -> str:
 async def _files(
     uow: UnitOfWork,
     home: str,
-    wanted: Collection[Wanted],
+    wanted: Collection[WantedResource],
     at: datetime,
     own: Mapping[str, StoredResource],
-) -> dict[Wanted, list[StoredResource]]:
+) -> dict[WantedResource, list[StoredResource]]:
     """Return what a project has of each; ``own``: what the run itself has made since, by path."""
     references = [one.reference for one in wanted if not one.reference.is_folder]
     paths = {one.path for one in references if one.version is None}

@@ -1,9 +1,8 @@
 """The master's gRPC service: workers fetch payloads here and report results."""
 
 import asyncio
-from collections.abc import Container
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import grpc
@@ -20,21 +19,21 @@ from shoal.core.runs.events import (
 )
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
-from shoal.master.dispatch.eager_dispatch import behind
-from shoal.master.dispatch.making import PayloadMaker, SecretUnreadable
-from shoal.master.dispatch.publications import BadPublication, Published
+from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.resources import UnusableResource
-from shoal.master.dispatch.worker_time import WorkerTime
-from shoal.master.engine.batch import EagerRequest
+from shoal.master.dispatch.secrets import SecretUnreadable
+from shoal.master.engine.actions import queue_entry
+from shoal.master.engine.batch import PublishedFile
+from shoal.master.engine.eager_dispatch import EagerRequest, behind
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
-from shoal.master.engine.perform import queue_entry
-from shoal.master.errors import NotOwner, Quarantined
+from shoal.master.engine.publications import BadPublication
+from shoal.master.errors import PartitionNotOwned, Quarantined
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
 from shoal.runtime import failpoints
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
@@ -50,7 +49,37 @@ _ENDS = {
 _LARGEST_PAYLOAD = MAX_MESSAGE_BYTES - 64 * 1024  # bytes; an answer of one has to fit
 _LARGEST_MEASURED = 10**12  # seconds or KiB of an attempt: no machine has as much
 _MOST_STANDING = 1_000  # instances asked about with one call
+AGREE_S = 2.0  # a difference that small may be the call's way here
 _MOST_GRANTED = MAX_MESSAGE_BYTES // 4  # bytes of payloads with the answer to reports
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTime:
+    """The clock of a worker as one call showed it.
+
+    ``now``: when the call came, aware. ``sent_at``: when the worker sent it, by its own clock, in
+    seconds since the epoch; 0 if it did not say.
+    """
+
+    now: datetime
+    sent_at: float
+
+    def instant(self, timestamp: float) -> datetime:
+        """Return the cluster's time of a worker's ``timestamp``; never later than now.
+
+        If its clock jumped between the moment and the call, the answer is wrong by as much.
+        """
+        try:
+            moment = datetime.fromtimestamp(timestamp, UTC) + timedelta(seconds=self._behind_s)
+        except (ValueError, OverflowError, OSError):
+            return self.now
+        return min(moment, self.now)
+
+    @property
+    def _behind_s(self) -> float:
+        """How far the worker's clock is behind, 0 if it is right or that is not known."""
+        behind_s = self.now.timestamp() - self.sent_at
+        return behind_s if self.sent_at and abs(behind_s) > AGREE_S else 0.0
 
 
 class MasterRpc(MasterServiceServicer):
@@ -63,14 +92,9 @@ class MasterRpc(MasterServiceServicer):
         database: Database,
         vault: Vault,
         resolver: Resolver,
-        being_killed: Container[int] = frozenset(),
         cluster: str = "",
     ) -> None:
-        """``being_killed``: attempts whose KILLED means that they are LOST (revoking.py).
-
-        ``cluster``: a name that no other cluster has.
-        """
-        self._being_killed = being_killed
+        """``cluster``: a name that no other cluster has."""
         self._engine, self._clock = engine, clock
         self._database = database
         self._cluster = cluster
@@ -127,7 +151,7 @@ class MasterRpc(MasterServiceServicer):
     ) -> pb.FetchVerdict:
         try:
             run = await claim
-        except NotOwner as error:
+        except PartitionNotOwned as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except (NotFound, Quarantined) as error:  # a RETRY would keep a worker's slot for ever
             return _refused(ref, pb.Refusal.SUPERSEDED, error)
@@ -141,7 +165,7 @@ class MasterRpc(MasterServiceServicer):
             granted = pb.FetchVerdict(
                 task_instance_id=ref.task_instance_id, payload=await self._maker.make(run, attempt)
             )
-        except NotOwner as error:
+        except PartitionNotOwned as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except ShoalError as error:
             if error.retriable:
@@ -255,10 +279,7 @@ class MasterRpc(MasterServiceServicer):
             log.warning("report of an unknown kind", worker=worker, kind=report.kind)
             return None
         ref = report.attempt
-        if report.kind == pb.KILLED and ref.task_instance_id in self._being_killed:
-            assert isinstance(event, TaskEnded)
-            event = replace(event, signal=TaskSignal.LOSE)
-        published = tuple(Published(one.path, one.sha256, one.size) for one in report.published)
+        published = tuple(PublishedFile(one.path, one.sha256, one.size) for one in report.published)
         return self._engine.enqueue(
             ref.partition, ref.workflow_instance_id, event, eager=eager, published=published
         )
@@ -274,7 +295,7 @@ async def _verdict(
     verdict = pb.ReportVerdict(task_instance_id=ref.task_instance_id)
     try:
         run = await taken
-    except NotOwner:
+    except PartitionNotOwned:
         verdict.kind = pb.ReportVerdict.NOT_OWNER
     except NotFound:
         verdict.kind = pb.ReportVerdict.SUPERSEDED

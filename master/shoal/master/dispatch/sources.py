@@ -8,20 +8,18 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.naming import Path, is_source_name, names_sources, sources_named
-from shoal.core.data_sources.rendering import UnusableDataSource, rendered
-from shoal.core.data_sources.spec import EVERY_PROJECT, texts_of
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.references import Path, is_source_name, names_sources, sources_named
+from shoal.core.data_sources.resolution import UnusableDataSource, rendered
+from shoal.core.data_sources.spec import EVERY_PROJECT, StoredDataSource, texts_of
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, Scope, SecretUnusable
-from shoal.master.dispatch.payloads import ProjectSecrets
+from shoal.master.dispatch.secrets import ProjectSecrets
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import to_message
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import load_source_kind, load_task_type
 from shoal.runtime.vault import Vault, password_of_source
 
 _LONGEST_NAME = 210  # characters that are shown
@@ -30,7 +28,7 @@ _LONGEST_NAME = 210  # characters that are shown
 class UnknownDataSource(ShoalError):
     """A task names a data source that its project does not have and is not given."""
 
-    def __init__(self, wanted: "Wanted", project: str, known: Iterable[str] = ()) -> None:
+    def __init__(self, wanted: "WantedSource", project: str, known: Iterable[str] = ()) -> None:
         self.project, self.name = project, wanted.name
         if wanted.home == project:
             hint = Hints().of(wanted.plain, known)
@@ -49,7 +47,7 @@ class UnknownDataSource(ShoalError):
 class WrongKind(ShoalError):
     """A task names a data source of a kind that it can do nothing with."""
 
-    def __init__(self, wanted: "Wanted", kind: SourceKind) -> None:
+    def __init__(self, wanted: "WantedSource", kind: str) -> None:
         self.name, self.kind = wanted.name, kind
         fit = ", ".join(sorted(wanted.kinds))
         super().__init__(
@@ -70,13 +68,13 @@ class BadSourceName(ShoalError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSource:
     """A data source that one field of a task's params names."""
 
     field: str
     name: str  # as it is written
     home: str  # the project that has it
-    kinds: frozenset[SourceKind]  # that fit; empty: all
+    kinds: frozenset[str]  # that fit; empty: all
 
     @property
     def plain(self) -> str:
@@ -89,7 +87,7 @@ class Wanted:
         return self.home, self.plain
 
 
-def wanted_sources(run: Run, attempt: Attempt, own: Levels) -> list[Wanted]:
+def wanted_sources(run: Run, attempt: Attempt, own: Levels) -> list[WantedSource]:
     """Return the data sources that a task's params name; of most types none.
 
     Raises InvalidMacro and BadSourceName.
@@ -107,7 +105,7 @@ def wanted_sources(run: Run, attempt: Attempt, own: Levels) -> list[Wanted]:
         if not is_source_name(name):
             raise BadSourceName(field, name)
         home = name.rpartition("/")[0] or run.plan.spec.project
-        found.append(Wanted(field, name, home, mark.kinds))
+        found.append(WantedSource(field, name, home, mark.kinds))
     return found
 
 
@@ -147,12 +145,12 @@ class SourceMaker:
         self._vault, self._secrets = vault, secrets
 
     def make(
-        self, wanted: Collection[Wanted], stored: Mapping[tuple[str, str], StoredDataSource]
+        self, wanted: Collection[WantedSource], stored: Mapping[tuple[str, str], StoredDataSource]
     ) -> dict[str, pb.DataSource]:
         """Return what the payload holds, by the name as it is written.
 
-        All of ``wanted`` are in ``stored``. Raises WrongKind, UnusableDataSource, InvalidMacro,
-        UnknownSecret, VaultError.
+        All of ``wanted`` are in ``stored``. Raises WrongKind, UnknownSourceKind,
+        UnusableDataSource, InvalidMacro, UnknownSecret, VaultError.
         """
         found = {}
         for each in wanted:
@@ -173,7 +171,14 @@ class SourceMaker:
         render = self._scope.render if is_ours else refuse
         password = self.password_of(source)
         return to_message(
-            rendered(whole, source.spec, render, password=password, version=source.version)
+            rendered(
+                whole,
+                source.spec,
+                load_source_kind(source.spec.kind),
+                render,
+                password=password,
+                version=source.version,
+            )
         )
 
     def password_of(self, source: StoredDataSource) -> str:

@@ -1,39 +1,32 @@
-"""What goes through the engine: events on their way, what a batch of them decides."""
+"""What goes through the engine: events that wait, and what a batch of them decides."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
-from shoal.coordination.queue.entry import Place
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command
 from shoal.core.runs.events import Event
 from shoal.core.runs.run import Attempt, AttemptKey, Decision, Run
-from shoal.master.dispatch.publications import Published
+from shoal.master.engine.eager_dispatch import EagerRequest
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class EagerRequest:
-    """How many of the tasks directly behind those whose end it reports a worker would take."""
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file that a worker has written into the storage. ``size`` is in bytes."""
 
-    worker: str
-    group: str
-    room: int
-    before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
-    taken: dict[int, int] = field(default_factory=dict)  # how many, by the task instance that ended
-
-    @property
-    def room_left(self) -> int:
-        """How many tasks it would take still."""
-        return self.room - sum(self.taken.values())
+    path: str
+    sha256: str
+    size: int
 
 
 @dataclass(slots=True)
-class Item:
+class PendingEvent:
     """One event on its way through the engine."""
 
     partition: int
@@ -42,7 +35,9 @@ class Item:
     done: asyncio.Future[Run]  # the run after the event was stored
     command: Command | None = None  # the request behind the event: its outcome is stored too
     eager: EagerRequest | None = None  # of the worker that reports it
-    published: Sequence[Published] = ()  # what the attempt hands over, if it has succeeded by this
+    published: Sequence[
+        PublishedFile
+    ] = ()  # what the attempt hands over, if it has succeeded by this
     has_succeeded: bool = False  # it has, as the engine has decided
     failed: bool = False  # nothing of it is to be stored
 
@@ -58,8 +53,57 @@ class Item:
             self.done.set_exception(error)
 
 
+class Inbox:
+    """A queue of events, taken in batches."""
+
+    def __init__(self) -> None:
+        self._items: deque[PendingEvent] = deque()
+        self._is_filled = asyncio.Event()
+
+    def __iter__(self) -> Iterator[PendingEvent]:
+        return iter(self._items)
+
+    def put(self, item: PendingEvent) -> None:
+        """Add an event behind all others."""
+        self._items.append(item)
+        self._is_filled.set()
+
+    def requeue(self, items: Iterable[PendingEvent]) -> None:
+        """Add events that were taken, before all others: the events of a run keep their order."""
+        self._items.extendleft(reversed(list(items)))
+        if self._items:
+            self._is_filled.set()
+
+    async def wait(self) -> None:
+        """Wait until there are events."""
+        await self._is_filled.wait()
+
+    def take(
+        self, most: int, most_tasks: int, tasks_of: Callable[[PendingEvent], int]
+    ) -> list[PendingEvent]:
+        """Take the next batch: at most so many events, about so many tasks unless it is one event.
+
+        ``tasks_of`` returns how many tasks an event may be about.
+        """
+        items: list[PendingEvent] = []
+        tasks = 0
+        while self._items and len(items) < most:
+            tasks += tasks_of(self._items[0])
+            if items and tasks > most_tasks:
+                break
+            items.append(self._items.popleft())
+        if not self._items:
+            self._is_filled.clear()
+        return items
+
+    def clear(self) -> None:
+        """Drop all events."""
+        self._items.clear()
+        self._is_filled.clear()
+
+
 @dataclass(slots=True)
-class Change:
+class RunChange:
     """All decisions of one batch about one run, merged."""
 
     run: Run

@@ -35,18 +35,21 @@ from shoal.core.runs.events import (
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
-from shoal.master.dispatch.eager_dispatch import taken_by
-from shoal.master.dispatch.publications import Publications, Published
-from shoal.master.engine.action_queue import ActionQueue, Perform
-from shoal.master.engine.batch import Change, EagerRequest, Item
+from shoal.master.engine.actions import ActionQueue, Perform
+from shoal.master.engine.batch import Inbox, PendingEvent, PublishedFile, RunChange
+from shoal.master.engine.eager_dispatch import EagerRequest, taken_by
 from shoal.master.engine.held_runs import Clock, HeldRuns
-from shoal.master.engine.inbox import Inbox
-from shoal.master.engine.listeners import Ending, Listeners
+from shoal.master.engine.listeners import EndOfRuns, Listeners
 from shoal.master.engine.messages import Messenger
-from shoal.master.engine.publishing import NO_NAME, Refused, note_success, publish
-from shoal.master.engine.yielding import Yielding
-from shoal.master.error_backoff import ErrorBackoff
-from shoal.master.errors import NotOwner, NotStored, Quarantined
+from shoal.master.engine.publications import (
+    NO_NAME,
+    PublicationRefused,
+    Publications,
+    note_success,
+    publish,
+)
+from shoal.master.errors import NotStored, PartitionNotOwned, Quarantined
+from shoal.master.loops import ErrorBackoff, LongTurn
 from shoal.runtime import failpoints
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
@@ -92,7 +95,7 @@ class Engine(HeldRuns):
         self._actions = ActionQueue(perform, self.epochs, self.quarantine_run, self._passed)
         self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
         self._waking: set[int] = set()  # with a TimeReached in the inbox
-        self._working: list[Item] = []  # the batch under way
+        self._working: list[PendingEvent] = []  # the batch under way
         self._over = False  # the loop has ended
 
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
@@ -116,7 +119,7 @@ class Engine(HeldRuns):
         event: Event,
         command: Command | None = None,
         eager: EagerRequest | None = None,
-        published: Sequence[Published] = (),
+        published: Sequence[PublishedFile] = (),
     ) -> asyncio.Future[Run]:
         """Put an event into the inbox at once; the future ends as ``submit`` does."""
         done: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
@@ -124,7 +127,9 @@ class Engine(HeldRuns):
         if self._over:
             done.set_exception(NotStored(LEAVING))
         else:
-            self._inbox.put(Item(partition, instance_id, event, done, command, eager, published))
+            self._inbox.put(
+                PendingEvent(partition, instance_id, event, done, command, eager, published)
+            )
         return done
 
     def wake(self, instance_id: int) -> None:
@@ -140,7 +145,7 @@ class Engine(HeldRuns):
     ) -> Run:
         """Put an event into the inbox, and return the run once the outcome is stored.
 
-        Raises NotOwner, NotStored, Quarantined, or NotFound if there is no such instance.
+        Raises PartitionNotOwned, NotStored, Quarantined, or NotFound if there is no such instance.
         """
         return await self.enqueue(partition, instance_id, event, command)
 
@@ -176,17 +181,17 @@ class Engine(HeldRuns):
                     backoff.succeeded()
                 self._evict_spoilt()
 
-    def _tasks_of(self, item: Item) -> int:
+    def _tasks_of(self, item: PendingEvent) -> int:
         """Return how many tasks an event may be about."""
         if isinstance(item.event, _ABOUT_ONE_TASK):
             return 1
         run = self.runs.get(item.instance_id)
         return _MOST_AT_ONCE if run is None else len(run.attempts)
 
-    async def _process(self, items: list[Item]) -> None:
+    async def _process(self, items: list[PendingEvent]) -> None:
         """Decide → fence → save → commit → act: the one place in which this order is kept."""
         items = [item for item in items if self._is_ours(item)]
-        changes: dict[int, Change] = {}
+        changes: dict[int, RunChange] = {}
         try:
             await self._bring_in(items)
             changes, refusals = await self._decide_all(items)
@@ -194,7 +199,7 @@ class Engine(HeldRuns):
         except Fenced as error:
             self._on_fenced(items, error)
             return
-        except Refused as refused:  # of one task: it is decided again, as a failure
+        except PublicationRefused as refused:  # of one task: it is decided again, as a failure
             self._evict(item.instance_id for item in items)
             refused.become_a_failure()
             self._inbox.requeue(items)
@@ -204,9 +209,9 @@ class Engine(HeldRuns):
             return
         await self._act(items, changes)
 
-    async def _act(self, items: list[Item], changes: dict[int, Change]) -> None:
+    async def _act(self, items: list[PendingEvent], changes: dict[int, RunChange]) -> None:
         """Let out the actions of a stored batch, answer its callers, notify the services."""
-        yielding = Yielding()
+        turn = LongTurn()
         for change in changes.values():
             # A quarantined run has passed when its actions are performed, and not before.
             on_trial = self.quarantine.tries(Kind.INSTANCE, change.run.id)
@@ -220,20 +225,20 @@ class Engine(HeldRuns):
                 self.runs.pop(change.run.id, None)
             if decision.finished_at is not None:
                 self._listeners.on_ended(change.run)
-            await yielding.pause()
+            await turn.pause()
 
-    def _on_fenced(self, items: list[Item], error: Fenced) -> None:
+    def _on_fenced(self, items: list[PendingEvent], error: Fenced) -> None:
         """Nothing of a batch was stored: let go of lost partitions, decide the rest again."""
         self._forget(set(error.partitions))
         log.warning("fenced: another master owns these", partitions=sorted(error.partitions))
         self._evict(item.instance_id for item in items)
         for item in items:
             if item.partition in error.partitions:
-                item.fail(NotOwner(item.partition))
+                item.fail(PartitionNotOwned(item.partition))
         again = [item for item in items if item.partition not in error.partitions]
         self._inbox.requeue(again)
 
-    async def _not_stored(self, items: list[Item], error: Exception) -> None:
+    async def _not_stored(self, items: list[PendingEvent], error: Exception) -> None:
         """Nothing of a batch was stored: find the run that is to blame."""
         self._evict(item.instance_id for item in items)
         retriable = isinstance(error, OSError) or (
@@ -253,18 +258,18 @@ class Engine(HeldRuns):
         for item in items:
             item.fail(failure)
 
-    async def _process_apart(self, items: list[Item]) -> None:
+    async def _process_apart(self, items: list[PendingEvent]) -> None:
         """Process a refused batch in halves, so that one bad run holds up no other."""
         runs = sorted({item.instance_id for item in items})
         first = set(runs[: len(runs) // 2])
         await self._process([i for i in items if i.instance_id in first])
         await self._process([i for i in items if i.instance_id not in first])
 
-    def _is_ours(self, item: Item) -> bool:
+    def _is_ours(self, item: PendingEvent) -> bool:
         if item.failed:
             return False  # requeued, and then refused with the batch that it came from
         if item.partition not in self.epochs:
-            item.fail(NotOwner(item.partition))
+            item.fail(PartitionNotOwned(item.partition))
         elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
             return True
         elif isinstance(item.event, RecoverRequested):
@@ -280,7 +285,7 @@ class Engine(HeldRuns):
     def _quarantined(self, instance_id: int) -> Quarantined:
         return Quarantined(instance_id, self.quarantine.reason(Kind.INSTANCE, instance_id))
 
-    async def _bring_in(self, items: list[Item]) -> None:
+    async def _bring_in(self, items: list[PendingEvent]) -> None:
         """Load the runs of these events that are not held, since they are paused or have ended."""
         missing = {i.instance_id for i in items} - self.runs.keys()
         if not missing:
@@ -304,24 +309,26 @@ class Engine(HeldRuns):
                 if why.partition in (-1, item.partition):
                     self._quarantine(item, why)
                 else:
-                    item.fail(NotOwner(item.partition))
+                    item.fail(PartitionNotOwned(item.partition))
             elif run is None:
                 item.fail(NotFound("workflow instance", item.instance_id))
             else:
-                item.fail(NotOwner(item.partition))
+                item.fail(PartitionNotOwned(item.partition))
 
-    async def _decide_all(self, items: list[Item]) -> tuple[dict[int, Change], dict[int, str]]:
+    async def _decide_all(
+        self, items: list[PendingEvent]
+    ) -> tuple[dict[int, RunChange], dict[int, str]]:
         """Decide event by event, until that is about enough tasks; ``items`` are cut there."""
-        changes: dict[int, Change] = {}
+        changes: dict[int, RunChange] = {}
         refusals: dict[int, str] = {}
-        yielding = Yielding()
+        turn = LongTurn()
         tasks = 0  # that were decided about
         for number, item in enumerate(items):
             if tasks > MOST_TASKS:
                 self._inbox.requeue(items[number:])
                 del items[number:]
                 break
-            await yielding.pause()
+            await turn.pause()
             run = self.runs[item.instance_id]
             if self.quarantine.holds(Kind.INSTANCE, run.id):
                 item.fail(self._quarantined(run.id))  # by an event before
@@ -343,7 +350,7 @@ class Engine(HeldRuns):
         return changes, refusals
 
     @staticmethod
-    async def _decide(event: Event, changes: dict[int, Change], run: Run) -> Decision:
+    async def _decide(event: Event, changes: dict[int, RunChange], run: Run) -> Decision:
         """Decide and apply; about many tasks in a thread, and piece by piece.
 
         Nothing but a batch changes a run, and this one waits.
@@ -363,10 +370,10 @@ class Engine(HeldRuns):
             run.apply(replace(decision, attempts={}))
         else:
             run.apply(decision)
-        changes.setdefault(run.id, Change(run)).add(decision)
+        changes.setdefault(run.id, RunChange(run)).add(decision)
         return decision
 
-    def _quarantine(self, item: Item, error: Exception) -> None:
+    def _quarantine(self, item: PendingEvent, error: Exception) -> None:
         """Quarantine a run whose rows or whose state do not allow what happened.
 
         It stays as stored, with what was decided of it before this batch.
@@ -376,7 +383,7 @@ class Engine(HeldRuns):
         item.fail(self._quarantined(item.instance_id))
 
     async def _store(
-        self, items: list[Item], changes: dict[int, Change], refusals: dict[int, str]
+        self, items: list[PendingEvent], changes: dict[int, RunChange], refusals: dict[int, str]
     ) -> None:
         to_save = [(c.run, c.decision) for c in changes.values() if not c.decision.changes_nothing]
         commands = [item for item in items if item.command is not None]
@@ -386,7 +393,7 @@ class Engine(HeldRuns):
         commands = [item for item in items if item.command is not None]
         now = self._clock()
         ends = [c.run for c in changes.values() if c.decision.finished_at is not None]
-        endings: list[Ending] = []
+        endings: list[EndOfRuns] = []
         async with self._database.unit_of_work() as uow:
             await uow.fence({item.partition: self.epochs[item.partition] for item in items})
             slots = slots_taken((i.event for i in items), (c.decision for c in changes.values()))
@@ -413,9 +420,9 @@ class Engine(HeldRuns):
         if notified:
             failpoints.hit("message.after_commit")
             self._listeners.on_commands(notified)
-        yielding = Yielding()
+        turn = LongTurn()
         for (run_id, task, number), new_id in ids.items():
-            await yielding.pause()
+            await turn.pause()
             run = self.runs[run_id]
             attempt = run.attempts[task]
             if attempt.number == number:
@@ -423,7 +430,7 @@ class Engine(HeldRuns):
 
     @staticmethod
     async def _store_outcomes(
-        uow: UnitOfWork, items: list[Item], refusals: dict[int, str], now: datetime
+        uow: UnitOfWork, items: list[PendingEvent], refusals: dict[int, str], now: datetime
     ) -> None:
         asked = {item.command.id: item.instance_id for item in items if item.command is not None}
         await uow.commands.refuse_many(list(refusals.items()), now)

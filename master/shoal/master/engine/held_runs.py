@@ -17,8 +17,8 @@ from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.engine.listeners import Listener, Listeners
 from shoal.master.engine.quarantine import Quarantine
-from shoal.master.engine.yielding import Yielding
-from shoal.master.errors import NotOwner
+from shoal.master.errors import PartitionNotOwned
+from shoal.master.loops import LongTurn
 from shoal.runtime import failpoints
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, UnreadableRow
@@ -70,11 +70,11 @@ class HeldRuns(ABC):
         self._listeners.register(*listeners)
 
     def epoch_of(self, partition: int) -> int:
-        """Return the fencing number of a partition held. Raises NotOwner."""
+        """Return the fencing number of a partition held. Raises PartitionNotOwned."""
         try:
             return self.epochs[partition]
         except KeyError:
-            raise NotOwner(partition) from None
+            raise PartitionNotOwned(partition) from None
 
     def owns(self, partition: int) -> bool:
         """Return whether a partition is held."""
@@ -148,10 +148,10 @@ class HeldRuns(ABC):
             self.epochs[partition] = epoch
             for error in bad:
                 self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
-            yielding = Yielding()
+            turn = LongTurn()
             for run in runs:
                 self.adopt(run)
-                await yielding.pause()
+                await turn.pause()
 
     # -- what is in doubt --------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from shoal.core.runs.run import Action, Decision, Run
 from shoal.sql import UnitOfWork
 
 
-class Ending(Protocol):
+class EndOfRuns(Protocol):
     """Part of one transaction that stores the end of runs; made before anything is written."""
 
     async def write(self, at: datetime) -> None:
@@ -26,7 +26,7 @@ class Ending(Protocol):
 class Listener:
     """Hears nothing until it overrides a method."""
 
-    async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> Ending | None:
+    async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> EndOfRuns | None:
         """Take part in a transaction that stores the end of ``runs``. Called after its fence."""
         return None
 
@@ -71,7 +71,7 @@ class Listeners(Listener):
                 if getattr(type(one), method) is not getattr(Listener, method):
                     some.append(one)
 
-    async def endings(self, uow: UnitOfWork, runs: Sequence[Run]) -> list[Ending]:
+    async def endings(self, uow: UnitOfWork, runs: Sequence[Run]) -> list[EndOfRuns]:
         """Return what takes part in a transaction that stores the end of ``runs``."""
         found = [await one.on_ending(uow, runs) for one in self._of["on_ending"]]
         return [ending for ending in found if ending is not None]

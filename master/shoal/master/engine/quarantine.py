@@ -16,8 +16,7 @@ from datetime import datetime
 import structlog
 
 from shoal.core.runs.quarantine import Kind, QuarantinedItem, failure_of
-from shoal.master.error_backoff import trace_of
-from shoal.master.wakeup import wait_for
+from shoal.master.loops import trace_of, wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 
@@ -30,7 +29,7 @@ _Key = tuple[Kind, str]
 
 
 @dataclass
-class _Item:
+class _Held:
     record: QuarantinedItem
     retry_at: float  # monotonic
     on_trial: bool = False  # it is being tried again
@@ -55,7 +54,7 @@ class Quarantine:
         self._clock = clock
         self._epochs = epochs
         self._first_retry_s = first_retry_s
-        self._items: dict[_Key, _Item] = {}
+        self._items: dict[_Key, _Held] = {}
         self._to_store: set[_Key] = set()
         self._news = asyncio.Event()
         self._on_retry = on_retry
@@ -71,7 +70,7 @@ class Quarantine:
             kind, str(item), partition, reason, tries, since, last_at=self._clock()
         )
         pause_s = min(self._first_retry_s * 2.0 ** min(tries - 1, 20), _LONGEST_PAUSE_S)
-        self._items[key] = _Item(record, time.monotonic() + pause_s)
+        self._items[key] = _Held(record, time.monotonic() + pause_s)
         log.error(
             "quarantined",
             kind=kind,

@@ -22,7 +22,7 @@ from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
-from shoal.master.engine.listeners import Ending
+from shoal.master.engine.listeners import EndOfRuns
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
@@ -38,7 +38,7 @@ _SCANS_PER_POLL = 6
 
 
 @dataclass
-class _Line:
+class _WorkflowLineup:
     """One locked workflow."""
 
     policy: Policy
@@ -58,7 +58,7 @@ class Gate:
         self._uow = uow
         self._policies = policies
         self._unknown = uow.admission.unknown
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, _WorkflowLineup] = {}
         self._newcomers: dict[int, Run] = {}
         self.admitted: set[int] = set()  # newcomers that may start
         self.to_notify: set[int] = set()  # partitions, after the commit
@@ -72,7 +72,7 @@ class Gate:
         """Read the active and waiting runs; the transaction's own ends are written by now."""
         for workflow_id, policy in self._policies.items():
             lineup = await self._uow.admission.lineup(workflow_id, policy)
-            self._lines[workflow_id] = _Line(policy, lineup)
+            self._lines[workflow_id] = _WorkflowLineup(policy, lineup)
 
     def is_open(self, workflow_id: int) -> bool:
         """Whether a new run starts at once, beside any others."""
@@ -150,7 +150,7 @@ class Gate:
         ]
 
 
-class Admission(PeriodicService):
+class Admitter(PeriodicService):
     """Admits runs when others end, and finds room that no end has made."""
 
     name = "admission"
@@ -161,7 +161,7 @@ class Admission(PeriodicService):
         self._database, self._engine = context.database, context.engine
         self._clock, self._notify_owners = context.clock, context.notify_owners
 
-    async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> Ending:
+    async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> EndOfRuns:
         """Let others start in the transaction that stores the end of ``runs``."""
         policies = await uow.admission.lock_of([run.id for run in runs])
         return _AfterEnds(Gate(uow, policies), self._notify_owners)
@@ -222,7 +222,7 @@ def _admit(run_id: int, workflow_id: int, partition: int) -> NewCommand:
     )
 
 
-class _AfterEnds(Ending):
+class _AfterEnds(EndOfRuns):
     """The part of one transaction that lets others move up."""
 
     def __init__(self, gate: Gate, notify_owners: Callable[[Iterable[int]], None]) -> None:

@@ -38,13 +38,13 @@ from shoal.core.runs.states import IllegalTransition
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
 from shoal.core.timing.cron.fields import InvalidCron
-from shoal.master.callers import require_plan, require_rights
 from shoal.master.services.backfill_needs import Needs, needs_of
+from shoal.master.services.backfill_rights import require_plan, require_rights
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
+from shoal.sql.backfill_plans import plan_of
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
 
 log = structlog.get_logger()
 
@@ -59,7 +59,7 @@ _SIGNALS: Mapping[CommandType, BackfillSignal] = {
 REQUESTS = frozenset({CommandType.BACKFILL, *_SIGNALS})
 
 
-class Backfills(PeriodicService):
+class BackfillRunner(PeriodicService):
     """Carries out requests about backfills, and starts their dates."""
 
     name = "backfills"

@@ -22,8 +22,7 @@ import structlog
 
 from shoal.core.access.grants import Grant
 from shoal.core.errors import ShoalError
-from shoal.core.logic.dependent import Params
-from shoal.core.logic.judging import (
+from shoal.core.logic.dependency_rules import (
     Found,
     Judgement,
     Question,
@@ -32,6 +31,7 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.logic.dependent import Params
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Action, AttemptKey, Decision, Run, SkipCause, Watch
 from shoal.core.runs.states import TaskState
@@ -244,7 +244,7 @@ class DependencyWatcher(PeriodicService):
 
     # -- what there is -----------------------------------------------------------------------
 
-    async def _find(self, tasks: Sequence[_Watched]) -> "_Findings":
+    async def _find(self, tasks: Sequence[_Watched]) -> "_VisibleRuns":
         """Return the runs that any of these tasks may mean."""
         ranges: defaultdict[int, set[Range]] = defaultdict(set)
         named: set[str] = set()
@@ -261,14 +261,14 @@ class DependencyWatcher(PeriodicService):
             runs = await uow.dependencies.runs(_merged(ranges), named)
             given = await uow.grants.given(pairs, Grant.SEE)
         found = {n: runs.get(self._ids[n], []) if n in self._ids else None for n in names}
-        return _Findings(found, given)
+        return _VisibleRuns(found, given)
 
     def _project_of(self, one: _Watched) -> str:
         """Return the project of the instance that waits; "" if it is open no more."""
         run = self._engine.runs.get(one.instance_id)
         return "" if run is None else run.plan.spec.project
 
-    def _judge(self, tasks: Sequence[_Watched], found: "_Findings") -> None:
+    def _judge(self, tasks: Sequence[_Watched], found: "_VisibleRuns") -> None:
         now = self._clock()
         for one in tasks:
             try:
@@ -294,7 +294,7 @@ class DependencyWatcher(PeriodicService):
 
 
 @dataclass(frozen=True)
-class _Findings:
+class _VisibleRuns:
     """The runs of workflows, and which projects let which others see theirs."""
 
     runs: Found

@@ -18,7 +18,7 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Due, Timetable, due
-from shoal.master.errors import NotOwner
+from shoal.master.errors import PartitionNotOwned
 from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
@@ -131,7 +131,7 @@ class Scheduler(PeriodicService):
                 log.warning("schedules belong to another master now", partitions=lost)
                 left = [one for one in left if one.partition not in error.partitions]
             except Exception as error:
-                if isinstance(error, OSError | NotOwner) or _is_passing(error):
+                if isinstance(error, OSError | PartitionNotOwned) or _is_passing(error):
                     raise
                 is_more = await self._fire_singly(chunk, now, share) or is_more
                 left = left[len(chunk) :]
@@ -146,7 +146,7 @@ class Scheduler(PeriodicService):
         for schedule in chunk:
             try:
                 is_more = (await self._fire([schedule], now, share)).is_behind(now) or is_more
-            except (Fenced, NotOwner):
+            except (Fenced, PartitionNotOwned):
                 continue  # its partition has a new owner, which fires it
             except Exception as error:
                 if isinstance(error, OSError) or _is_passing(error):

@@ -15,8 +15,8 @@ from shoal.sql import UnitOfWork
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
+from tests.integration.api.runs.attempts import set_state
 from tests.integration.api.sse_reader import stream
-from tests.integration.api.test_logs import set_state
 
 
 @pytest.fixture

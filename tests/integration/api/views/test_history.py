@@ -11,7 +11,7 @@ from shoal.core.runs.events import StopRequested
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.repositories.overview import history
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
-from tests.integration.api.test_instances import save
+from tests.integration.api.runs.attempts import save
 from tests.integration.api.views.runs import happened
 
 NOW = datetime.now(UTC)

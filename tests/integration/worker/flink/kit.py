@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import CANCELLED, WorkFailed, is_settled
+from shoal.worker.types.child.outcome import CANCELLED, WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.kind import Flink

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.worker.types.child.ending import WorkFailed, read_reason
 from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.outcome import WorkFailed, read_reason
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.kind import Http
 from shoal.worker.types.http.params import HttpParams
 from shoal.worker.types.http.work import run as work_function
+from tests.support.servers.http_server import Handler, Received
 from tests.support.waiting import DEADLINE_S
 
 LOOPBACK = {"http_allow": "127.0.0.0/8 ::1"}
@@ -153,3 +154,21 @@ async def measured(folder: Path, params: Mapping[str, Any]) -> tuple[Done, int]:
     await attempt.start(params, command=[sys.executable, "-c", MEASURED])
     done = await attempt.ended()
     return done, 1024 * int(done.stderr.split()[-1])
+
+
+async def never(received: Received, writer: asyncio.StreamWriter) -> None:
+    """Take the request and say nothing."""
+    await asyncio.Event().wait()
+
+
+def dripping(head: bytes) -> Handler:
+    """Return a handler that sends a byte every now and then after ``head``, without end."""
+
+    async def drip(received: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.1)
+
+    return drip

@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration.worker.http.kit import measured, run
-from tests.support.http_server import Handler, HttpServer, Received, answer, says
+from tests.integration.worker.http.kit import dripping, measured, never, run
+from tests.support.servers.http_server import Handler, HttpServer, Received, answer, says
 
 MiB = 1 << 20
 UNKNOWN = "may have carried the request out"
-
-
-async def never(received: Received, writer: asyncio.StreamWriter) -> None:
-    """Take the request and say nothing."""
-    await asyncio.Event().wait()
 
 
 async def reset(received: Received, writer: asyncio.StreamWriter) -> None:
@@ -47,19 +42,6 @@ async def endless_body(received: Received, writer: asyncio.StreamWriter) -> None
     while True:
         writer.write(b"10000\r\n" + b"z" * 0x10000 + b"\r\n")
         await writer.drain()
-
-
-def dripping(head: bytes) -> Handler:
-    """Return a handler that sends a byte every now and then after ``head``, without end."""
-
-    async def drip(received: Received, writer: asyncio.StreamWriter) -> None:
-        writer.write(head)
-        while True:
-            writer.write(b"x")
-            await writer.drain()
-            await asyncio.sleep(0.1)
-
-    return drip
 
 
 async def provisional(received: Received, writer: asyncio.StreamWriter) -> None:

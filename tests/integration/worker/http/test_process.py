@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from shoal.worker.types.child.ending import CANCELLED, is_settled
-from tests.integration.worker.http.kit import Attempt, run_process
-from tests.integration.worker.http.test_misbehaving import dripping, never
-from tests.support.http_server import Handler, HttpServer, answer, says
+from shoal.worker.types.child.outcome import CANCELLED, is_settled
+from tests.integration.worker.http.kit import Attempt, dripping, never, run_process
+from tests.support.servers.http_server import Handler, HttpServer, answer, says
 from tests.support.waiting import eventually
 
 

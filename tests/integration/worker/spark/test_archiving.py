@@ -6,14 +6,14 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.spark import archiving
-from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from shoal.worker.spark import class_archiver
+from tests.integration.worker.agent.kit import InProcessWorker, log_text
 from tests.integration.worker.spark.kit import ask, ended, servers
-from tests.support import spark_classes
 from tests.support.fake_master import FakeMaster
+from tests.support.spark import classes as spark_classes
 from tests.support.waiting import DEADLINE_S, eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 # The driver's own memory says which archive it was started from.
@@ -55,7 +55,7 @@ async def run(master: FakeMaster, cluster: ClusterSettings) -> str:
 async def test_second_driver_and_server_start_from_the_archive_that_the_first_has_missed(
     master: FakeMaster, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archiving, "LOOK_S", 0.2)
+    monkeypatch.setattr(class_archiver, "LOOK_S", 0.2)
     async with InProcessWorker(cluster, spark_class_archive=True):
         assert "from an archive: False" in await run(master, cluster)
         await eventually(lambda: archives(cluster), 4 * DEADLINE_S)
@@ -84,8 +84,8 @@ async def test_archive_that_cannot_be_made_is_tried_once(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(archiving, "LOOK_S", 0.2)
-    monkeypatch.setattr(archiving, "_PROGRAM", "raise SystemExit('no classes today')")
+    monkeypatch.setattr(class_archiver, "LOOK_S", 0.2)
+    monkeypatch.setattr(class_archiver, "_PROGRAM", "raise SystemExit('no classes today')")
     async with InProcessWorker(cluster, spark_class_archive=True):
         root = cluster.data / "workers" / "w" / "1" / "spark-classes"
         for _ in range(2):

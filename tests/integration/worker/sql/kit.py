@@ -14,9 +14,9 @@ from typing import Any, Self
 
 from shoal.core.data_sources import DataSource
 from shoal.core.definition.resources import RESOURCES
-from shoal.worker.execution.work_files import make_folder
-from shoal.worker.types.child.ending import is_settled, read_reason
+from shoal.worker.processes.work_files import make_folder
 from shoal.worker.types.child.kind import ChildType, argv
+from shoal.worker.types.child.outcome import is_settled, read_reason
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.sql.sql import Sql
 from tests.support.waiting import DEADLINE_S
@@ -161,3 +161,6 @@ def ran(source: DataSource | None, params: dict[str, Any], folder: Path, **more:
     """Run an attempt to its end."""
     with Process(source, params, folder, **more) as process:
         return process.ended()
+
+
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"

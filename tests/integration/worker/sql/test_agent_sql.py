@@ -9,13 +9,18 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text, the_worker, work_folders
-from tests.integration.worker.sql.test_running import ENDLESS
-from tests.integration.worker.test_agent_killing import kill
+from tests.integration.worker.agent.kit import (
+    InProcessWorker,
+    kill,
+    log_text,
+    the_worker,
+    work_folders,
+)
+from tests.integration.worker.sql.kit import ENDLESS
 from tests.support.fake_master import FakeMaster, Task
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from shoal.worker.types.child.ending import CANCELLED, PERMANENT
+from shoal.worker.types.child.outcome import CANCELLED, PERMANENT
 from tests.integration.drivers.servers import Served
 from tests.integration.worker.sql.kit import Process, ran, until
 

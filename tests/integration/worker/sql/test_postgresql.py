@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shoal.worker.types.child.ending import CANCELLED, FAILED, PERMANENT
+from shoal.worker.types.child.outcome import CANCELLED, FAILED, PERMANENT
 from tests.integration.drivers.servers import Served, free_port
 from tests.integration.worker.sql.kit import Process, ran, until
 

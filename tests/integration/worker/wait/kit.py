@@ -10,8 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import NOT_YET, NotYet, WorkFailed, is_settled
 from shoal.worker.types.child.kind import ChildType
+from shoal.worker.types.child.outcome import NOT_YET, NotYet, WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.wait.kind import WaitFile, WaitSql

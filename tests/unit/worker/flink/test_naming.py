@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.types.flink.naming import attempt_of_jar, attempt_of_job, jar_name, job_id
+from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job, jar_name, job_id
 
 TAGS = st.from_regex(r"[a-z0-9-]{1,40}", fullmatch=True)
 ATTEMPTS = st.integers(1, 2**31 - 1)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shoal.worker.types.child.ending import WorkFailed
-from shoal.worker.types.quality.judging import (
+from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.quality.judgement import (
     judge_between,
     judge_fresh,
     judge_rows,

@@ -15,9 +15,9 @@ import openpyxl
 import pyarrow.parquet
 import pytest
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.params import SqlParams
-from shoal.worker.types.sql.results.collecting import Outputs, check_outputs, collector
+from shoal.worker.types.sql.results.collectors import Outputs, check_outputs, collector
 from shoal.worker.types.sql.results.values import as_json, as_text
 from shoal.worker.types.sql.session import Column
 
@@ -200,7 +200,7 @@ def test_file_without_rows_has_its_columns(tmp_path: Path, name: str) -> None:
 _WITHOUT_PANDAS = """
 import importlib.util, sys
 from pathlib import Path
-from shoal.worker.types.sql.results.files import open_writer
+from shoal.worker.types.sql.results.collectors import open_writer
 from shoal.worker.types.sql.session import Column
 writer = open_writer(Path(sys.argv[1]), [Column("n", "")])
 writer.write([1])

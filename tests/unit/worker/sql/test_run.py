@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.worker.types.child.ending import WorkFailed, is_settled
+from shoal.core.data_sources import DataSource
+from shoal.worker.types.child.outcome import WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
-from shoal.worker.types.sql import cancelling, drivers, run
+from shoal.worker.types.sql import cancellation, drivers, run
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
 from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Column, Verdict
@@ -134,7 +134,7 @@ class Site:
 
     def work(self, sql: str, **params: Any) -> Work[SqlParams]:
         given = SqlParams.model_validate({"data_source": "db", "sql": sql, **params})
-        source = DataSource("db", SourceKind.MARIADB)
+        source = DataSource("db", "mariadb")
         request = Request("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
         return Work(request, given, self._folder)
 
@@ -257,7 +257,7 @@ def test_refused_connection_needs_no_settling(
 def test_statement_that_ignores_its_cancellation_loses_its_connection(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cancelling, "PATIENCE_S", 0.6)
+    monkeypatch.setattr(cancellation, "PATIENCE_S", 0.6)
     lost = DatabaseError(Verdict.RETRY, "connection lost")
 
     def deaf(session: ScriptedSession) -> Any:

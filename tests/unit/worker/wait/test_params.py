@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.worker.types.child.ending import NOT_YET, WorkFailed
+from shoal.worker.types.child.outcome import NOT_YET, WorkFailed
 from shoal.worker.types.wait.file_params import WaitFileParams
 from shoal.worker.types.wait.kind import WaitFile, WaitSql
 from shoal.worker.types.wait.local import fixed_part

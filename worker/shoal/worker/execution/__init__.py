@@ -1,4 +1,4 @@
 """Run a granted attempt: folder, task type, process.
 
-Start with ``runner``; ``launching`` is the agent's side of the supervisor.
+Start with ``runner``; ``context`` is what a task type sees of its attempt.
 """

@@ -15,18 +15,19 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, SparkConnect
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
-from shoal.worker.execution.environment.named import Named, named_environment
-from shoal.worker.execution.environment.setup import Setup, prepare_setup
-from shoal.worker.execution.environment.variables import (
+from shoal.worker.processes.environment import Named, Setup, named_environment, prepare_setup
+from shoal.worker.processes.variables import (
     base_environment,
     identity,
     parameter_variables,
     secret_variables,
 )
-from shoal.worker.execution.work_files import make_folder, write_new
-
-PARAMETERS_FILE = "parameters.json"
-OUTPUT_FILE = "output"
+from shoal.worker.processes.work_files import (
+    OUTPUT_FILE,
+    PARAMETERS_FILE,
+    make_folder,
+    write_new,
+)
 
 #: Runs argv with exactly this environment, and this standard input, to its end.
 RunProcess = Callable[[Sequence[str], Mapping[str, str], str | None], Awaitable[Exit]]

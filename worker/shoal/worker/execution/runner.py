@@ -17,13 +17,23 @@ from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.plugins import load_task_type
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.attempt import LaunchRequest, Outcome
-from shoal.worker.execution.cleaning import Cleaner
+from shoal.worker.attempts.held import AtWork, HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.execution.disk_work import DiskWork
-from shoal.worker.execution.environment.named import environment_of
-from shoal.worker.execution.launching import (
+from shoal.worker.home.disk_work import DiskWork
+from shoal.worker.intake.prefetch import PrefetchBuffer
+from shoal.worker.intake.starts import StartGuard
+from shoal.worker.logs.files import log_workflow
+from shoal.worker.logs.limit import LogLimit
+from shoal.worker.logs.lines import (
+    append_line,
+    environment_used,
+    in_file_only,
+    resources_used,
+)
+from shoal.worker.logs.secret_forms import forms
+from shoal.worker.processes.environment import environment_of
+from shoal.worker.processes.launcher import (
     Launched,
     Launcher,
     LauncherDied,
@@ -31,27 +41,17 @@ from shoal.worker.execution.launching import (
     LaunchFailed,
     NoRoomToStart,
 )
-from shoal.worker.execution.lifecycle import AttemptEvent, AttemptState
-from shoal.worker.execution.settling import AtWork, Settler
-from shoal.worker.execution.surroundings import Surroundings
-from shoal.worker.intake.prefetch import PrefetchBuffer
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.intake.starting import Starting
-from shoal.worker.logs.files import log_workflow
-from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import (
-    append_line,
-    environment_used,
-    in_file_only,
-    resources_used,
-)
-from shoal.worker.logs.secret_forms import forms
+from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.endings import Endings
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.facilities import Facilities
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from shoal.worker.results.results import (
     describe,
     record_context,
 )
+from shoal.worker.results.settlement import Settler
 from shoal.worker.spark.access import SparkOfAttempt
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
@@ -72,19 +72,19 @@ class Runner:
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        attempts: Attempts,
+        surroundings: Facilities,
+        attempts: HeldAttempts,
         launcher: Launcher,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
         log_limit: LogLimit,
-        starting: Starting,
+        starting: StartGuard,
         spark_servers: SparkServers,
         *,
         renew_lease: Callable[[], None],
         is_present: Callable[[Claim], bool],
-        drop_claims: Callable[[Sequence[Attempt]], None],
-        requeue: Callable[[Sequence[Attempt]], None],
+        drop_claims: Callable[[Sequence[HeldAttempt]], None],
+        requeue: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
         self._reporter, self._tasks = reporter, tasks
@@ -119,7 +119,7 @@ class Runner:
 
     # -- from outside -----------------------------------------------------------------------
 
-    def start(self, attempt: Attempt, payload: pb.Payload) -> None:
+    def start(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         """Run an attempt that a master has granted, as soon as there is a slot for it."""
         self._prefetched.add(attempt, payload)
 
@@ -131,12 +131,12 @@ class Runner:
         """Requeue what waits for a slot, and what will be granted from now on."""
         self._prefetched.close()
 
-    def refuse(self, attempt: Attempt) -> None:
+    def refuse(self, attempt: HeldAttempt) -> None:
         """Forget an attempt that is not to run, and release its claim."""
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
 
-    async def kill(self, attempt: Attempt, reason: str) -> None:
+    async def kill(self, attempt: HeldAttempt, reason: str) -> None:
         """End the attempt with the result KILLED. The first reason counts."""
         if attempt.over.is_set():
             return
@@ -153,12 +153,12 @@ class Runner:
             await self._interrupt_process(attempt, reason, grace_s)
         await self._attempts.idle()
 
-    def interrupt(self, attempt: Attempt, reason: str) -> None:
+    def interrupt(self, attempt: HeldAttempt, reason: str) -> None:
         """End a live attempt without a result, soon."""
         if not self._interrupt_unbegun(attempt, reason):
             self._tasks.create_task(self._interrupt_process(attempt, reason, 0.0))
 
-    def _interrupt_unbegun(self, attempt: Attempt, reason: str) -> bool:
+    def _interrupt_unbegun(self, attempt: HeldAttempt, reason: str) -> bool:
         """Have the attempt end without a result; return whether it has, as nothing has begun."""
         attempt.interrupted = attempt.interrupted or reason
         unbegun = not attempt.granted or self._prefetched.leave(attempt)
@@ -193,10 +193,10 @@ class Runner:
 
     # -- one attempt ------------------------------------------------------------------------
 
-    def _begin(self, attempt: Attempt, payload: pb.Payload) -> None:
+    def _begin(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         self._tasks.create_task(self._run(attempt, payload), name=f"attempt {attempt.id}")
 
-    async def _run(self, attempt: Attempt, payload: pb.Payload) -> None:
+    async def _run(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         code: int | None = None
         error: BaseException | None = None
         task = attempt.work = asyncio.current_task()
@@ -229,7 +229,7 @@ class Runner:
                 attempt, outcome, EndCause.EXITED, f"exit code {code}", code
             )
 
-    async def _work(self, attempt: Attempt, payload: pb.Payload) -> Exit:
+    async def _work(self, attempt: HeldAttempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
         attempt.require_startable()
         around = self._around
@@ -282,7 +282,7 @@ class Runner:
 
     def _request(
         self,
-        attempt: Attempt,
+        attempt: HeldAttempt,
         payload: pb.Payload,
         prepared: Prepared,
         argv: Sequence[str],
@@ -306,7 +306,7 @@ class Runner:
             masks=attempt.masks,
         )
 
-    async def _run_process(self, attempt: Attempt, request: LaunchRequest) -> Exit:
+    async def _run_process(self, attempt: HeldAttempt, request: LaunchRequest) -> Exit:
         attempt.require_startable()
         launched = await self._launch(attempt, request)
         if not launched.is_over:  # else its end says when it began
@@ -319,7 +319,7 @@ class Runner:
         await self._endings.take_record(attempt, record)
         return Exit(record.exit_code, record.signal)
 
-    async def _launch(self, attempt: Attempt, request: LaunchRequest) -> Launched:
+    async def _launch(self, attempt: HeldAttempt, request: LaunchRequest) -> Launched:
         """Have the process started. Raises LaunchFailed, LauncherDied or LauncherUnavailable."""
         if attempt.state in (AttemptState.LAUNCHING, AttemptState.RUNNING):
             raise LaunchFailed(request.id, "an attempt with this id is running already")
@@ -339,7 +339,7 @@ class Runner:
         failpoints.hit("launch.after_start")
         return launched
 
-    def _require_claim(self, attempt: Attempt) -> None:
+    def _require_claim(self, attempt: HeldAttempt) -> None:
         """Raise AttemptEnded unless the attempt may start in the present session.
 
         What it was claimed in may be over, and the lease that of the next one.
@@ -349,7 +349,7 @@ class Runner:
         attempt.require_startable()
         self._renew_lease()
 
-    def _report_start(self, attempt: Attempt) -> None:
+    def _report_start(self, attempt: HeldAttempt) -> None:
         assert attempt.launched is not None
         at = attempt.launched.started_at
         report = pb.Report(
@@ -362,7 +362,7 @@ class Runner:
         self._reporter.add(self._around.worker_id, report)
         log.info("task started", task_instance=attempt.id, pid=attempt.launched.pid)
 
-    async def _see_process_out(self, attempt: Attempt, error: BaseException | None) -> None:
+    async def _see_process_out(self, attempt: HeldAttempt, error: BaseException | None) -> None:
         """Return when the process has ended and its result is taken, whatever its type did.
 
         ``error`` is what the task type raised.
@@ -385,26 +385,26 @@ class Runner:
 
     # -- ending it ---------------------------------------------------------------------------
 
-    async def _stop_superseded(self, attempt: Attempt) -> None:
+    async def _stop_superseded(self, attempt: HeldAttempt) -> None:
         attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
         await self._end_as_requested(attempt)
 
-    async def _end_as_requested(self, attempt: Attempt) -> None:
+    async def _end_as_requested(self, attempt: HeldAttempt) -> None:
         if attempt.interrupted is not None:
             await self._interrupt_process(attempt, attempt.interrupted, 0.0)
         elif attempt.kill_reason is not None:
             await self._kill_process(attempt, attempt.kill_reason)
 
-    async def _interrupt_process(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+    async def _interrupt_process(self, attempt: HeldAttempt, reason: str, grace_s: float) -> None:
         """End the process; its end is not a result."""
         await self._end_process(attempt, EndCause.INTERRUPT, reason, grace_s)
 
-    async def _kill_process(self, attempt: Attempt, reason: str) -> None:
+    async def _kill_process(self, attempt: HeldAttempt, reason: str) -> None:
         """End the process; its end is a result."""
         await self._end_process(attempt, EndCause.KILL, reason, self._around.kill_grace_s)
 
     async def _end_process(
-        self, attempt: Attempt, cause: EndCause, reason: str, grace_s: float
+        self, attempt: HeldAttempt, cause: EndCause, reason: str, grace_s: float
     ) -> None:
         attempt.cancel_work()
         if attempt.launched is not None:
@@ -419,7 +419,7 @@ def _notes(prepared: Prepared) -> Iterator[str]:
 
 
 @contextmanager
-def _needing_room(attempt: Attempt, doing: str) -> Iterator[None]:
+def _needing_room(attempt: HeldAttempt, doing: str) -> Iterator[None]:
     """Raise NoRoomToStart where the machine has no descriptor, process or memory left."""
     try:
         yield

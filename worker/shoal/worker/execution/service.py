@@ -10,7 +10,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import WorkerServiceServicer
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.execution.runner import CLAIM_GONE, Runner
 from shoal.worker.intake.eager_dispatch import EagerDispatch
 
@@ -27,7 +27,7 @@ class WorkerService(WorkerServiceServicer):
         self,
         worker_id: str,
         queue: TaskQueue,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         runner: Runner,
         eager_dispatch: EagerDispatch,
     ) -> None:
@@ -71,7 +71,7 @@ class WorkerService(WorkerServiceServicer):
                 self._eager_dispatch.refuse(ref)
         return answer
 
-    async def _unclaimed(self, held: list[Attempt]) -> list[Attempt]:
+    async def _unclaimed(self, held: list[HeldAttempt]) -> list[HeldAttempt]:
         """Return those of ``held`` that live without a claim. None if ZooKeeper cannot be asked."""
         live = [a for a in held if not a.over.is_set() and not self._eager_dispatch.is_coming(a.id)]
         try:

@@ -1,1 +1,1 @@
-"""The folder of one worker, and what an earlier life of it has left there."""
+"""The folder of one worker: its results, resources, disk, and what an earlier life has left."""

@@ -21,7 +21,7 @@ import structlog
 from shoal.coordination import TreeKeeper, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import BindingRefused
-from shoal.worker.results.spool import Spool
+from shoal.worker.home.spool import Spool
 
 log = structlog.get_logger()
 

@@ -16,16 +16,16 @@ import structlog
 from shoal.core.definition.resources import RESOURCES, path_problem
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.execution.launching import NoRoomToStart
-from shoal.worker.home.fetching import STARVED, UNFINISHED, Errand, File
-from shoal.worker.home.helpers import Helpers
+from shoal.worker.home.download import STARVED, UNFINISHED, Errand, File
+from shoal.worker.processes.helpers import Helpers
+from shoal.worker.processes.launcher import NoRoomToStart
 
 log = structlog.get_logger()
 
 TIMEOUT_S = 3600.0  # for all files of an attempt
 _MODE = 0o500  # a script may be run as it is
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_FETCHING = "shoal.worker.home.fetching"
+_FETCHING = "shoal.worker.home.download"
 
 
 class ResourceUnavailable(ShoalError):

@@ -1,4 +1,4 @@
-"""How work comes to a worker, and how it is requeued before it has begun.
+"""How work comes to a worker: claimed, granted, kept ready for the next free slot.
 
-Start with ``claims``; ``fetching`` asks masters what to run, ``reachability`` which of them answer.
+Start with ``claims``; ``fetches`` asks masters what to run, ``reachability`` which of them answer.
 """

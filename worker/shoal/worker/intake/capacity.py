@@ -59,7 +59,7 @@ def _processes(cgroups: Path, own: str) -> dict[str, int]:
     """Return the limits on the number of processes that hold for this one, by name.
 
     ``own`` is what /proc/self/cgroup says. RLIMIT_NPROC is not among them: it counts whatever else
-    the user runs, and root is exempt. A worker that meets it pauses (starting.py).
+    the user runs, and root is exempt. A worker that meets it pauses (``starts.py``).
     """
     found: dict[str, int] = {}
     for line in own.splitlines():

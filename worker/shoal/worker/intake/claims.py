@@ -1,6 +1,6 @@
 """Claim waiting tasks for free slots, and have fetched from their masters what to run.
 
-A worker whose tasks are short claims more than it has free slots (throughput.py): what is granted
+A worker whose tasks are short claims more than it has free slots (attempts.py): what is granted
 then waits in the prefetch buffer for the next slot (prefetch.py).
 """
 
@@ -11,11 +11,11 @@ import structlog
 from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.intake.disk import DiskGuard
-from shoal.worker.intake.fetching import Fetcher
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.home.disk import DiskGuard
+from shoal.worker.intake.fetches import Fetcher
 from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starting import Starting
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.masters import delay_s
 
 log = structlog.get_logger()
@@ -35,10 +35,10 @@ class Claimer:
         session: ZkSession,
         queue: TaskQueue,
         fetcher: Fetcher,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         disk: DiskGuard,
         reachability: Reachability,
-        starting: Starting,
+        starting: StartGuard,
         *,
         group: str,
         worker_id: str,
@@ -76,7 +76,7 @@ class Claimer:
                 if attempts:
                     self._fetcher.fetch(attempts)
 
-    async def _claim_some(self) -> list[Attempt]:
+    async def _claim_some(self) -> list[HeldAttempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
         wanted = await self._attempts.until_wanted()
         if self._disk.shortage:

@@ -21,8 +21,8 @@ from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.lifecycle import AttemptEvent
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import AttemptEvent
 
 log = structlog.get_logger()
 
@@ -42,15 +42,15 @@ class EagerDispatch:
         self,
         session: ZkSession,
         queue: TaskQueue,
-        attempts: Attempts,
+        attempts: HeldAttempts,
         tasks: asyncio.TaskGroup,
         *,
         group: str,
         worker_id: str,
         room: Callable[[], int | None],
-        start: Callable[[Attempt, pb.Payload], None],
-        fetch: Callable[[Sequence[Attempt]], None],
-        interrupt: Callable[[Attempt, str], None],
+        start: Callable[[HeldAttempt, pb.Payload], None],
+        fetch: Callable[[Sequence[HeldAttempt]], None],
+        interrupt: Callable[[HeldAttempt, str], None],
     ) -> None:
         self._session, self._queue, self._attempts = session, queue, attempts
         self._tasks, self._group, self.worker_id = tasks, group, worker_id
@@ -87,7 +87,7 @@ class EagerDispatch:
         self._past.close(ref)
         self._attempts.release_slot(ref.task_instance_id)
 
-    def _forgotten(self, attempt: Attempt) -> None:
+    def _forgotten(self, attempt: HeldAttempt) -> None:
         """The worker does not hold ``attempt`` any more."""
         self._past.note(attempt.ref)
 

@@ -1,6 +1,6 @@
 """Granted attempts that wait for a slot, and what becomes of those that wait too long.
 
-A worker claims more than it has slots for (throughput.py), so that many short tasks share the
+A worker claims more than it has slots for (attempts.py), so that many short tasks share the
 requests of a claim. What is granted starts at once if a slot is free, else in the order of the
 queue as slots become free. If long tasks have come meanwhile, those that wait are requeued soon, so
 that another worker may have them.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from shoal.coordination import Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 
 PATIENCE_S = 0.25
 # We stood still ourselves, and slots may be free that we have not heard of yet.
@@ -24,7 +24,7 @@ LATE_S = 0.1
 class Waiting(NamedTuple):
     """An attempt that waits since ``since``, in monotonic seconds."""
 
-    attempt: Attempt
+    attempt: HeldAttempt
     payload: pb.Payload
     since: float
 
@@ -38,8 +38,8 @@ class PrefetchBuffer:
 
     def __init__(
         self,
-        attempts: Attempts,
-        begin: Callable[[Attempt, pb.Payload], None],
+        attempts: HeldAttempts,
+        begin: Callable[[HeldAttempt, pb.Payload], None],
         requeue: Callable[[Sequence[Waiting]], None],
     ) -> None:
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
@@ -49,7 +49,7 @@ class PrefetchBuffer:
         self._closed = False
         attempts.when_slot_is_free(self._begin_next)
 
-    def add(self, attempt: Attempt, payload: pb.Payload) -> None:
+    def add(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         """Begin with ``attempt`` as soon as there is a slot for it."""
         waiting = Waiting(attempt, payload, time.monotonic())
         if self._closed:
@@ -63,7 +63,7 @@ class PrefetchBuffer:
         if self._timer is None:
             self._schedule_check(PATIENCE_S)
 
-    def leave(self, attempt: Attempt) -> bool:
+    def leave(self, attempt: HeldAttempt) -> bool:
         """Have ``attempt`` begin no more; return whether it was waiting."""
         waiting = self._waiting.get(attempt.id)
         if waiting is None or waiting.attempt is not attempt:

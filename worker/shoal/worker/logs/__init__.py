@@ -1,5 +1,5 @@
 """What attempts tell people: their logs, written, limited, served, kept and removed; progress.
 
 Start with ``files``; ``service`` serves logs over gRPC, ``progress`` how far the work is,
-``keeping`` says how long logs stay.
+``retention`` deletes old ones, ``archive`` copies them.
 """

@@ -49,7 +49,7 @@ class LogStore:
     folder, or reuse ids, do not meet.
 
     A log that may still grow shows no more than ``limit`` bytes: what is behind them will be cut
-    off (see log_limit.py).
+    off (see ``limit.py``).
     """
 
     def __init__(self, root: Path, limit: int | None = None) -> None:

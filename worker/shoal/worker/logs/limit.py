@@ -16,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 
 log = structlog.get_logger()
 
@@ -29,9 +29,9 @@ MIB = 1 << 20
 class LogLimit:
     """Keeps the logs of ``attempts`` at ``limit_mb`` MiB; 0 means no limit. One event loop."""
 
-    def __init__(self, attempts: Attempts, limit_mb: int) -> None:
+    def __init__(self, attempts: HeldAttempts, limit_mb: int) -> None:
         self._attempts, self._limit_mb = attempts, limit_mb
-        self._sizes: dict[Attempt, int] = {}  # of the logs, at the last check
+        self._sizes: dict[HeldAttempt, int] = {}  # of the logs, at the last check
 
     @property
     def limit(self) -> int | None:
@@ -50,7 +50,7 @@ class LogLimit:
             await asyncio.sleep(next_check_s(growths, now - checked_at, self.limit))
             checked_at = now
 
-    async def finish(self, attempt: Attempt, log_bytes: int) -> None:
+    async def finish(self, attempt: HeldAttempt, log_bytes: int) -> None:
         """Cut the log of an attempt that has ended with so many bytes; say what is missing."""
         path, attempt.log_path = attempt.log_path, None  # from now on it grows no more
         if path is None or self.limit is None:
@@ -59,10 +59,10 @@ class LogLimit:
             await asyncio.to_thread(self._finish, attempt, path)
             log.warning("log cut", task_instance=attempt.id, dropped_bytes=attempt.log_dropped)
 
-    def _cut_all(self, running: Mapping[Attempt, Path]) -> dict[Attempt, int]:
+    def _cut_all(self, running: Mapping[HeldAttempt, Path]) -> dict[HeldAttempt, int]:
         return {attempt: self._cut(attempt, path) for attempt, path in running.items()}
 
-    def _cut(self, attempt: Attempt, path: Path) -> int:
+    def _cut(self, attempt: HeldAttempt, path: Path) -> int:
         """Cut one log; return how many bytes it had. Blocks."""
         try:
             size, surplus = self._cut_file(path)
@@ -89,7 +89,7 @@ class LogLimit:
             os.close(fd)
         return found.st_size, found.st_size - self.limit
 
-    def _finish(self, attempt: Attempt, path: Path) -> None:
+    def _finish(self, attempt: HeldAttempt, path: Path) -> None:
         self._cut(attempt, path)
         line = (
             f"\nshoal: a log is limited to {self._limit_mb:,} MiB (log_limit_mb of the worker); "

@@ -13,7 +13,7 @@ from shoal.core.task_types import PROGRESS_FILE
 from shoal.core.untrusted import read_json
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import ProgressServiceServicer
-from shoal.worker.attempts import Attempts
+from shoal.worker.attempts.held import HeldAttempts
 
 MOST = 1_000  # attempts in one request
 LONGEST_FILE = 4096  # bytes
@@ -24,7 +24,7 @@ LATEST = 2.0**33  # an instant that every reader can show
 class ProgressService(ProgressServiceServicer):
     """Reads what the attempts have written last. Nothing is kept here."""
 
-    def __init__(self, attempts: Attempts) -> None:
+    def __init__(self, attempts: HeldAttempts) -> None:
         self._attempts = attempts
 
     async def Read(  # noqa: N802 - the name is the contract's

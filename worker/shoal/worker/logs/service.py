@@ -15,7 +15,7 @@ import grpc.aio
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.shoal_pb2_grpc import LogServiceServicer
-from shoal.worker.attempts import Attempt, Attempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.logs.files import CHUNK, BadLogAddress, LogNotFound, LogStore, log_workflow
 
 LONGEST_VIEW = 1024 * 1024  # bytes
@@ -31,7 +31,7 @@ Address = tuple[str, int, int]
 class LogService(LogServiceServicer):
     """Serves the logs in ``store``; ``attempts`` says which of them may still grow."""
 
-    def __init__(self, store: LogStore, attempts: Attempts) -> None:
+    def __init__(self, store: LogStore, attempts: HeldAttempts) -> None:
         self._store, self._attempts = store, attempts
 
     async def View(  # noqa: N802 - the name is the contract's
@@ -108,7 +108,7 @@ class LogService(LogServiceServicer):
                     return address
         return found[0]
 
-    def _live(self, log: pb.LogRef) -> Attempt | None:
+    def _live(self, log: pb.LogRef) -> HeldAttempt | None:
         """Return the attempt if it may still write."""
         attempt = self._attempts.get(log.task_instance_id)
         return None if attempt is None or attempt.over.is_set() else attempt

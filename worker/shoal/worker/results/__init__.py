@@ -1,4 +1,4 @@
-"""How results leave a worker: stored, reported, repeated until a master has them.
+"""How attempts end, and how their results leave the worker: stored, then reported until committed.
 
-Start with ``results``; ``spool`` keeps what no master has committed yet.
+Start with ``endings``; ``results`` makes a report of a record, ``reporter`` sends it.
 """

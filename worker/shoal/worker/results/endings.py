@@ -16,18 +16,17 @@ from pydantic import ValidationError
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
-from shoal.worker.attempts import Attempt, Attempts
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.cleaning import Cleaner
-from shoal.worker.execution.settling import Settler, confirmed
-from shoal.worker.execution.surroundings import Surroundings
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake.prefetch import Waiting
-from shoal.worker.intake.requeue import Requeuer
-from shoal.worker.intake.starting import Starting
+from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.limit import LogLimit
-from shoal.worker.logs.notes import append_line
+from shoal.worker.logs.lines import append_line
+from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.error_line import with_error_line
-from shoal.worker.results.reporting import Reporter
+from shoal.worker.results.facilities import Facilities
+from shoal.worker.results.reporter import Reporter
+from shoal.worker.results.requeue import Requeuer
 from shoal.worker.results.results import (
     as_json,
     describe,
@@ -38,8 +37,9 @@ from shoal.worker.results.results import (
     with_outputs,
     without_process,
 )
+from shoal.worker.results.settlement import Settler, confirmed
 from shoal.worker.supervisor.causes import EndCause
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 log = structlog.get_logger()
 
@@ -49,22 +49,22 @@ class Endings:
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        attempts: Attempts,
+        surroundings: Facilities,
+        attempts: HeldAttempts,
         reporter: Reporter,
         log_limit: LogLimit,
-        starting: Starting,
+        starting: StartGuard,
         settler: Settler,
         cleaner: Cleaner,
         requeuer: Requeuer,
-        drop_claims: Callable[[Sequence[Attempt]], None],
+        drop_claims: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:
         self._around, self._attempts, self._reporter = surroundings, attempts, reporter
         self._log_limit, self._starting = log_limit, starting
         self._settler, self._cleaner, self._requeuer = settler, cleaner, requeuer
         self._drop_claims = drop_claims
 
-    async def take_record(self, attempt: Attempt, record: ExitRecord) -> None:
+    async def take_record(self, attempt: HeldAttempt, record: ExitRecord) -> None:
         """Make a result, or not, of an attempt that the launcher has stored the end of."""
         await self._log_limit.finish(attempt, record.log_bytes)
         if attempt.over.is_set():
@@ -105,7 +105,7 @@ class Endings:
             took_s=round(record.finished_at - record.started_at, 3),
         )
 
-    async def _hand_over(self, attempt: Attempt, record: ExitRecord) -> ExitRecord | None:
+    async def _hand_over(self, attempt: HeldAttempt, record: ExitRecord) -> ExitRecord | None:
         """Return the record when the files of the attempt are handed over; None: it is over."""
         if attempt.publications and record.outcome is Outcome.SUCCEEDED:
             record = await self._around.publisher.complete(attempt, record)
@@ -116,7 +116,7 @@ class Endings:
                 return None
         return record
 
-    async def fail(self, attempt: Attempt, payload: pb.Payload, error: BaseException) -> None:
+    async def fail(self, attempt: HeldAttempt, payload: pb.Payload, error: BaseException) -> None:
         """The attempt failed before it had a process: say why, in its log, too."""
         reason = Masker(attempt.masks).mask(describe(error))
         if not isinstance(error, ShoalError | ValidationError | OSError):
@@ -127,13 +127,13 @@ class Endings:
             log.warning("log not written", task_instance=attempt.id, error=str(trouble))
         await self.conclude(attempt, Outcome.FAILED, EndCause.NOT_STARTED, reason)
 
-    async def conclude_killed(self, attempt: Attempt, reason: str) -> None:
+    async def conclude_killed(self, attempt: HeldAttempt, reason: str) -> None:
         """End an attempt that has no process with the result KILLED."""
         await self.conclude(attempt, Outcome.KILLED, EndCause.KILL, reason)
 
     async def conclude(
         self,
-        attempt: Attempt,
+        attempt: HeldAttempt,
         outcome: Outcome,
         cause: EndCause,
         reason: str,
@@ -162,7 +162,7 @@ class Endings:
             reason=reason_for_people(record),
         )
 
-    async def abandon(self, attempt: Attempt, why: str) -> None:
+    async def abandon(self, attempt: HeldAttempt, why: str) -> None:
         """End without a result: the claim goes, and with it the attempt is LOST."""
         log.warning("task interrupted", task_instance=attempt.id, why=why)
         await self._log_limit.finish(attempt, 0)
@@ -172,7 +172,7 @@ class Endings:
         self._attempts.forget(attempt)
         self._drop_claims([attempt])
 
-    async def requeue(self, attempt: Attempt, payload: pb.Payload, why: str) -> None:
+    async def requeue(self, attempt: HeldAttempt, payload: pb.Payload, why: str) -> None:
         """Let others run what could not begin here, for a reason that is not its own."""
         self._starting.failed(why)
         await self._log_limit.finish(attempt, 0)

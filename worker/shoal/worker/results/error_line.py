@@ -16,10 +16,10 @@ import structlog
 
 from shoal.core.errors import shortened
 from shoal.core.runs.events import LONGEST_ERROR
-from shoal.worker.execution.attempt import ExitRecord, Outcome
 from shoal.worker.logs.files import LogStore
+from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.results.results import ERROR_LINE, WORKFLOW, is_not_yet, was_interrupted
-from shoal.worker.supervisor.shim.masking import MASK, Masker
+from shoal.worker.supervisor.shim.masks import MASK, Masker
 
 log = structlog.get_logger()
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempt
-from shoal.worker.execution.attempt import ExitRecord, Outcome
-from shoal.worker.execution.context import OUTPUT_FILE
-from shoal.worker.execution.launching import LaunchFailed
-from shoal.worker.results.spool import Spool
+from shoal.worker.attempts.held import HeldAttempt
+from shoal.worker.home.spool import Spool
+from shoal.worker.processes.launcher import LaunchFailed
+from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.work_files import OUTPUT_FILE
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
@@ -41,7 +41,7 @@ _KINDS = {
 
 def record_context(
     worker_id: str,
-    attempt: Attempt,
+    attempt: HeldAttempt,
     permanent_exit_codes: Sequence[int] = (),
     not_yet_exit_code: int | None = None,
     *,
@@ -88,7 +88,7 @@ def of_earlier_life(record: ExitRecord) -> ExitRecord:
 
 def without_process(
     worker_id: str,
-    attempt: Attempt,
+    attempt: HeldAttempt,
     outcome: Outcome,
     cause: EndCause,
     reason: str,
@@ -177,7 +177,7 @@ def is_not_yet(record: ExitRecord) -> bool:
     return is_exit and code is not None and record.exit_code == code
 
 
-def with_outputs(record: ExitRecord, attempt: Attempt, spool: Spool) -> ExitRecord:
+def with_outputs(record: ExitRecord, attempt: HeldAttempt, spool: Spool) -> ExitRecord:
     """Return the record with what the launcher has stored beside it. Blocks."""
     try:
         if record.durable:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from shoal.core.task_types import SparkConnect
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts import Attempt
-from shoal.worker.logs.notes import append_line
+from shoal.worker.attempts.held import HeldAttempt
+from shoal.worker.logs.lines import append_line
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.types.spark.connect import session_id
@@ -18,7 +18,7 @@ class SparkOfAttempt:
     """See ``execution.context.SparkAccess``."""
 
     def __init__(
-        self, servers: SparkServers, attempt: Attempt, payload: pb.Payload, log_path: Path
+        self, servers: SparkServers, attempt: HeldAttempt, payload: pb.Payload, log_path: Path
     ) -> None:
         self._servers, self._attempt = servers, attempt
         self._payload, self._log_path = payload, log_path

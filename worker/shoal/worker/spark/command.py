@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.worker.execution.attempt import LaunchRequest
-from shoal.worker.execution.environment.variables import base_environment
+from shoal.worker.processes.program import LaunchRequest
+from shoal.worker.processes.variables import base_environment
 from shoal.worker.types.spark.class_archive import use_options
 from shoal.worker.types.spark.command import find_spark, require_java, worker_sets
 

@@ -13,10 +13,10 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import SparkConnect
-from shoal.worker.execution.attempt import LaunchRequest
-from shoal.worker.execution.launching import Launched, Launcher
-from shoal.worker.execution.work_files import make_folder
-from shoal.worker.logs.last_line import last_line
+from shoal.worker.logs.lines import last_line
+from shoal.worker.processes.launcher import Launched, Launcher
+from shoal.worker.processes.program import LaunchRequest
+from shoal.worker.processes.work_files import make_folder
 from shoal.worker.spark.command import Ports, Profile, launch_request, ports
 from shoal.worker.spark.jobs import ServerJobs
 from shoal.worker.types.spark.connect import USER

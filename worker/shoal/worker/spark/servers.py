@@ -22,8 +22,8 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import SparkConnect
-from shoal.worker.attempts import Attempt
-from shoal.worker.execution.launching import Launcher
+from shoal.worker.attempts.held import HeldAttempt
+from shoal.worker.processes.launcher import Launcher
 from shoal.worker.spark.command import Profile
 from shoal.worker.spark.server import MOST_SILENT, SparkServer, SparkServerFailed
 from shoal.worker.types.spark.command import find_spark, require_java
@@ -50,7 +50,7 @@ class _Kept:
 
     def __init__(self, server: SparkServer) -> None:
         self.server = server
-        self.users: dict[Attempt, str] = {}  # each with its session
+        self.users: dict[HeldAttempt, str] = {}  # each with its session
         self.left: dict[str, float] = {}  # sessions whose users have left, and when
         self.idle_since = time.monotonic()
         self.ready: asyncio.Future[SparkConnect] = asyncio.get_running_loop().create_future()
@@ -90,9 +90,9 @@ class SparkServers:
         self._kept: dict[str, _Kept] = {}  # by project, until nothing of it is left
         self._keeping: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()  # replaced when it is set
-        self._interrupt: Callable[[Attempt, str], None] = lambda attempt, why: None
+        self._interrupt: Callable[[HeldAttempt, str], None] = lambda attempt, why: None
 
-    def subscribe(self, interrupt: Callable[[Attempt, str], None]) -> None:
+    def subscribe(self, interrupt: Callable[[HeldAttempt, str], None]) -> None:
         """Have ``interrupt`` called with each user of a server that has died, and why."""
         self._interrupt = interrupt
 
@@ -112,14 +112,14 @@ class SparkServers:
         kept = self._kept.get(project)
         return kept is not None and kept.ready.done() and not kept.leave.is_set()
 
-    def used_by(self, attempt: Attempt) -> SparkConnect | None:
+    def used_by(self, attempt: HeldAttempt) -> SparkConnect | None:
         """Return the living server that ``attempt`` uses."""
         for kept in self._kept.values():
             if attempt in kept.users and kept.ready.done():
                 return kept.ready.result()
         return None
 
-    async def use(self, attempt: Attempt, project: str, session: str) -> SparkConnect:
+    async def use(self, attempt: HeldAttempt, project: str, session: str) -> SparkConnect:
         """Return the project's server; ``attempt`` uses it until it is over.
 
         Its session, which has the id ``session``, is closed then.
@@ -231,13 +231,13 @@ class SparkServers:
     def _has_idled(self, kept: _Kept) -> bool:
         return time.monotonic() - kept.idle_since >= self._idle_s
 
-    async def _until_over(self, kept: _Kept, attempt: Attempt) -> None:
+    async def _until_over(self, kept: _Kept, attempt: HeldAttempt) -> None:
         await attempt.over.wait()
         if self._kept.get(kept.server.project) is kept and not kept.leave.is_set():
             await kept.server.release(kept.users[attempt])
         self._leave(kept, attempt)
 
-    def _leave(self, kept: _Kept, attempt: Attempt) -> None:
+    def _leave(self, kept: _Kept, attempt: HeldAttempt) -> None:
         kept.idle_since = kept.left[kept.users.pop(attempt)] = time.monotonic()
         self._notify()
 

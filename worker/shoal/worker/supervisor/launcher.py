@@ -15,7 +15,7 @@ the launcher's own children, and those are killed until none is left (``reaper.p
 then the attempt counts as over. Where the worker may make control groups, each shim has one, and
 all that is in it is killed at once (``cgroups.py``).
 
-The messages are listed in ``launching.py``, the agent's side.
+The messages are listed in ``processes/launcher.py``, the agent's side.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ import select
 import signal
 import time
 
-from shoal.worker.supervisor.attempt import Attempt
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import LOOK_AGAIN_S, boottime
 from shoal.worker.supervisor.link import AgentLink
 from shoal.worker.supervisor.reaper import Reaper
 from shoal.worker.supervisor.shim.child import NO_ROOM, open_log
-from shoal.worker.supervisor.shim.masking import Filter, start_filter
+from shoal.worker.supervisor.shim.masks import Filter, start_filter
 from shoal.worker.supervisor.shim.progress import ENDED, RUNNING
 from shoal.worker.supervisor.shim.records import exited, masks_of, record_of, store
-from shoal.worker.supervisor.shims import ShimHandle, Shims
+from shoal.worker.supervisor.shims import AttemptProcess, ShimHandle, Shims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,10 +82,10 @@ class Launcher:
         self._poll = select.poll()
         for fd in (agent_fd, watchdog_fd, self._wakeup_fd):
             self._poll.register(fd, select.POLLIN)
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, AttemptProcess] = {}
         self._reaper = Reaper(self._attempts)
         self._shims = Shims(self._poll, self._spare, niceness, held_fds, attempts)
-        self._over: list[Attempt] = []  # nothing of them is left but perhaps the filter
+        self._over: list[AttemptProcess] = []  # nothing of them is left but perhaps the filter
         self._deadlines: list[tuple[float, str]] = []  # a heap; may hold outdated entries
         self._lease: float | None = None
         self._lease_lost = False
@@ -149,7 +148,7 @@ class Launcher:
             return None
         return max(0, int((min(until) - time.monotonic()) * 1000) + 1)
 
-    def _schedule(self, attempt: Attempt) -> None:
+    def _schedule(self, attempt: AttemptProcess) -> None:
         if (deadline := attempt.next_deadline) is None:
             return
         if len(self._deadlines) > 64 + 2 * len(self._attempts):  # mostly of attempts long over
@@ -232,7 +231,7 @@ class Launcher:
             finally:
                 if output is not None:
                     output.attach()
-            attempt = self._attempts[attempt_id] = Attempt(message, line, shim, output)
+            attempt = self._attempts[attempt_id] = AttemptProcess(message, line, shim, output)
             self._shims.command(shim, line + b"\n")
             self._schedule(attempt)
 
@@ -265,7 +264,7 @@ class Launcher:
         for attempt in self._attempts.values():
             self._end(attempt, cause, reason, grace_s)
 
-    def _end(self, attempt: Attempt, cause: EndCause, reason: str, grace_s: float) -> None:
+    def _end(self, attempt: AttemptProcess, cause: EndCause, reason: str, grace_s: float) -> None:
         """Ask all processes of the attempt to end; after ``grace_s`` they are killed.
 
         The first cause and its reason stay; a later, shorter grace period wins.
@@ -288,7 +287,7 @@ class Launcher:
             self._reaper.kill(attempt)
         self._schedule(attempt)
 
-    def _warn(self, attempt: Attempt) -> None:
+    def _warn(self, attempt: AttemptProcess) -> None:
         why = {"cause": attempt.kill_cause, "kill_reason": attempt.kill_reason}
         line = json.dumps({"type": "end", "why": why}).encode() + b"\n"
         self._shims.command(attempt.shim, line)
@@ -335,7 +334,7 @@ class Launcher:
             self._store(attempt)
         self._over = waiting
 
-    def _store(self, attempt: Attempt) -> None:
+    def _store(self, attempt: AttemptProcess) -> None:
         if not attempt.announced:
             pid = attempt.pid or attempt.shim.pid  # its shim was all there has been of it
             started = {"id": attempt.id, "pid": pid, "at": attempt.progress.started}
@@ -348,7 +347,7 @@ class Launcher:
             return
         self._shims.command(shim, attempt.detach(shim))
 
-    def _finish(self, attempt: Attempt, message: bytes) -> None:
+    def _finish(self, attempt: AttemptProcess, message: bytes) -> None:
         del self._attempts[attempt.id]
         self._link.forward(message + b"\n")
 

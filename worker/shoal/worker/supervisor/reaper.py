@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shoal.worker.supervisor.attempt import Attempt
     from shoal.worker.supervisor.cgroups import Cgroup
+    from shoal.worker.supervisor.shims import AttemptProcess
 
 FEW = 8  # up to so many leftovers, or generations of them, are killed as they come
 LONGEST_WAIT_S = 1.0  # between looks at a group that does not become empty
@@ -36,13 +36,13 @@ LONGEST_WAIT_S = 1.0  # between looks at a group that does not become empty
 class Reaper:
     """Signals and reaps every child of the launcher."""
 
-    def __init__(self, attempts: Mapping[str, Attempt]) -> None:
+    def __init__(self, attempts: Mapping[str, AttemptProcess]) -> None:
         """``attempts`` are all that are not over."""
         self._attempts = attempts
         #: Our own, not to be touched, each with the callback for its wait status.
         self._helpers: dict[int, Callable[[int], None]] = {}
-        self._clearing: list[Attempt] = []  # shim gone, others perhaps not
-        self._leftovers: dict[int, list[Attempt]] = {}  # whose process that could be
+        self._clearing: list[AttemptProcess] = []  # shim gone, others perhaps not
+        self._leftovers: dict[int, list[AttemptProcess]] = {}  # whose process that could be
         self._untouchable: set[int] = set()  # became another user's, so we may not kill it
         self._turns = 0  # in a row in which leftovers were killed
         self._next_sweep_at = 0.0
@@ -63,7 +63,7 @@ class Reaper:
         """
         self._helpers[pid] = ended
 
-    def inherit(self, attempt: Attempt) -> None:
+    def inherit(self, attempt: AttemptProcess) -> None:
         """Kill what is left of an attempt whose shim has ended."""
         attempt.cgroup.kill()
         self._clearing.append(attempt)
@@ -76,7 +76,7 @@ class Reaper:
         """Read the process table again for the next ``warn``; called once per turn of the loop."""
         self._snapshot = None
 
-    def warn(self, attempt: Attempt) -> None:
+    def warn(self, attempt: AttemptProcess) -> None:
         """Send TERM once to every process of the attempt, whose shim knows why."""
         if self._snapshot is None:
             self._snapshot = proctree.scan()
@@ -89,7 +89,7 @@ class Reaper:
                 with suppress(PermissionError):  # of another user: see to it at the kill
                     proctree.signal_exactly(process, *_END_YOURSELF)
 
-    def kill(self, attempt: Attempt) -> None:
+    def kill(self, attempt: AttemptProcess) -> None:
         """Kill the shim and its group; ``clear`` sees to everything that was below it."""
         # The shim first: it must not live to see the end of the program, or it would report that.
         proctree.kill_child(attempt.shim.pid)
@@ -114,7 +114,7 @@ class Reaper:
                     attempt.progress.end(status, time.monotonic())
                     attempt.progress.charge(usage)
 
-    def clear(self) -> list[Attempt]:
+    def clear(self) -> list[AttemptProcess]:
         """Kill what ended attempts left behind. Returns the attempts of which nothing is left.
 
         Call it after ``reap``, in every turn of the loop.
@@ -125,7 +125,7 @@ class Reaper:
         self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S) if self._full else LOOK_AGAIN_S
         return cleared
 
-    def _clear_attempts(self) -> list[Attempt]:
+    def _clear_attempts(self) -> list[AttemptProcess]:
         if not self._clearing:
             self._turns = 0
             return []
@@ -151,7 +151,7 @@ class Reaper:
     def _is_leftover(self, pid: int) -> bool:
         return pid not in self._helpers and pid not in self._untouchable
 
-    def _owners(self, pid: int) -> list[Attempt]:
+    def _owners(self, pid: int) -> list[AttemptProcess]:
         """Return the attempts that the orphan ``pid`` may belong to.
 
         Its session may name the attempt exactly; a process that has left its session can be from

@@ -7,8 +7,8 @@ need not know anything about attempts.
 
 A launcher that does not act on its lease (it is stopped, or hangs in the kernel) is killed by the
 watchdog shortly after. If the watchdog does not act either, both are killed by the agent
-(``launching.py``). The moment is in memory that the three share. All times are those of the
-lease's clock (clock.py).
+(``processes/launcher.py``). The moment is in memory that the three share. All times are those of
+the lease's clock (``clock.py``).
 """
 
 from __future__ import annotations

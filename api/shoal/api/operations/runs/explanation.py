@@ -11,7 +11,7 @@ from shoal.api.web.store import Store
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
-from shoal.core.insight import expected
+from shoal.core.insight import expectation
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance
@@ -51,7 +51,7 @@ async def of_instance(
         coming = await expected_by_tasks(
             uow, baselines, facts.instance, facts.plan.upstream, facts.tasks, now
         )
-        findings += expected.findings(coming, now)
+        findings += expectation.findings(coming, now)
     if facts.instance.state in FINISHED_WORKFLOW:
         return facts, findings
     findings += await _of_partition(cluster, facts.instance.partition)

@@ -16,8 +16,8 @@ from pydantic import StringConstraints
 from shoal.api.schemas.common import ONE_LINE, Instant, PriorityName
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID, bad_cursor, decode_cursor, encode_cursor
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
-from shoal.core.definition.priority import Priority
 from shoal.core.runs.filters import Between, InstanceFilter, Lasting, Order, SortKey, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT

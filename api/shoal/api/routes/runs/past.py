@@ -31,13 +31,13 @@ from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.api.web.problems import documented, kind_of, problem_response
 from shoal.api.web.store import Store
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import WorkflowState
-from shoal.insight.past.asking import PastRuns, PastUnavailable
-from shoal.insight.past.questions import PageWanted, PastRun
+from shoal.insight.past.client import PastRuns, PastUnavailable
+from shoal.insight.past.questions import PageWanted, PastInstance
 from shoal.sql.errors import NotFound
 
 router = strict_router("past instances")
@@ -191,7 +191,7 @@ _INSTANCE = re.compile(r"/api/v1/instances/([0-9]{1,18})(/.*)?")
 _HINT_S = 3.0  # an answer that something is not there waits so long for the history
 
 
-async def past_run(past: PastRuns, instance_id: int) -> PastRun:
+async def past_run(past: PastRuns, instance_id: int) -> PastInstance:
     """Return a past run. Raises NotFound if there is none."""
     run = await past.run(instance_id)
     if run is None:

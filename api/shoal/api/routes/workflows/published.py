@@ -21,7 +21,6 @@ from shoal.api.operations.authoring.publication import (
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import (
-    DEFINITION,
     LastRunOut,
     PublishOut,
     WorkflowDetail,
@@ -46,7 +45,7 @@ from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.core.runs.states import WorkflowState
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
 MOST_LAST_RUNS = 30
@@ -56,7 +55,6 @@ Definition = Annotated[
     dict[str, Any],
     Body(
         description="A definition; `project` and `name` may be left out, else they equal the path.",
-        examples=[DEFINITION],
     ),
 ]
 

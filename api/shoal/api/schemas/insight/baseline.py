@@ -1,52 +1,17 @@
 """A run against what is usual for it."""
 
 from datetime import date, datetime
-from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, example
-from shoal.core.insight.comparing import Verdict
-from shoal.core.insight.expected import Basis
+from shoal.api.schemas.common import Answer
+from shoal.core.insight.comparison import Verdict
+from shoal.core.insight.expectation import Basis
 from shoal.core.runs.states import TaskState, WorkflowState
 
-_USUAL: dict[str, Any] = {
-    "weekday": 0,
-    "hour": 2,
-    "n": 24,
-    "p50_s": 480.0,
-    "p95_s": 640.0,
-    "mad_s": 30.0,
-    "late_after_s": 960.0,
-    "wait_n": 24,
-    "wait_p50_s": 0.5,
-    "wait_p95_s": 3.0,
-    "wait_mad_s": 0.2,
-}
-_COMPARED: dict[str, Any] = {
-    "verdict": "slower",
-    "took_s": 840.0,
-    "waited_s": 12.0,
-    "difference_s": 360.0,
-    "wait_difference_s": 11.5,
-    "usual": _USUAL,
-}
-_TASK: dict[str, Any] = {
-    **_COMPARED,
-    "task": "load",
-    "task_instance_id": 91,
-    "attempt": 1,
-    "state": "SUCCEEDED",
-    "is_critical": True,
-    "path_wait_s": 60.5,
-    "effect_s": 360.0,
-}
 
-
-class UsualOut(BaseModel):
+class UsualOut(Answer):
     """How long something usually takes: of what succeeded in 60 days, started at such a time."""
-
-    model_config = example(_USUAL)
 
     weekday: int = Field(description="Of which starts it is: 0 is Monday, -1 any.")
     hour: int = Field(description="UTC; -1: any.")
@@ -63,10 +28,8 @@ class UsualOut(BaseModel):
     wait_mad_s: float | None
 
 
-class ComparedOut(BaseModel):
+class ComparedOut(Answer):
     """What took some time, beside what is usual."""
-
-    model_config = example(_COMPARED)
 
     verdict: Verdict = Field(
         description="`usual`: it differs from the median by no more than three times the MAD, a "
@@ -84,8 +47,6 @@ class ComparedOut(BaseModel):
 
 class ComparedTaskOut(ComparedOut):
     """The newest attempt of a task."""
-
-    model_config = example(_TASK)
 
     task: str
     task_instance_id: int
@@ -105,29 +66,11 @@ class ComparedTaskOut(ComparedOut):
     )
 
 
-class BaselineOut(BaseModel):
+class BaselineOut(Answer):
     """A run against what is usual for it: the run, and its tasks, those first that made it slower.
 
     Without results, `of` is null and all verdicts are `unknown`.
     """
-
-    model_config = example(
-        {
-            "instance_id": 17,
-            "project": "flights",
-            "workflow": "daily",
-            "version": 4,
-            "state": "SUCCEEDED",
-            "of": "2026-11-21",
-            "started_at": TIME,
-            "finished_at": TIME,
-            "late_after_at": None,
-            "expected_end_at": None,
-            "expected_by": None,
-            "run": _COMPARED,
-            "tasks": [_TASK],
-        }
-    )
 
     instance_id: int
     project: str

@@ -1,30 +1,15 @@
 """What was used."""
 
-from typing import Any
+from pydantic import Field
 
-from pydantic import BaseModel, Field
-
-from shoal.api.schemas.common import Page, example
-from shoal.api.schemas.insight.trends import COST, CostOut
-from shoal.api.schemas.insight.window import WINDOW, WindowOut
+from shoal.api.schemas.common import Answer, Page
+from shoal.api.schemas.insight.trends import CostOut
+from shoal.api.schemas.insight.window import WindowOut
 from shoal.core.insight.costs import CostBy
 
-_GROUP: dict[str, Any] = {
-    "project": "flights",
-    "workflow": "daily",
-    "task": None,
-    "label": None,
-    "value": None,
-    "now": COST,
-    "before": COST,
-    "share": 0.31,
-}
 
-
-class CostGroupOut(BaseModel):
+class CostGroupOut(Answer):
     """What a project, workflow, task or label has used; what does not name it is null."""
-
-    model_config = example(_GROUP)
 
     project: str | None
     workflow: str | None
@@ -41,17 +26,6 @@ class CostGroupOut(BaseModel):
 
 class CostsPage(WindowOut, Page[CostGroupOut]):
     """A page of costs, the most seconds of slots first."""
-
-    model_config = example(
-        {
-            **WINDOW,
-            "by": "workflow",
-            "total": COST,
-            "before": COST,
-            "items": [_GROUP],
-            "next": None,
-        }
-    )
 
     by: CostBy
     total: CostOut = Field(description="Of the window.")

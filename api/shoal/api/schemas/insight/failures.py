@@ -1,45 +1,22 @@
 """Failures of one cause."""
 
 from datetime import date, datetime
-from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, Page, example
-from shoal.api.schemas.insight.window import WINDOW, WindowOut
-
-_PLACE: dict[str, Any] = {
-    "project": "flights",
-    "workflow": "daily",
-    "task": "fetch",
-    "count": 12,
-}
-_GROUP: dict[str, Any] = {
-    "fingerprint": "1f2e3d4c5b6a7980",
-    "sample": "ConnectionError: warehouse.example.org refused the connection",
-    "count": 14,
-    "first_seen": TIME,
-    "last_seen": TIME,
-    "workflows": 2,
-    "by_day": [{"day": "2026-11-21", "count": 14}],
-    "where": [_PLACE],
-    "is_more": False,
-}
+from shoal.api.schemas.common import Answer, Page
+from shoal.api.schemas.insight.window import WindowOut
 
 
-class CountOfDay(BaseModel):
+class CountOfDay(Answer):
     """How many there were on a day."""
-
-    model_config = example({"day": "2026-11-21", "count": 14})
 
     day: date
     count: int
 
 
-class FailurePlaceOut(BaseModel):
+class FailurePlaceOut(Answer):
     """A task that failed so."""
-
-    model_config = example(_PLACE)
 
     project: str
     workflow: str
@@ -47,10 +24,8 @@ class FailurePlaceOut(BaseModel):
     count: int
 
 
-class FailureGroupOut(BaseModel):
+class FailureGroupOut(Answer):
     """Attempts that failed with the same fingerprint, in all workflows that the caller sees."""
-
-    model_config = example(_GROUP)
 
     fingerprint: str = Field(
         description="The same of error lines that differ in numbers, ids, times, paths and quoted "
@@ -70,7 +45,5 @@ class FailureGroupOut(BaseModel):
 
 class FailureGroupsPage(WindowOut, Page[FailureGroupOut]):
     """A page of groups, the most first."""
-
-    model_config = example({**WINDOW, "total": 14, "items": [_GROUP], "next": None})
 
     total: int = Field(description="Attempts that failed in the window, in all groups.")

@@ -1,72 +1,15 @@
 """How full the cluster is, and in which minutes schedules fire."""
 
 from datetime import date
-from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import example
-from shoal.api.schemas.insight.window import WINDOW, WindowOut
-
-_CELL: dict[str, Any] = {
-    "weekday": 0,
-    "hour": 2,
-    "days": 4,
-    "running_mean": 11.5,
-    "running_max": 32,
-    "waiting_mean": 0.8,
-    "waiting_max": 12,
-    "needed_max": 40,
-}
-_GROUP: dict[str, Any] = {"worker_group": "default", "cells": [_CELL]}
-_WORKER: dict[str, Any] = {
-    "worker": "host-1f2e3d4c",
-    "days": 28,
-    "attempts": 9600,
-    "failed": 96,
-    "lost": 2,
-    "busy_s": 512000.0,
-    "hours": 672,
-    "slots": 16,
-    "utilisation": 0.013,
-}
-_FORECAST: dict[str, Any] = {
-    "forecast_day": "2026-11-22",
-    "hour": 2,
-    "worker_group": "default",
-    "slots": 38,
-    "expected": 31.0,
-    "tested_hours": 480,
-    "error_p50": 2.0,
-    "within_p95": 0.95,
-}
-_MINUTE: dict[str, Any] = {
-    "scope": "day",
-    "minute": 120,
-    "starts_mean": 40.0,
-    "starts_max": 44,
-    "skew_p50_s": 0.4,
-    "skew_p95_s": 12.0,
-    "skew_max_s": 30.0,
-    "is_hot": True,
-}
-_MOVE: dict[str, Any] = {
-    "place": 1,
-    "schedule_id": 7,
-    "project": "flights",
-    "workflow": "daily",
-    "minute": 120,
-    "move_min": 3,
-    "starts_per_day": 1.0,
-    "highest_before": 44.0,
-    "highest_after": 41.0,
-}
+from shoal.api.schemas.common import Answer
+from shoal.api.schemas.insight.window import WindowOut
 
 
-class LoadCellOut(BaseModel):
+class LoadCellOut(Answer):
     """An hour of a weekday."""
-
-    model_config = example(_CELL)
 
     weekday: int = Field(description="0: Monday.")
     hour: int = Field(description="0 to 23, UTC.")
@@ -81,10 +24,8 @@ class LoadCellOut(BaseModel):
     )
 
 
-class LoadGroupOut(BaseModel):
+class LoadGroupOut(Answer):
     """The heat map of a worker group."""
-
-    model_config = example(_GROUP)
 
     worker_group: str
     cells: list[LoadCellOut] = Field(
@@ -92,10 +33,8 @@ class LoadGroupOut(BaseModel):
     )
 
 
-class WorkerLoadOut(BaseModel):
+class WorkerLoadOut(Answer):
     """A worker in the window."""
-
-    model_config = example(_WORKER)
 
     worker: str
     days: int = Field(description="On which it worked.")
@@ -110,10 +49,8 @@ class WorkerLoadOut(BaseModel):
     )
 
 
-class ForecastOut(BaseModel):
+class ForecastOut(Answer):
     """How many slots an hour to come will need."""
-
-    model_config = example(_FORECAST)
 
     forecast_day: date
     hour: int
@@ -131,16 +68,6 @@ class ForecastOut(BaseModel):
 class LoadOut(WindowOut):
     """How full the cluster was, by hour of the week and by worker, and what is to come."""
 
-    model_config = example(
-        {
-            **WINDOW,
-            "groups": [_GROUP],
-            "workers": [_WORKER],
-            "forecast_of": "2026-11-21",
-            "forecast": [_FORECAST],
-        }
-    )
-
     groups: list[LoadGroupOut]
     workers: list[WorkerLoadOut] = Field(description="The busiest first.")
     forecast_of: date | None = Field(
@@ -149,10 +76,8 @@ class LoadOut(WindowOut):
     forecast: list[ForecastOut] = Field(description="Of the 7 days after that.")
 
 
-class ScheduleMinuteOut(BaseModel):
+class ScheduleMinuteOut(Answer):
     """A minute in which schedules fire, of the last 28 days."""
-
-    model_config = example(_MINUTE)
 
     scope: str = Field(description="`day`: minutes 0 to 1439, UTC; `hour`: 0 to 59 of any hour.")
     minute: int
@@ -166,10 +91,8 @@ class ScheduleMinuteOut(BaseModel):
     )
 
 
-class ScheduleMoveOut(BaseModel):
+class ScheduleMoveOut(Answer):
     """A schedule that would better fire some minutes earlier or later."""
-
-    model_config = example(_MOVE)
 
     place: int = Field(description="The most useful is 1, of those that the caller sees.")
     schedule_id: int
@@ -185,10 +108,8 @@ class ScheduleMoveOut(BaseModel):
     highest_after: float | None = Field(description="With it and all before it.")
 
 
-class ScheduleMinutesOut(BaseModel):
+class ScheduleMinutesOut(Answer):
     """Hot minutes, and which schedules to move."""
-
-    model_config = example({"until": "2026-11-21", "minutes": [_MINUTE], "moves": [_MOVE]})
 
     until: date | None = Field(description="As of which day; null: there are no results yet.")
     minutes: list[ScheduleMinuteOut] | None = Field(

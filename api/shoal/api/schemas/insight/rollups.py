@@ -3,22 +3,13 @@
 from datetime import date, datetime
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, Page, example
-
-_RESULT = {"job": "workflow_days", "day": "2026-11-21", "rows": 1000, "stored_at": TIME}
-_ROWS: dict[str, Any] = {
-    "project": "flights",
-    "workflow": "daily",
-    "rows": [{"runs": 1, "succeeded": 1, "duration_p50": 480.0}],
-}
+from shoal.api.schemas.common import Answer, Page
 
 
-class RollupOut(BaseModel):
+class RollupOut(Answer):
     """A result: what one job has found about one day."""
-
-    model_config = example(_RESULT)
 
     job: str
     day: date = Field(description="The day; of what looks back over weeks, as of which day it is.")
@@ -28,10 +19,8 @@ class RollupOut(BaseModel):
     stored_at: datetime = Field(description="When it came into the database.")
 
 
-class RollupRowsOut(BaseModel):
+class RollupRowsOut(Answer):
     """The rows of one workflow in a result, or those that belong to no project."""
-
-    model_config = example(_ROWS)
 
     project: str = Field(description="Empty: rows of the cluster.")
     workflow: str
@@ -42,10 +31,6 @@ class RollupRowsOut(BaseModel):
 
 class RollupRowsPage(Page[RollupRowsOut]):
     """A page of a result, by project and workflow."""
-
-    model_config = example(
-        {"job": "workflow_days", "day": "2026-11-21", "items": [_ROWS], "next": None}
-    )
 
     job: str
     day: date | None = Field(description="Null: the job has no result yet.")

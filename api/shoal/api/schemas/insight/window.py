@@ -1,19 +1,9 @@
 """The days that an answer is about."""
 
 from datetime import date
-from typing import Any
 
 from pydantic import BaseModel, Field
 
-WINDOW: dict[str, Any] = {
-    "first": "2026-10-25",
-    "last": "2026-11-21",
-    "days": 28,
-    "before_first": "2026-09-27",
-    "before_last": "2026-10-24",
-    "before_days": 28,
-    "until": "2026-11-21",
-}
 #: Of fields that are percentiles over several days.
 OF_DAYS = (
     "Of several days: the mean of the days' percentiles, weighted by how many each day had; of one "

@@ -3,14 +3,13 @@
 from datetime import datetime
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, Field, SecretStr, StrictBool, StrictInt
+from pydantic import Field, SecretStr, StrictBool, StrictInt
 
-from shoal.api.schemas.common import ONE_LINE, TIME, Strict, body_example, example
-from shoal.core.access.grants import Grant
+from shoal.api.schemas.common import ONE_LINE, Answer, Strict
+from shoal.core.access.grants import Grant, Restricted
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import HolderKind
-from shoal.core.access.restrictions import Restricted
 from shoal.core.definition.fields import Name
 
 #: Of users, groups and service accounts: an e-mail address is one.
@@ -22,43 +21,23 @@ FullName = Annotated[str, Field(max_length=200, pattern=ONE_LINE)]
 Password = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 TokenDays = Annotated[StrictInt, Field(ge=1, le=3660)]
 
-_ROLE = {"project": "flights", "role": "writer"}
-
 
 class LoginIn(Strict):
     """A name and its password."""
-
-    model_config = body_example({"name": "ada", "password": "correct horse battery"})
 
     name: str = Field(min_length=1, max_length=100, examples=["ada"])
     password: Password
 
 
-class RoleOut(BaseModel):
+class RoleOut(Answer):
     """A role in a project."""
-
-    model_config = example(_ROLE)
 
     project: str
     role: Role
 
 
-class MeOut(BaseModel):
+class MeOut(Answer):
     """The caller, and what it may do."""
-
-    model_config = example(
-        {
-            "name": "ada",
-            "kind": "USER",
-            "is_admin": False,
-            "must_change_password": False,
-            "has_password": True,
-            "issuer": None,
-            "roles": [_ROLE],
-            "permissions": None,
-            "projects": None,
-        }
-    )
 
     name: str
     kind: PrincipalKind
@@ -76,27 +55,13 @@ class MeOut(BaseModel):
 class PasswordIn(Strict):
     """Another password for oneself."""
 
-    model_config = body_example({"current": "correct horse battery", "new": "staple battery horse"})
-
     current: Password
     new: Password
     keep_tokens: StrictBool = Field(default=False, description="Else all tokens are revoked.")
 
 
-class SessionOut(BaseModel):
+class SessionOut(Answer):
     """A browser that has signed in."""
-
-    model_config = example(
-        {
-            "id": 5,
-            "created_at": TIME,
-            "used_at": TIME,
-            "expires_at": TIME,
-            "address": "192.0.2.7",
-            "agent": "Mozilla/5.0",
-            "is_this": True,
-        }
-    )
 
     id: int
     created_at: datetime
@@ -110,8 +75,6 @@ class SessionOut(BaseModel):
 class TokenIn(Strict):
     """A token for programs."""
 
-    model_config = body_example({"name": "nightly import", "projects": ["flights"], "days": 90})
-
     name: str = Field(min_length=1, max_length=100, pattern=ONE_LINE, examples=["nightly import"])
     permissions: list[Permission] | None = Field(
         default=None, min_length=1, description="What it is limited to; null: what its owner may."
@@ -122,21 +85,8 @@ class TokenIn(Strict):
     days: TokenDays | None = Field(default=90, description="Until it expires; null: never.")
 
 
-class TokenOut(BaseModel):
+class TokenOut(Answer):
     """A token, without its text."""
-
-    model_config = example(
-        {
-            "id": 3,
-            "owner": "ada",
-            "name": "nightly import",
-            "permissions": ["run.operate", "project.read"],
-            "projects": ["flights"],
-            "created_at": TIME,
-            "used_at": None,
-            "expires_at": TIME,
-        }
-    )
 
     id: int
     owner: str
@@ -154,24 +104,8 @@ class NewTokenOut(TokenOut):
     token: str = Field(description="Its text: shown this once, nobody can read it again.")
 
 
-class AccountOut(BaseModel):
+class AccountOut(Answer):
     """A user or a service account."""
-
-    model_config = example(
-        {
-            "name": "ada",
-            "kind": "USER",
-            "full_name": "Ada Lovelace",
-            "project": None,
-            "is_admin": False,
-            "has_password": True,
-            "must_change_password": False,
-            "issuer": None,
-            "subject": None,
-            "created_at": TIME,
-            "disabled_at": None,
-        }
-    )
 
     name: str
     kind: PrincipalKind
@@ -189,8 +123,6 @@ class AccountOut(BaseModel):
 class UserIn(Strict):
     """A new user."""
 
-    model_config = body_example({"name": "ada", "full_name": "Ada Lovelace"})
-
     name: AccountName
     full_name: FullName = ""
     is_admin: StrictBool = False
@@ -201,8 +133,6 @@ class UserIn(Strict):
 
 class UserChange(Strict):
     """What changes of a user; what is left out stays."""
-
-    model_config = body_example({"disabled": True})
 
     full_name: FullName | None = None
     is_admin: StrictBool | None = None
@@ -220,8 +150,6 @@ class NewUserOut(AccountOut):
 class GroupIn(Strict):
     """A new group."""
 
-    model_config = body_example({"name": "analysts"})
-
     name: AccountName
     description: str = Field(default="", max_length=1000)
 
@@ -229,22 +157,12 @@ class GroupIn(Strict):
 class GroupChange(Strict):
     """What a group is for."""
 
-    model_config = body_example({"description": "who look at the numbers"})
-
     description: str = Field(max_length=1000)
 
 
-class GroupOut(BaseModel):
+class GroupOut(Answer):
     """A group of users and service accounts."""
 
-    model_config = example(
-        {
-            "name": "analysts",
-            "description": "",
-            "members": ["ada"],
-            "created_at": TIME,
-        }
-    )
     uncounted: ClassVar[frozenset[str]] = frozenset({"members"})  # each is put and deleted
 
     name: str
@@ -256,15 +174,11 @@ class GroupOut(BaseModel):
 class MemberIn(Strict):
     """The role of a member."""
 
-    model_config = body_example({"role": "writer"})
-
     role: Role
 
 
-class MemberOut(BaseModel):
+class MemberOut(Answer):
     """Who has a role in a project."""
-
-    model_config = example({"kind": "user", "name": "ada", "role": "writer"})
 
     kind: HolderKind
     name: str
@@ -274,17 +188,13 @@ class MemberOut(BaseModel):
 class GrantIn(Strict):
     """What another project may do."""
 
-    model_config = body_example({"what": "run"})
-
     what: Grant = Field(
         description="see: its tasks may wait for runs here. run: they may run workflows, too."
     )
 
 
-class GrantOut(BaseModel):
+class GrantOut(Answer):
     """What a project lets the tasks of another one do."""
-
-    model_config = example({"project": "reports", "what": "run", "created_at": TIME})
 
     project: str = Field(description='Whose tasks may; "*": those of every project.')
     what: Grant
@@ -294,8 +204,6 @@ class GrantOut(BaseModel):
 class ResourceGrantIn(Strict):
     """Which files another project may use."""
 
-    model_config = body_example({"paths": ["lib/", "etl/clean.sh"]})
-
     paths: list[str] = Field(
         min_length=1,
         max_length=100,
@@ -303,17 +211,8 @@ class ResourceGrantIn(Strict):
     )
 
 
-class ResourceGrantOut(BaseModel):
+class ResourceGrantOut(Answer):
     """Which files of a project the tasks of another one may use."""
-
-    model_config = example(
-        {
-            "project": "reports",
-            "paths": ["etl/clean.sh", "lib/"],
-            "created_at": TIME,
-            "updated_at": TIME,
-        }
-    )
 
     project: str = Field(description='Whose tasks may; "*": those of every project.')
     paths: list[str] = Field(description="In order.")
@@ -324,25 +223,13 @@ class ResourceGrantOut(BaseModel):
 class RestrictionIn(Strict):
     """Which projects may use a worker group or an environment."""
 
-    model_config = body_example({"projects": ["flights", "reports"]})
-
     projects: list[Name] = Field(
         max_length=1000, description="Names, of projects that need not exist yet; none: no project."
     )
 
 
-class RestrictionOut(BaseModel):
+class RestrictionOut(Answer):
     """A worker group or an environment that some projects alone may use."""
-
-    model_config = example(
-        {
-            "kind": "worker-group",
-            "name": "gpu",
-            "projects": ["flights", "reports"],
-            "created_at": TIME,
-            "updated_at": TIME,
-        }
-    )
 
     kind: Restricted
     name: str
@@ -353,8 +240,6 @@ class RestrictionOut(BaseModel):
 
 class ServiceAccountIn(Strict):
     """A new service account of a project."""
-
-    model_config = body_example({"name": "loader", "role": "runner"})
 
     name: AccountName
     role: Role

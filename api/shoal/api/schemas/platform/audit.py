@@ -2,30 +2,14 @@
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, Instant, Strict, body_example, example
+from shoal.api.schemas.common import Answer, Instant, Strict
 from shoal.core.access.audit.entries import Outcome
 
-_ENTRY = {
-    "id": 12,
-    "at": "2026-03-01T06:30:00.000000+00:00",
-    "action": "secret.set",
-    "outcome": "done",
-    "principal_id": 3,
-    "principal": "ada",
-    "address": "10.0.0.7",
-    "request_id": "",
-    "project": "flights",
-    "object": "db_password",
-    "detail": {},
-}
 
-
-class AuditEntryOut(BaseModel):
+class AuditEntryOut(Answer):
     """Who did what. What is hashed is this very object."""
-
-    model_config = example(_ENTRY)
 
     id: int
     at: str = Field(description="In UTC, with microseconds.")
@@ -42,10 +26,8 @@ class AuditEntryOut(BaseModel):
     )
 
 
-class AuditHeadOut(BaseModel):
+class AuditHeadOut(Answer):
     """The end of the chain. Who notes it finds later if anything before it was changed."""
-
-    model_config = example({"position": 12, "hash": "0" * 64, "pruned": 0, "unlinked": 0})
 
     position: int
     hash: str
@@ -53,12 +35,8 @@ class AuditHeadOut(BaseModel):
     unlinked: int = Field(description="Entries older than a minute that no process has linked.")
 
 
-class AuditLinkOut(BaseModel):
+class AuditLinkOut(Answer):
     """A place in the chain: the hash of its entry's JSON behind the hash before it."""
-
-    model_config = example(
-        {"position": 12, "hash": "0" * 64, "previous": "0" * 64, "entry": _ENTRY}
-    )
 
     position: int
     hash: str = Field(description="SHA-256, hex, of the hash before, a newline, sorted JSON.")
@@ -69,15 +47,11 @@ class AuditLinkOut(BaseModel):
 class AuditPruneIn(Strict):
     """Up to when entries are removed."""
 
-    model_config = body_example({"before": TIME})
-
     before: Instant = Field(description="Entries from before it go.")
 
 
-class AuditPrunedOut(BaseModel):
+class AuditPrunedOut(Answer):
     """What was removed."""
-
-    model_config = example({"removed": 500, "position": 500, "hash": "0" * 64})
 
     removed: int
     position: int

@@ -5,43 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import TIME, PriorityName, example
-
-_MASTER = {
-    "id": "host-1-5a6b7c8d",
-    "address": "127.0.0.1:40001",
-    "host": "host",
-    "started_at": TIME,
-    "partitions": [0, 2],
-    "leads": True,
-    "database": None,
-    "clock_ahead_s": None,
-}
-_WORKER = {
-    "id": "host-1f2e3d4c",
-    "group": "default",
-    "address": "127.0.0.1:40002",
-    "host": "host",
-    "slots": 4,
-    "running": 1,
-    "started_at": TIME,
-    "paused": None,
-    "unreachable": [],
-    "clock_ahead_s": None,
-}
-_PARTITION = {
-    "index": 0,
-    "owner": "host-1-5a6b7c8d",
-    "epoch": 4294967312,
-    "open_instances": 1,
-    "pending_commands": 0,
-}
+from shoal.api.schemas.common import Answer, PriorityName
 
 
-class MasterOut(BaseModel):
+class MasterOut(Answer):
     """A live master."""
-
-    model_config = example(_MASTER)
 
     id: str
     address: str
@@ -65,10 +33,8 @@ class MasterOut(BaseModel):
     )
 
 
-class WorkerOut(BaseModel):
+class WorkerOut(Answer):
     """A live worker."""
-
-    model_config = example(_WORKER)
 
     id: str
     group: str
@@ -92,10 +58,8 @@ class WorkerOut(BaseModel):
     )
 
 
-class PartitionOut(BaseModel):
+class PartitionOut(Answer):
     """Who owns a slice of the instances."""
-
-    model_config = example(_PARTITION)
 
     index: int
     owner: str | None
@@ -187,36 +151,8 @@ class HistoryExportOut(BaseModel):
     since: datetime | None = Field(description="Since when.")
 
 
-class ClusterOut(BaseModel):
+class ClusterOut(Answer):
     """The members, and what each does."""
-
-    model_config = example(
-        {
-            "masters": [_MASTER],
-            "workers": [_WORKER],
-            "group": {
-                "state": "Stable",
-                "generation": 3,
-                "leader": "host-1-5a6b7c8d",
-                "members": ["host-1-5a6b7c8d"],
-            },
-            "partitions": [_PARTITION],
-            "backlog": {
-                "pending_commands": 0,
-                "open_instances": 1,
-                "queued": 0,
-                "claimed": 0,
-                "running": 1,
-            },
-            "set_aside": [],
-            "queues": [{"group": "default", "depth": 0}],
-            "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
-            "database": {"kind": "sqlite"},
-            "damaged_znodes": [],
-            "alert_servers": ["host-1-41-5a6b7c8d"],
-            "history": {"verified_at": TIME, "trouble": None, "since": None},
-        }
-    )
 
     masters: list[MasterOut]
     workers: list[WorkerOut]
@@ -240,12 +176,8 @@ class ClusterOut(BaseModel):
     )
 
 
-class WorkerGroupOut(BaseModel):
+class WorkerGroupOut(Answer):
     """Workers that do the same work, and what waits for them."""
-
-    model_config = example(
-        {"group": "default", "queued": 7, "workers": 2, "paused": 1, "slots": 8, "running": 4}
-    )
 
     group: str
     queued: int = Field(description="Tasks that wait for one of them.")
@@ -255,24 +187,8 @@ class WorkerGroupOut(BaseModel):
     running: int
 
 
-class QueueEntryOut(BaseModel):
+class QueueEntryOut(Answer):
     """A task that waits for a worker. Of projects that the caller may not see it says no names."""
-
-    model_config = example(
-        {
-            "group": "default",
-            "position": 1,
-            "priority": "MEDIUM",
-            "task_priority": "HIGH",
-            "task_instance_id": 91,
-            "workflow_instance_id": 17,
-            "project": "default",
-            "workflow": "daily",
-            "task": "fetch",
-            "attempt": 1,
-            "queued_at": TIME,
-        }
-    )
 
     group: str
     position: int | None = Field(
@@ -289,19 +205,8 @@ class QueueEntryOut(BaseModel):
     queued_at: datetime | None
 
 
-class TakeoverOut(BaseModel):
+class TakeoverOut(Answer):
     """A partition that has changed hands."""
-
-    model_config = example(
-        {
-            "id": 9,
-            "at": TIME,
-            "partition": 5,
-            "epoch": 4294967312,
-            "owner": "host-2-1b2c3d4e",
-            "previous_owner": "host-1-5a6b7c8d",
-        }
-    )
 
     id: int
     at: datetime
@@ -311,19 +216,8 @@ class TakeoverOut(BaseModel):
     previous_owner: str | None = Field(description="Null: it had none before.")
 
 
-class TaskTypeOut(BaseModel):
+class TaskTypeOut(Answer):
     """An installed task type."""
-
-    model_config = example(
-        {
-            "name": "SHELL",
-            "params_schema": {
-                "type": "object",
-                "properties": {"script": {"type": "string"}},
-                "required": ["script"],
-            },
-        }
-    )
 
     name: str
     params_schema: dict[str, Any] = Field(description="JSON Schema of `params`.")

@@ -5,13 +5,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import example
+from shoal.api.schemas.common import Answer
 
 
-class Live(BaseModel):
+class Live(Answer):
     """The process answers."""
-
-    model_config = example({"status": "ok"})
 
     status: Literal["ok"] = "ok"
 
@@ -81,31 +79,8 @@ class QuarantineOut(BaseModel):
     newest: list[QuarantinedOut] = Field(description="The newest ones; for administrators.")
 
 
-class Health(BaseModel):
+class Health(Answer):
     """Whether the cluster can do its work."""
-
-    model_config = example(
-        {
-            "status": "ok",
-            "checks": {
-                "database": {"ok": True, "detail": "sqlite answers"},
-                "zookeeper": {"ok": True, "detail": "connected"},
-                "partitions": {"ok": True, "detail": "128 partitions are owned, or soon will be"},
-                "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},
-                "masters": 2,
-                "workers": 2,
-                "paused_workers": 0,
-                "set_aside": 0,
-                "damaged_znodes": 0,
-            },
-            "masters": 2,
-            "workers": 2,
-            "version": "0.2.0",
-            "master_troubles": [],
-            "clock_differences": [],
-            "quarantine": {"held": 0, "skipped": 0, "newest": []},
-        }
-    )
 
     status: Literal["ok", "degraded"]
     checks: Checks

@@ -2,18 +2,14 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import TIME, Instant, Strict, example
+from shoal.api.schemas.common import Answer, Instant, Strict
 
 
 class PurgeIn(Strict):
     """What is to go; without anything, what the masters' rules say."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"dry_run": True, "before": TIME, "project": "etl"}]},
-    )
     dry_run: bool = Field(default=False, description="Count, delete nothing.")
     before: Instant | None = Field(
         default=None,
@@ -31,31 +27,8 @@ class PurgeIn(Strict):
     )
 
 
-class PurgeOut(BaseModel):
+class PurgeOut(Answer):
     """A purge and how far the masters have come with it."""
-
-    model_config = example(
-        {
-            "id": 3,
-            "dry_run": True,
-            "before": TIME,
-            "project": None,
-            "workflow_id": None,
-            "created_at": TIME,
-            "finished_at": None,
-            "partitions": 128,
-            "partitions_done": 64,
-            "instances": 1200,
-            "attempts": 3600,
-            "events": 9800,
-            "commands": 1210,
-            "backfills": 2,
-            "oldest": TIME,
-            "even_if_not_exported": False,
-            "held": 40,
-            "held_because": "the exported history has all up to 2026-11-21T05:45:00Z",
-        }
-    )
 
     id: int
     dry_run: bool
@@ -91,17 +64,8 @@ class StoreOut(BaseModel):
     bytes: int | None
 
 
-class StoresOut(BaseModel):
+class StoresOut(Answer):
     """How large the history is."""
-
-    model_config = example(
-        {
-            "kind": "postgresql",
-            "bytes": 123456789,
-            "free_bytes": None,
-            "stores": [{"name": "event", "rows": 1000, "bytes": 200000}],
-        }
-    )
 
     kind: str
     bytes: int | None = Field(description="Of the whole database on its disk.")

@@ -2,11 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import Field, StrictBool
 
-from shoal.api.schemas.common import Strict, body_example, example
-
-_KEY = "3f9a1c0d2b44"
+from shoal.api.schemas.common import Answer, Strict
 
 
 class Phase(StrEnum):
@@ -18,20 +16,8 @@ class Phase(StrEnum):
     DONE = "done"
 
 
-class KeysOut(BaseModel):
+class KeysOut(Answer):
     """Which keys there are, and where. No key is ever shown."""
-
-    model_config = example(
-        {
-            "primary": _KEY,
-            "next": None,
-            "old": [],
-            "retired": [],
-            "here": [_KEY],
-            "masters": {"host-1": [_KEY]},
-            "used": {_KEY: 12},
-        }
-    )
 
     primary: str = Field(description="It encrypts.")
     next: str | None = Field(description="It will, when every live master has it.")
@@ -45,25 +31,11 @@ class KeysOut(BaseModel):
 class RotationIn(Strict):
     """Whether a rotation may begin."""
 
-    model_config = body_example({"begin": True})
-
     begin: StrictBool = Field(description="false: only go on with one that has begun.")
 
 
-class RotationOut(BaseModel):
+class RotationOut(Answer):
     """What a step has done."""
-
-    model_config = example(
-        {
-            "phase": "working",
-            "key": _KEY,
-            "did": "50 values are encrypted anew",
-            "encrypted": 50,
-            "without_key": [],
-            "unreadable": [],
-            "retired": [],
-        }
-    )
 
     phase: Phase
     key: str = Field(description="The new key.")

@@ -2,25 +2,16 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import Strict, body_example, example
+from shoal.api.schemas.common import Answer, Strict
 
 #: A challenge or a verifier of PKCE (RFC 7636).
 Challenge = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{43}$")]
 
-_WAY = {
-    "name": "example",
-    "kind": "oidc",
-    "title": "Example",
-    "path": "/api/v1/login/oidc/example",
-}
 
-
-class WayOut(BaseModel):
+class WayOut(Answer):
     """A way of signing in."""
-
-    model_config = example(_WAY)
 
     name: str
     kind: Literal["password", "ldap", "oidc"] = Field(
@@ -33,16 +24,12 @@ class WayOut(BaseModel):
 class CodeIn(Strict):
     """What a command line has got from the browser."""
 
-    model_config = body_example({"code": "c" * 43, "verifier": "v" * 43})
-
     code: Challenge
     verifier: str = Field(pattern=r"^[A-Za-z0-9._~-]{43,128}$", description="Of RFC 7636.")
 
 
 class IdentityIn(Strict):
     """Who a user is for a provider or a directory."""
-
-    model_config = body_example({"issuer": "https://id.example", "subject": "248289761001"})
 
     issuer: str = Field(min_length=1, max_length=500, pattern=r"^[!-~]+$")
     subject: str = Field(

@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, StrictInt, field_validator
+from pydantic import Field, StrictInt, field_validator
 
 from shoal.api.schemas.commands import LONGEST_REASON, MAX_NAMED_TASKS, CommandIn
-from shoal.api.schemas.common import ONE_LINE, Strict, body_example, example
+from shoal.api.schemas.common import ONE_LINE, Answer, Strict
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -21,15 +21,10 @@ BulkType = Literal[
     CommandType.KILL_TASK,
     CommandType.FORCE_SUCCESS,
 ]
-_TASK = {"task": "load", "state": "RUNNING", "becomes": "RUNNING", "ends_early": True}
-_PREVIEW = {"refusal": None, "state": "STOPPING", "tasks": [_TASK], "more_tasks": 0}
-_ITEM = {"id": 17, "command_id": None, "problem": None, "preview": _PREVIEW}
 
 
 class BulkIn(Strict):
     """What is asked, and of which: the ids, or, without them, the filters of the query."""
-
-    model_config = body_example({"type": "STOP", "ids": [17, 18]})
 
     type: BulkType
     ids: list[StrictInt] | None = Field(
@@ -75,10 +70,8 @@ class BulkIn(Strict):
         return CommandIn(type=self.type, **{name: one}, **given)
 
 
-class TouchedTask(BaseModel):
+class TouchedTask(Answer):
     """A task that a request would change."""
-
-    model_config = example(_TASK)
 
     task: str
     state: TaskState
@@ -86,10 +79,8 @@ class TouchedTask(BaseModel):
     ends_early: bool = Field(description="Whether its process would be killed.")
 
 
-class EffectOut(BaseModel):
+class EffectOut(Answer):
     """What a request would do to one run, as it is now."""
-
-    model_config = example(_PREVIEW)
 
     refusal: str | None = Field(description="Why it would change nothing.")
     state: WorkflowState | None = Field(description="Of the run then; null: not looked at.")
@@ -99,22 +90,16 @@ class EffectOut(BaseModel):
     more_tasks: int = Field(description="How many more change.")
 
 
-class ItemProblem(BaseModel):
+class ItemProblem(Answer):
     """Why nothing is asked of one of many."""
-
-    model_config = example(
-        {"type": "/problems/not-found", "status": 404, "detail": "there is no workflow instance 9"}
-    )
 
     type: str
     status: int
     detail: str
 
 
-class BulkItem(BaseModel):
+class BulkItem(Answer):
     """What became of one of many: a preview, a command, or a problem."""
-
-    model_config = example(_ITEM)
 
     id: int
     command_id: int | None = Field(description="The command that was stored for it.")
@@ -122,10 +107,8 @@ class BulkItem(BaseModel):
     preview: EffectOut | None
 
 
-class BulkOut(BaseModel):
+class BulkOut(Answer):
     """One result for each."""
-
-    model_config = example({"digest": "5e1f", "is_more": False, "items": [_ITEM]})
 
     digest: str = Field(description="For the request that does what this preview shows.")
     is_more: bool = Field(description="Whether the filters may mean more than these; ask again.")

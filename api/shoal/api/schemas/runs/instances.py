@@ -4,72 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, computed_field
+from pydantic import BeforeValidator, Field, computed_field
 
-from shoal.api.schemas.common import TIME, PriorityName, SaidOut, example
+from shoal.api.schemas.common import Answer, PriorityName, SaidOut
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why import reasons
 
-_INSTANCE = {
-    "id": 17,
-    "project": "flights",
-    "workflow": "daily",
-    "version": 4,
-    "state": "RUNNING",
-    "reason": None,
-    "priority": "MEDIUM",
-    "parameters": {"day": "2013-01-16"},
-    "logical_time": TIME,
-    "timezone": "UTC",
-    "created_at": TIME,
-    "started_at": TIME,
-    "finished_at": None,
-    "deadline_at": TIME,
-    "is_late": False,
-    "expected_end_at": TIME,
-    "late_after_at": TIME,
-    "rerun_of": None,
-    "run_number": 1,
-    "command_id": 12,
-    "parent": None,
-    "task_counts": {"SUCCEEDED": 1, "RUNNING": 1},
-    "labels": {"team": "flights"},
-    "schedule_id": None,
-    "backfill_id": None,
-    "reason_said": None,
-}
-_TASK = {
-    "id": 91,
-    "workflow_instance_id": 17,
-    "project": "flights",
-    "workflow": "daily",
-    "task": "report",
-    "type": "PYTHON",
-    "attempt": 1,
-    "state": "RUNNING",
-    "worker_group": "default",
-    "worker": "host-1f2e3d4c",
-    "reason": None,
-    "exit_code": None,
-    "due_at": None,
-    "looks": 0,
-    "waiting_since": None,
-    "queued_at": TIME,
-    "started_at": TIME,
-    "finished_at": None,
-    "environment": "ml@3",
-    "cpu_s": None,
-    "max_rss_kb": None,
-    "error_line": None,
-    "fingerprint": None,
-    "reason_said": None,
-}
 
-
-class ParentOut(BaseModel):
+class ParentOut(Answer):
     """The SUB_WORKFLOW or MAP task that an instance works for."""
-
-    model_config = example({"instance_id": 16, "task_instance_id": 88, "index": 0, "depth": 1})
 
     instance_id: int
     task_instance_id: int
@@ -98,7 +41,6 @@ LATE_AFTER = (
     "no baseline."
 )
 
-_DETAIL = {"items": [None], "children": {"0": {"instance": 18, "state": "RUNNING"}}}
 Detail = Annotated[
     dict[str, Any],
     BeforeValidator(_without_outputs),
@@ -109,10 +51,8 @@ Detail = Annotated[
 ]
 
 
-class InstanceOut(BaseModel):
+class InstanceOut(Answer):
     """One run of a workflow."""
-
-    model_config = example(_INSTANCE)
 
     id: int
     project: str
@@ -150,10 +90,8 @@ class InstanceOut(BaseModel):
         return SaidOut.of(reasons.of_instance(self.state, self.reason))
 
 
-class TaskOut(BaseModel):
+class TaskOut(Answer):
     """One attempt of one task."""
-
-    model_config = example(_TASK)
 
     id: int
     workflow_instance_id: int
@@ -207,20 +145,12 @@ class TaskOut(BaseModel):
 class TaskDetail(TaskOut):
     """One attempt with what it has given on."""
 
-    model_config = example(
-        {**_TASK, "state": "SUCCEEDED", "outputs": {"rows": "27004"}, "detail": {}}
-    )
-
     detail: Detail
     outputs: dict[str, str] = Field(description="What the tasks behind it see as parameters.")
 
 
 class InstanceTask(TaskOut):
     """An attempt and its place in the graph."""
-
-    model_config = example(
-        {**_TASK, "type": "SUB_WORKFLOW", "depends_on": ["fetch"], "detail": _DETAIL}
-    )
 
     depends_on: list[str]
     detail: Detail
@@ -229,26 +159,11 @@ class InstanceTask(TaskOut):
 class InstanceDetail(InstanceOut):
     """A run with its tasks in the order of the definition."""
 
-    model_config = example(
-        {**_INSTANCE, "tasks": [{**_TASK, "depends_on": ["fetch"], "detail": {}}]}
-    )
-
     tasks: list[InstanceTask]
 
 
-class ProgressOut(BaseModel):
+class ProgressOut(Answer):
     """How far a running task is, as its work says."""
-
-    model_config = example(
-        {
-            "task_instance_id": 91,
-            "done": 40,
-            "total": 100,
-            "unit": "stages",
-            "label": "count",
-            "at": TIME,
-        }
-    )
 
     task_instance_id: int
     done: float = Field(description="In `unit`.")
@@ -258,12 +173,8 @@ class ProgressOut(BaseModel):
     at: datetime = Field(description="When this was so, by the worker's clock.")
 
 
-class LogOut(BaseModel):
+class LogOut(Answer):
     """A range of a log as text. Offsets are bytes."""
-
-    model_config = example(
-        {"data": "ready\n", "offset": 0, "next_offset": 6, "size": 6, "finished": True}
-    )
 
     data: str = Field(description="UTF-8; other bytes are replaced by U+FFFD.")
     offset: int = Field(description="Where `data` starts.")

@@ -2,21 +2,17 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic import Field, TypeAdapter, field_validator
 
-from shoal.api.schemas.common import Strict, body_example, example
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.definition.labels import LONGEST_VALUE, MOST_LABELS, MOST_OF_RUN, Labels
 from shoal.core.runs.states import TaskState, WorkflowState
 
 _LABELS: TypeAdapter[dict[str, str]] = TypeAdapter(Labels)
-_COUNTS = {"total": {"count": 1000, "is_more": True}}
-_FAILED = {"FAILED": {"count": 3, "is_more": False}}
 
 
 class LabelChanges(Strict):
     """New values of labels; null removes one."""
-
-    model_config = body_example({"labels": {"team": "flights", "draft": None}})
 
     labels: dict[str, Annotated[str, Field(max_length=LONGEST_VALUE)] | None] = Field(
         min_length=1, max_length=MOST_OF_RUN
@@ -35,36 +31,28 @@ class LabelChanges(Strict):
         return dict(self.labels)
 
 
-class LabelsOut(BaseModel):
+class LabelsOut(Answer):
     """All labels of an instance."""
-
-    model_config = example({"labels": {"team": "flights"}})
 
     labels: dict[str, str]
 
 
-class CountOut(BaseModel):
+class CountOut(Answer):
     """A number that is not counted for ever."""
-
-    model_config = example(_COUNTS["total"])
 
     count: int
     is_more: bool = Field(description="Whether there are at least so many, and perhaps more.")
 
 
-class InstanceCounts(BaseModel):
+class InstanceCounts(Answer):
     """How many instances a filter means. States without any are missing."""
-
-    model_config = example({**_COUNTS, "states": _FAILED})
 
     total: CountOut
     states: dict[WorkflowState, CountOut]
 
 
-class TaskCounts(BaseModel):
+class TaskCounts(Answer):
     """How many attempts a filter means. States without any are missing."""
-
-    model_config = example({**_COUNTS, "states": _FAILED})
 
     total: CountOut
     states: dict[TaskState, CountOut]

@@ -1,16 +1,12 @@
 """Lines that were looked for in logs."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import example
-
-_HIT = {"offset": 8120, "line": "ERROR timeout", "before": ["INFO rows=27004"], "after": []}
+from shoal.api.schemas.common import Answer
 
 
-class HitOut(BaseModel):
+class HitOut(Answer):
     """A line, with those around it. Long ones are cut off after 2,000 characters."""
-
-    model_config = example(_HIT)
 
     offset: int = Field(description="Of its first byte in the log.")
     line: str
@@ -18,10 +14,8 @@ class HitOut(BaseModel):
     after: list[str]
 
 
-class LogHits(BaseModel):
+class LogHits(Answer):
     """What was found in one log."""
-
-    model_config = example({"hits": [_HIT], "next_offset": None, "size": 9000, "finished": True})
 
     hits: list[HitOut]
     next_offset: int | None = Field(
@@ -31,12 +25,8 @@ class LogHits(BaseModel):
     finished: bool = Field(description="Whether the log will not grow any more.")
 
 
-class TaskHits(BaseModel):
+class TaskHits(Answer):
     """What was found in the log of one attempt of an instance."""
-
-    model_config = example(
-        {"task_instance_id": 91, "task": "load", "attempt": 1, "hits": [_HIT], "problem": None}
-    )
 
     task_instance_id: int
     task: str
@@ -45,10 +35,8 @@ class TaskHits(BaseModel):
     problem: str | None = Field(description="Why the log could not be read.")
 
 
-class InstanceHits(BaseModel):
+class InstanceHits(Answer):
     """What was found in the logs of an instance. Attempts without hits are left out."""
-
-    model_config = example({"items": [], "next": None})
 
     items: list[TaskHits]
     next: str | None = Field(description="Cursor of the next part; null on the last one.")

@@ -2,60 +2,14 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, PriorityName, example
+from shoal.api.schemas.common import Answer, PriorityName
 from shoal.core.runs.states import TaskState, WorkflowState
 
-_RUN = {
-    "id": 17,
-    "project": "flights",
-    "workflow": "daily",
-    "version": 4,
-    "state": "FAILED",
-    "reason": "1 task failed",
-    "trigger": "schedule",
-    "schedule_id": 3,
-    "backfill_id": None,
-    "parent_instance_id": None,
-    "priority": "MEDIUM",
-    "logical_time": TIME,
-    "created_at": TIME,
-    "admitted_at": TIME,
-    "started_at": TIME,
-    "finished_at": TIME,
-    "deadline_at": None,
-    "late_at": None,
-    "labels": {"team": "flights"},
-    "in_database": False,
-}
-_ATTEMPT = {
-    "id": 91,
-    "task": "report",
-    "type": "PYTHON",
-    "worker_group": "default",
-    "worker": "host-1f2e3d4c",
-    "attempt": 1,
-    "state": "FAILED",
-    "reason": "exit code 1",
-    "exit_code": 1,
-    "forced": False,
-    "waiting_since": TIME,
-    "queued_at": TIME,
-    "started_at": TIME,
-    "finished_at": TIME,
-    "cpu_s": 1.5,
-    "max_rss_kb": 20480,
-    "error_line": "ValueError: no rows",
-    "fingerprint": "5f3a9c0b1d2e4f60",
-}
-_TASK = {"name": "report", "type": "PYTHON", "worker_group": "default", "depends_on": ["fetch"]}
 
-
-class PastInstanceOut(BaseModel):
+class PastInstanceOut(Answer):
     """A run that has ended, as it was exported."""
-
-    model_config = example(_RUN)
 
     id: int
     project: str
@@ -81,10 +35,8 @@ class PastInstanceOut(BaseModel):
     )
 
 
-class PastAttemptOut(BaseModel):
+class PastAttemptOut(Answer):
     """An attempt that has ended, as it was exported."""
-
-    model_config = example(_ATTEMPT)
 
     id: int = Field(description="That of the task instance.")
     task: str
@@ -106,10 +58,8 @@ class PastAttemptOut(BaseModel):
     fingerprint: str | None
 
 
-class PastTaskOut(BaseModel):
+class PastTaskOut(Answer):
     """A task of the version that the run was of."""
-
-    model_config = example(_TASK)
 
     name: str
     type: str
@@ -119,10 +69,6 @@ class PastTaskOut(BaseModel):
 
 class PastInstanceDetail(PastInstanceOut):
     """A run of the past with its attempts and its plan."""
-
-    model_config = example(
-        {**_RUN, "attempts": [_ATTEMPT], "attempts_left_out": 0, "tasks": [_TASK]}
-    )
 
     attempts: list[PastAttemptOut] = Field(description="In the order in which they were made.")
     attempts_left_out: int = Field(description="So many earlier ones are not shown.")

@@ -4,40 +4,27 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, StrictInt, field_validator, model_validator
+from pydantic import Field, StrictInt, field_validator, model_validator
 
 from shoal.api.schemas.authoring import LONGEST_TEXT
 from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
-from shoal.api.schemas.common import TIME, LogicalTime, PriorityName, Strict, body_example, example
-from shoal.core.access.things import Thing
-from shoal.core.definition.fields import scalar_text
+from shoal.api.schemas.common import (
+    Answer,
+    LogicalTime,
+    PriorityName,
+    Strict,
+)
+from shoal.core.access.authorization import Thing
+from shoal.core.definition.fields import Priority, scalar_text
 from shoal.core.definition.labels import Labels
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.states import TaskState, WorkflowState
 
 MOST_RENDERED = 200
-_RENDERED = {
-    "params": {"script": "load --day 2026-11-20"},
-    "parameters": {"day": "2026-11-20"},
-    "problem": None,
-}
-_TASK = {
-    "task": "load",
-    "type": "SHELL",
-    "depends_on": ["fetch"],
-    "worker_group": "default",
-    "runs": True,
-    "rendered": _RENDERED,
-}
 
 
 class StartPreviewIn(Strict):
     """A start that is only thought of."""
-
-    model_config = body_example(
-        {"project": "flights", "workflow": "daily", "logical_time": TIME, "render": ["load"]}
-    )
 
     project: str = "default"
     workflow: str
@@ -88,10 +75,8 @@ class StartPreviewIn(Strict):
         return None if value is None else Priority.read(value).name
 
 
-class RenderedOut(BaseModel):
+class RenderedOut(Answer):
     """What a task gets. Secrets are masked, always by the same."""
-
-    model_config = example(_RENDERED)
 
     params: dict[str, Any] = Field(description="With placeholders and dates filled in.")
     parameters: dict[str, str] = Field(description="All that it sees.")
@@ -100,10 +85,8 @@ class RenderedOut(BaseModel):
     )
 
 
-class PlannedTask(BaseModel):
+class PlannedTask(Answer):
     """A task of a run that there is not."""
-
-    model_config = example(_TASK)
 
     task: str
     type: str
@@ -113,22 +96,8 @@ class PlannedTask(BaseModel):
     rendered: RenderedOut | None = Field(description="Null: it was not asked for.")
 
 
-class StartPreview(BaseModel):
+class StartPreview(Answer):
     """The run that a start would make."""
-
-    model_config = example(
-        {
-            "project": "flights",
-            "workflow": "daily",
-            "version": 4,
-            "logical_time": TIME,
-            "timezone": "UTC",
-            "priority": "MEDIUM",
-            "parameters": {"day": "$[yyyy-MM-dd-1]"},
-            "labels": {"team": "flights"},
-            "tasks": [_TASK],
-        }
-    )
 
     project: str
     workflow: str
@@ -141,14 +110,8 @@ class StartPreview(BaseModel):
     tasks: list[PlannedTask]
 
 
-_SIDE = {"instance_id": 17, "version": 4, "state": "FAILED", "seconds": 61.5}
-_TASK_SIDE = {"attempt": 1, "state": "SUCCEEDED", "seconds": 12.25, "worker": "host-1"}
-
-
-class RunSide(BaseModel):
+class RunSide(Answer):
     """One of two runs."""
-
-    model_config = example({**_SIDE, "logical_time": TIME, "started_at": TIME})
 
     instance_id: int
     version: int
@@ -158,10 +121,8 @@ class RunSide(BaseModel):
     seconds: float | None = Field(description="From start to end; null: not ended.")
 
 
-class TaskSide(BaseModel):
+class TaskSide(Answer):
     """The newest attempt of a task in one of two runs."""
-
-    model_config = example(_TASK_SIDE)
 
     attempt: int
     state: TaskState
@@ -169,22 +130,16 @@ class TaskSide(BaseModel):
     worker: str | None
 
 
-class ValueChange(BaseModel):
+class ValueChange(Answer):
     """A value that differs; null: it is not there."""
-
-    model_config = example({"name": "day", "one": "2026-11-20", "other": "2026-11-21"})
 
     name: str
     one: str | None
     other: str | None
 
 
-class TaskChange(BaseModel):
+class TaskChange(Answer):
     """A task in both runs; null: one has no such task."""
-
-    model_config = example(
-        {"task": "load", "one": _TASK_SIDE, "other": None, "differs": True, "slower_s": None}
-    )
 
     task: str
     one: TaskSide | None
@@ -193,18 +148,8 @@ class TaskChange(BaseModel):
     slower_s: float | None = Field(description="How much longer it took in the other run.")
 
 
-class Comparison(BaseModel):
+class Comparison(Answer):
     """How two runs differ. Tasks come in the order of the other's definition."""
-
-    model_config = example(
-        {
-            "one": {**_SIDE, "logical_time": TIME, "started_at": TIME},
-            "other": {**_SIDE, "logical_time": TIME, "started_at": TIME},
-            "parameters": [],
-            "labels": [],
-            "tasks": [],
-        }
-    )
 
     one: RunSide
     other: RunSide
@@ -213,22 +158,8 @@ class Comparison(BaseModel):
     tasks: list[TaskChange]
 
 
-_BAR = {
-    "task_instance_id": 91,
-    "task": "load",
-    "attempt": 1,
-    "state": "SUCCEEDED",
-    "queued_at": TIME,
-    "started_at": TIME,
-    "finished_at": TIME,
-    "is_critical": True,
-}
-
-
-class Bar(BaseModel):
+class Bar(Answer):
     """One attempt in time."""
-
-    model_config = example(_BAR)
 
     task_instance_id: int
     task: str
@@ -240,18 +171,8 @@ class Bar(BaseModel):
     is_critical: bool
 
 
-class Timeline(BaseModel):
+class Timeline(Answer):
     """When the attempts of an instance waited and worked."""
-
-    model_config = example(
-        {
-            "started_at": TIME,
-            "finished_at": TIME,
-            "critical_path": ["fetch", "load"],
-            "critical_s": 61.0,
-            "bars": [_BAR],
-        }
-    )
 
     started_at: datetime | None
     finished_at: datetime | None

@@ -1,26 +1,14 @@
 """Explanations."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import example
+from shoal.api.schemas.common import Answer
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.findings import Layer
 
-_FINDING = {
-    "layer": "queue",
-    "text": "it is number 3 of 12 in the queue of worker group 'default'",
-    "code": "queue.place",
-    "arguments": {"group": "default", "place": 3, "depth": 12, "is_at_least": 0},
-    "waits": True,
-    "instance_id": None,
-    "task_instance_id": None,
-}
 
-
-class FindingOut(BaseModel):
+class FindingOut(Answer):
     """What one layer says."""
-
-    model_config = example(_FINDING)
 
     layer: Layer
     text: str = Field(description="In English.")
@@ -33,20 +21,8 @@ class FindingOut(BaseModel):
     task_instance_id: int | None = Field(description="Another attempt that the text speaks of.")
 
 
-class WhyOut(BaseModel):
+class WhyOut(Answer):
     """What an instance or an attempt waits for, from the outermost layer to the innermost."""
-
-    model_config = example(
-        {
-            "instance_id": 17,
-            "task_instance_id": 91,
-            "task": "report",
-            "project": "flights",
-            "workflow": "daily",
-            "state": "QUEUED",
-            "findings": [_FINDING],
-        }
-    )
 
     instance_id: int
     task_instance_id: int | None

@@ -4,48 +4,13 @@ from datetime import date, datetime
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import TIME, example
+from shoal.api.schemas.common import Answer
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.states import WorkflowState
 
-_RUN = {
-    "id": 17,
-    "state": "SUCCEEDED",
-    "logical_time": TIME,
-    "started_at": TIME,
-    "finished_at": TIME,
-}
-_NODE = {
-    "id": "default/daily",
-    "project": "default",
-    "workflow": "daily",
-    "is_known": True,
-    "timezone": "UTC",
-    "distance": 0,
-    "since": TIME,
-    "until": TIME,
-    "state": "SUCCEEDED",
-    "runs": [_RUN],
-    "has_more": False,
-    "started_at": TIME,
-    "finished_at": TIME,
-    "hidden": 0,
-}
-_EDGE = {
-    "source": "default/hourly",
-    "target": "default/daily",
-    "tasks": [{"task": "wait", "kind": "DEPENDENT", "date": "last1Days", "of_task": None}],
-    "is_allowed": True,
-    "since": TIME,
-    "until": TIME,
-    "run": _RUN,
-}
 
-
-class DependencyRun(BaseModel):
+class DependencyRun(Answer):
     """A run in the window of its workflow."""
-
-    model_config = example(_RUN)
 
     id: int
     state: WorkflowState
@@ -54,10 +19,8 @@ class DependencyRun(BaseModel):
     finished_at: datetime | None
 
 
-class DependencyNode(BaseModel):
+class DependencyNode(Answer):
     """A workflow, and its runs in the window of logical time that counts for the day."""
-
-    model_config = example(_NODE)
 
     id: str = Field(description="PROJECT/NAME.")
     project: str
@@ -88,10 +51,8 @@ class DependencyTask(BaseModel):
     of_task: str | None = Field(description="The task of these runs that counts; null: all.")
 
 
-class DependencyEdge(BaseModel):
+class DependencyEdge(Answer):
     """`target` waits for `source`."""
-
-    model_config = example(_EDGE)
 
     source: str
     target: str
@@ -107,18 +68,8 @@ class DependencyEdge(BaseModel):
     run: DependencyRun | None = Field(description="The newest of these runs; null: there is none.")
 
 
-class DependencyGraphOut(BaseModel):
+class DependencyGraphOut(Answer):
     """Workflows and which wait for which. A workflow may wait for itself, of another day."""
-
-    model_config = example(
-        {
-            "date": "2026-03-01",
-            "nodes": [_NODE],
-            "edges": [_EDGE],
-            "critical": ["default/hourly", "default/daily"],
-            "is_cut": False,
-        }
-    )
 
     date: date
     nodes: list[DependencyNode]

@@ -4,28 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shoal.api.schemas.common import TIME, SaidOut, example
+from shoal.api.schemas.common import Answer, SaidOut
 from shoal.core.runs.why import reasons
-
-_HAPPENED = {
-    "at": TIME,
-    "kind": "command",
-    "id": 12,
-    "project": "flights",
-    "instance_id": 17,
-    "task_instance_id": None,
-    "by": "ada",
-    "data": {
-        "type": "STOP",
-        "state": "DONE",
-        "reason": None,
-        "workflow": "daily",
-        "task": None,
-        "handled_at": TIME,
-    },
-}
 
 
 def with_said(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,10 +16,8 @@ def with_said(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data} if said is None else {**data, "reason_said": said.model_dump()}
 
 
-class HappenedOut(BaseModel):
+class HappenedOut(Answer):
     """An event as the live stream has it, a command, or a takeover of a partition."""
-
-    model_config = example(_HAPPENED)
 
     at: datetime
     kind: str = Field(

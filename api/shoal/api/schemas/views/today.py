@@ -1,61 +1,17 @@
 """What happens around now."""
 
 from datetime import datetime
-from typing import Any
 
-from pydantic import BaseModel, Field, computed_field
+from pydantic import Field, computed_field
 
-from shoal.api.schemas.common import TIME, Page, SaidOut, example
+from shoal.api.schemas.common import Answer, Page, SaidOut
 from shoal.api.schemas.runs.instances import EXPECTED_END, LATE_AFTER
 from shoal.core.runs.states import WorkflowState
 from shoal.core.runs.why import reasons
 
-_WAITS = {
-    "code": "tasks.queued",
-    "arguments": {"tasks": 3},
-    "text": "tasks that wait for a worker: 3",
-}
-_RUN = {
-    "id": 17,
-    "version": 4,
-    "state": "RUNNING",
-    "reason": None,
-    "logical_time": TIME,
-    "created_at": TIME,
-    "started_at": TIME,
-    "finished_at": None,
-    "is_resolved": False,
-    "waits_for": _WAITS,
-    "expected_end_at": TIME,
-    "late_after_at": TIME,
-    "reason_said": None,
-}
-_LATE: dict[str, Any] = {
-    "said": {
-        "code": "fire.late",
-        "arguments": {"schedule": 7, "at": TIME},
-        "text": f"schedule 7 should have fired at {TIME}",
-    },
-    "since": TIME,
-    "instance_id": None,
-    "schedule_id": 7,
-}
-_FIRE = {"schedule_id": 7, "at": TIME}
-_LANE = {
-    "project": "flights",
-    "workflow": "daily",
-    "rank": "late",
-    "runs": [_RUN],
-    "is_more": False,
-    "late": [_LATE],
-    "next_fires": [_FIRE],
-}
 
-
-class TodayRun(BaseModel):
+class TodayRun(Answer):
     """A run in a lane."""
-
-    model_config = example(_RUN)
 
     id: int
     version: int
@@ -82,10 +38,8 @@ class TodayRun(BaseModel):
         return SaidOut.of(reasons.of_instance(self.state, self.reason))
 
 
-class LateOut(BaseModel):
+class LateOut(Answer):
     """Something that should have happened by now."""
-
-    model_config = example(_LATE)
 
     said: SaidOut
     since: datetime
@@ -93,19 +47,15 @@ class LateOut(BaseModel):
     schedule_id: int | None
 
 
-class FireOut(BaseModel):
+class FireOut(Answer):
     """A fire time to come."""
-
-    model_config = example(_FIRE)
 
     schedule_id: int
     at: datetime
 
 
-class LaneOut(BaseModel):
+class LaneOut(Answer):
     """A workflow around now."""
-
-    model_config = example(_LANE)
 
     project: str
     workflow: str
@@ -121,18 +71,6 @@ class LaneOut(BaseModel):
 
 class TodayOut(Page[LaneOut]):
     """The window, how many workflows stand for what, and a page of them."""
-
-    model_config = example(
-        {
-            "since": TIME,
-            "until": TIME,
-            "now": TIME,
-            "ranks": {"late": 1, "failed": 0, "waiting": 2, "running": 5, "done": 12},
-            "is_more": False,
-            "items": [_LANE],
-            "next": None,
-        }
-    )
 
     since: datetime
     until: datetime

@@ -8,14 +8,12 @@ the copy reads: of those only the copy's rows go.
 """
 
 import asyncio
-from collections.abc import Sequence, Set
 from datetime import timedelta
 
 import structlog
 
-from shoal.master.services.service import MasterContext, PeriodicService
-from shoal.master.services.upkeep.object_claims import ObjectClaims
-from shoal.master.services.upkeep.purging import HOME
+from shoal.master.services.service import MasterContext
+from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.storage import (
     RESOURCES,
     ObjectMissing,
@@ -23,13 +21,9 @@ from shoal.runtime.storage import (
     StorageError,
     cluster_folder,
 )
-from shoal.sql.repositories.definitions.resources import Unneeded
-from shoal.sql.repositories.upkeep.cluster import ClusterName
 
 log = structlog.get_logger()
 
-PERIOD_S = 3600.0
-FIRST_S = 60.0  # by then the partitions have their owners
 #: An upload that has not ended after this time never will: nothing in it may take so long.
 UPLOADS = timedelta(days=1)
 _AT_ONCE = 100
@@ -37,20 +31,19 @@ _ENOUGH_FAILURES = 3
 _PAUSE_S = 1.0  # between two batches: it is never urgent
 
 
-class ResourceSweeper(PeriodicService):
+class ResourceSweeper:
     """Repairs and retention of resources, for one master."""
 
-    name = "resources"
-
     def __init__(self, context: MasterContext, storage: Storage) -> None:
-        super().__init__(PERIOD_S, FIRST_S)
         self._database, self._engine, self._clock = context.database, context.engine, context.clock
         days = context.settings.keep_deleted_resources_days
         self._keep = timedelta(days=days) if days else None
         self._newest = context.settings.keep_resource_versions
         self._storage = storage
+        every_s = context.upkeep.resources
+        context.jobs.every("resources", self.sweep, every_s, min(context.upkeep.first, every_s))
 
-    async def poll(self, is_regular: bool) -> None:
+    async def sweep(self) -> None:
         """Remove everything that may go."""
         after: int | None = 0
         while after is not None and self._engine.owns(HOME):
@@ -68,18 +61,15 @@ class ResourceSweeper(PeriodicService):
                 limit=_AT_ONCE,
                 after=after,
             )
-            name = (await uow.cluster.names()).present
-        held = await self._held(found, name)
+            uid = (await uow.cluster.names()).present.uid
         gone: list[int] = []  # rows
         foreign = failures = 0
         for one in found:
-            match _owner(one, name):
-                case None if one.object not in held:
-                    continue  # it is not known to be ours
-                case str(folder) if folder != cluster_folder(name.uid):
-                    gone.append(one.id)
-                    foreign += 1
-                    continue
+            match = RESOURCES.names.fullmatch(one.object)
+            if match is not None and match["owner"] != cluster_folder(uid):
+                gone.append(one.id)
+                foreign += 1
+                continue
             try:
                 await asyncio.to_thread(self._storage.remove, one.object)
             except ObjectMissing:  # what cannot be there need not be removed
@@ -100,27 +90,3 @@ class ResourceSweeper(PeriodicService):
             log.info("forgot resources whose contents another cluster owns", count=foreign)
         more = len(found) == _AT_ONCE and failures < _ENOUGH_FAILURES
         return found[-1].id if more else None
-
-    async def _held(self, found: Sequence[Unneeded], name: ClusterName) -> Set[str]:
-        """Return the objects without a cluster in their names that are ours to remove."""
-        if all(_owner(one, name) is not None for one in found):
-            return frozenset()
-        async with self._database.unit_of_work(read_only=True) as uow:
-            known = await uow.resources.without_cluster(name.after_resource)
-        claims = ObjectClaims(self._storage.url, name.uid)
-        try:
-            return await asyncio.to_thread(claims.held, known, self._clock())
-        except StorageError as error:
-            log.warning("resources of earlier versions are removed later", error=str(error))
-            return frozenset()
-
-
-def _owner(one: Unneeded, name: ClusterName) -> str | None:
-    """Return the folder of the cluster that owns an object; None: its name does not tell."""
-    match = RESOURCES.names.fullmatch(one.object)
-    if match is None:  # no object can have this name
-        return cluster_folder(name.uid)
-    if match["owner"] is None and one.id <= name.after_resource:
-        return ""  # the cluster had another name when it was written
-    found: str | None = match["owner"]
-    return found

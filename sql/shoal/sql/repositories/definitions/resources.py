@@ -39,7 +39,7 @@ from shoal.sql.schema.tables import (
     resource,
     workflow_instance,
 )
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
 
 _KIND = "resource"
 _TICK = timedelta(microseconds=1)
@@ -374,16 +374,6 @@ class Resources:
         query = select(resource.c.id, resource.c.object).where(which, resource.c.id > after)
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
-
-    async def without_cluster(self, after: int) -> _NameList:
-        """Return the objects of rows behind the id ``after`` whose names hold no cluster.
-
-        Those are of versions that wrote PROJECT/OBJECT, without the cluster's folder before it.
-        """
-        query = select(resource.c.object).where(
-            resource.c.id > after, resource.c.object.not_like("%/%/%")
-        )
-        return [str(row.object) for row in await self._connection.rows(query)]
 
     async def _current(self, home: str, path: str) -> StoredResource | None:
         row = await self._connection.first(_named(home, path).where(IS_CURRENT))

@@ -1,7 +1,7 @@
 /** Texts of what an attempt used and why it failed, in English. They come with its drawer. */
 export const attemptEn = {
-  'attempt.cpu': 'Processor time',
-  'attempt.memory': 'Largest process',
+  'attempt.cpu': 'CPU time',
+  'attempt.memory': 'Peak memory of one process',
   'attempt.errorLine': 'Error line',
   'attempt.fingerprint': 'Fingerprint',
 } as const

@@ -23,7 +23,7 @@ import re
 import stat
 from contextlib import suppress
 
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

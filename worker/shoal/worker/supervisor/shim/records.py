@@ -9,7 +9,7 @@ from collections import namedtuple
 
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shim.journal import LONGEST, sync_folder
-from shoal.worker.supervisor.shim.masking import Masker
+from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
 
 TYPE_CHECKING = False

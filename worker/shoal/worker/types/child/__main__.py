@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from shoal.core.task_types import TaskKind
 from shoal.core.timing.durations import format_duration
-from shoal.worker.types.child.ending import (
+from shoal.worker.types.child.outcome import (
     CANCELLED,
     FAILED,
     NOT_YET,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.core.task_types import (
     Exit,
     Settling,
@@ -14,7 +14,7 @@ from shoal.core.task_types import (
     TaskParams,
     TaskType,
 )
-from shoal.worker.types.child import ending
+from shoal.worker.types.child import outcome
 from shoal.worker.types.child.request import Request
 
 P = TypeVar("P", bound=TaskParams)
@@ -31,30 +31,30 @@ class ChildType(TaskType[P]):
     work: ClassVar[str]
     settles: ClassVar[bool] = False
     uses_environment = False  # unless the work starts a program
-    permanent_exit_codes = frozenset({ending.PERMANENT})
+    permanent_exit_codes = frozenset({outcome.PERMANENT})
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
-        if any(map(_is_kept_by_worker, context.data_sources.values())):
+        if any(map(is_kept_by_worker, context.data_sources.values())):
             await context.spark_connect()
         request = self._request(context, params)
         return await context.run_process(argv(context), stdin=request.to_json())
 
     def failure(self, work_dir: Path) -> str | None:
         """See TaskType."""
-        return ending.read_reason(work_dir)
+        return outcome.read_reason(work_dir)
 
     def again_s(self, work_dir: Path) -> float | None:
         """See TaskType."""
-        return ending.read_again_s(work_dir)
+        return outcome.read_again_s(work_dir)
 
     def not_repeatable(self, work_dir: Path) -> str | None:
         """See TaskType."""
-        return ending.read_not_repeatable(work_dir)
+        return outcome.read_not_repeatable(work_dir)
 
     def settling(self, context: TaskContext, params: P) -> Settling | None:
         """See TaskType."""
-        if not self.settles or ending.is_settled(context.work_dir):
+        if not self.settles or outcome.is_settled(context.work_dir):
             return None
         request = replace(self._request(context, params), settle=True)
         return Settling(argv(context), request.to_json())
@@ -89,11 +89,12 @@ def argv(context: TaskContext | None = None) -> list[str]:
     return [sys.executable, *alone, "-P", "-u", "-m", "shoal.worker.types.child"]
 
 
-def _is_kept_by_worker(source: DataSource) -> bool:
-    return source.kind is SourceKind.SPARK and not source.host
+def is_kept_by_worker(source: DataSource) -> bool:
+    """Return whether a data source is the Spark Connect server that the worker keeps itself."""
+    return source.kind == "spark" and not source.host
 
 
 def _with_address(source: DataSource, server: SparkConnect | None) -> DataSource:
-    if server is None or not _is_kept_by_worker(source):
+    if server is None or not is_kept_by_worker(source):
         return source
     return replace(source, host="localhost", port=server.port, user="", password=server.token)

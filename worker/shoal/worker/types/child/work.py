@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from shoal.core.data_sources import DataSource
 from shoal.core.task_types import PROGRESS_FILE, TaskParams
-from shoal.worker.types.child.ending import (
+from shoal.worker.types.child.outcome import (
     CANCELLED,
     WorkFailed,
     mark_not_repeatable,

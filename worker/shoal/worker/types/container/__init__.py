@@ -2,6 +2,6 @@
 
 ``kind.Container`` is the type, ``params`` its fields; the API imports those two alone. ``run`` is
 the work in the process of an attempt. What the worker's administrator allows is in ``rules``, what
-a container finds inside in ``inside``. ``local`` runs one at an ``engine`` of this machine,
+a container finds inside in ``contents``. ``local`` runs one at an ``engine`` of this machine,
 ``cluster`` a Job that ``job`` describes. Start reading in ``run``.
 """

@@ -11,16 +11,16 @@ from kubernetes.client.exceptions import ApiException
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.timing.durations import format_duration
 from shoal.core.untrusted import read_count
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container import job as manifests
-from shoal.worker.types.container.inside import environment, files
+from shoal.worker.types.container.contents import environment, files
 from shoal.worker.types.container.params import ContainerParams
 from shoal.worker.types.container.rules import Rules
 from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, Cluster
-from shoal.worker.types.kubernetes.ending import end_job, job_of, pods_of
 from shoal.worker.types.kubernetes.pod_log import PodLog
 from shoal.worker.types.kubernetes.pods import PodState, state_of
+from shoal.worker.types.kubernetes.removal import end_job, job_of, pods_of
 
 _LOOK_S = 0.5
 _LOG_S = 15.0  # for the rest of the log of a pod that has ended

@@ -19,7 +19,7 @@ from urllib3.exceptions import HTTPError
 
 from shoal.core.errors import shortened
 from shoal.core.untrusted import read_count
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 
 ATTEMPT = "shoal.attempt"  # label
 _ANSWER_S = 15.0  # of everything but what takes as long as it takes

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
+from shoal.worker.types.container.contents import environment, laid_out
 from shoal.worker.types.container.engine import ATTEMPT, Container, Ending, Engine, Login, Spec
-from shoal.worker.types.container.inside import environment, laid_out
 from shoal.worker.types.container.params import INSIDE, ContainerParams, size
 from shoal.worker.types.container.rules import Rules
 

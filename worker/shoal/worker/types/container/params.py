@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from shoal.core.definition.fields import Duration
 from shoal.core.macros.placeholders import SECRETS_PREFIX, is_open
 from shoal.core.task_types import CommandLine, TaskParams, Verbatim
-from shoal.worker.types.programs.program import Argument, Arguments
+from shoal.worker.types.program import Argument, Arguments
 
 INSIDE = "/shoal"  # what Shoal puts into a container is below this folder
 _IMAGE = re.compile(

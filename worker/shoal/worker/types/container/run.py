@@ -6,11 +6,11 @@ has ended, whatever way it does; the attempt is over when it is gone.
 
 from typing import Any
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container.params import ContainerParams
 from shoal.worker.types.container.rules import Rules
-from shoal.worker.types.programs.program import placeholders_left
+from shoal.worker.types.program import placeholders_left
 
 
 def run(work: Work[ContainerParams]) -> None:

@@ -8,9 +8,9 @@ being started. Then every job is there that there will ever be, and those that l
 import asyncio
 from collections.abc import Callable
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.flink.cluster import TERMINAL, Cluster, Refused
-from shoal.worker.types.flink.naming import attempt_of_jar, attempt_of_job, job_id
+from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job, job_id
 from shoal.worker.types.flink.params import FlinkParams
 
 LOOK_S = 0.2

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from shoal.worker.types.programs.program import CannotRun
+from shoal.worker.types.program import CannotRun
 
 JOB_LOG = "jobs.log"
 _SITE, _CORE_SITE = "mapred-site.xml", "core-site.xml"

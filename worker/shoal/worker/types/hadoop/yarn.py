@@ -6,7 +6,7 @@ The client of an application may be dead while that runs on, so it is found by i
 import re
 import subprocess
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.hadoop.client import Hadoop
 
 _CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 
 # The server says that it has not begun with the request: timeout, too early, too many requests.
 NOT_BEGUN = frozenset({408, 425, 429})

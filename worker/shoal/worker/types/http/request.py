@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.http.params import Auth, Body, HttpParams, Scalar, has_placeholder
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -7,14 +7,14 @@ from shoal.core.timing.durations import format_duration
 from shoal.runtime.outbound.addresses import Policy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST_BYTES
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.answer import Answer, Unusable, as_text
 from shoal.worker.types.http.checks import GOOD, SearchTooSlow, has_status, missed
 from shoal.worker.types.http.conversation import Conversation, advice, show_body
+from shoal.worker.types.http.disclosure import Shown
 from shoal.worker.types.http.failures import Fate, may_pass
 from shoal.worker.types.http.params import HttpParams
-from shoal.worker.types.http.shown import Shown
 from shoal.worker.types.http.values import Source
 from shoal.worker.types.http.wire.exchange import (
     BODY_FILE,

@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError
 
 from shoal.core.errors import shortened
 from shoal.core.untrusted import read_json
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 
 #: Label of everything that belongs to a task: its tag.
 TAG = "shoal-tag"

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, field_validator
 
 from shoal.core.task_types import TaskParams
-from shoal.worker.types.programs.program import Arguments, Plain
+from shoal.worker.types.program import Arguments, Plain
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*")
 # By these a job is found again and ended, or they have a field of their own.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 
 _NAME = re.compile(r"(?P<name>[^()]*[^()\s])\s*(?:\((?P<types>.*)\))?", re.DOTALL)
 _MOST_LISTED = 20  # signatures in a message

@@ -10,26 +10,25 @@ from contextlib import suppress
 from types import ModuleType
 from typing import cast
 
-from shoal.core.data_sources import SourceKind
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
 from shoal.worker.types.procedure.calls import Dialect
 from shoal.worker.types.procedure.params import KINDS, ProcedureParams, Sets, Transaction
 from shoal.worker.types.procedure.routines import Routine, chosen, split_name
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
 from shoal.worker.types.sql.params import OnMore
-from shoal.worker.types.sql.results.collecting import Collector, Nothing, check_outputs, rows_into
+from shoal.worker.types.sql.results.collectors import Collector, Nothing, check_outputs, rows_into
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Result, Session, Verdict
 from shoal.worker.types.sql.verdicts import NOT_AGAIN
 
-_DIALECTS: Mapping[SourceKind, ModuleType] = {
-    SourceKind.POSTGRESQL: postgresql,
-    SourceKind.MARIADB: mariadb,
-    SourceKind.MYSQL: mariadb,
+_DIALECTS: Mapping[str, ModuleType] = {
+    "postgresql": postgresql,
+    "mariadb": mariadb,
+    "mysql": mariadb,
 }
 
 
@@ -38,7 +37,7 @@ def run(work: Work[ProcedureParams]) -> None:
     params = work.params
     source = work.data_source(params.data_source)
     if source.kind not in KINDS:
-        text = f"data source {source.name!r}: PROCEDURE cannot use the kind {source.kind.value!r}"
+        text = f"data source {source.name!r}: PROCEDURE cannot use the kind {source.kind!r}"
         raise WorkFailed(text, permanent=True)
     session = drivers.connect(
         source,

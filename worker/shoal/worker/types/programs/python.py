@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from shoal.core.task_types import Exit, Settling, TaskContext, TaskParams, TaskType
-from shoal.worker.types.programs.program import (
+from shoal.worker.types.program import (
     Arguments,
     Plain,
     Program,

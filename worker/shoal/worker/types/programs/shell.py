@@ -7,8 +7,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from shoal.core.task_types import Exit, TaskContext, TaskParams, TaskType
-from shoal.worker.execution.environment.variables import parameter_variables
-from shoal.worker.types.programs.program import (
+from shoal.worker.processes.variables import parameter_variables
+from shoal.worker.types.program import (
     Arguments,
     CannotRun,
     Program,

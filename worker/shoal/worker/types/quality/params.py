@@ -21,9 +21,9 @@ from pydantic import (
 
 from shoal.core.definition.fields import Duration, ParameterName, Zone
 from shoal.core.task_types import SourceName, TaskParams, Verbatim
-from shoal.worker.types.programs.program import Program
+from shoal.worker.types.program import Program
 from shoal.worker.types.sql.params import DatabaseName, Statements
-from shoal.worker.types.sql.statements.typed import ValueType
+from shoal.worker.types.sql.statements.value_types import ValueType
 
 MOST_CHECKS = 200
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")

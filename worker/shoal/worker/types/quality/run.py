@@ -14,10 +14,9 @@ from itertools import islice
 from typing import Any
 
 from shoal.core.data_sources import DataSource
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.quality.asking import Asker, Table
-from shoal.worker.types.quality.judging import (
+from shoal.worker.types.quality.judgement import (
     Judgement,
     judge_between,
     judge_fresh,
@@ -35,8 +34,9 @@ from shoal.worker.types.quality.params import (
     Unique,
     Value,
 )
+from shoal.worker.types.quality.queries import Asker, Table
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,
@@ -44,7 +44,7 @@ from shoal.worker.types.sql.drivers.failures import (
 )
 from shoal.worker.types.sql.results.preview import preview
 from shoal.worker.types.sql.session import Column, Session, Verdict
-from shoal.worker.types.sql.statements.binding import Bound
+from shoal.worker.types.sql.statements.parameters import Bound
 
 _MOST_NAMED = 5  # checks in the reason of a failure
 _OTHER = "-other"  # of the tag of the second session: no two may have the same

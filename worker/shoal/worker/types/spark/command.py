@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from shoal.worker.types.programs.program import CannotRun, placeholders_left
+from shoal.worker.types.program import CannotRun, placeholders_left
 from shoal.worker.types.spark.params import SparkParams
 
 # Spark logs what concerns the application; its own progress would drown the task's output.

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from shoal.core.task_types import TaskParams
-from shoal.worker.types.programs.program import Arguments, Plain, Program
+from shoal.worker.types.program import Arguments, Plain, Program
 
 # Settings that a field of its own covers: one way to say a thing.
 FIELDS = {

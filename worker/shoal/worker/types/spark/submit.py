@@ -6,11 +6,11 @@ import threading
 import time
 from pathlib import Path
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.hadoop import yarn
 from shoal.worker.types.hadoop.client import Hadoop
-from shoal.worker.types.programs.program import CannotRun, write_program
+from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.spark.class_archive import SETTING, use_options
 from shoal.worker.types.spark.command import (
     environment,
@@ -102,7 +102,7 @@ def _end_driver(work: Work[SparkParams]) -> None:
         )
     # Here, as the library takes a second to import.
     from shoal.worker.types.kubernetes.client import Cluster
-    from shoal.worker.types.kubernetes.ending import end_pods
+    from shoal.worker.types.kubernetes.removal import end_pods
 
     cluster = Cluster(work.settings)
     cluster.require_server(work.params.master.removeprefix("k8s://"))

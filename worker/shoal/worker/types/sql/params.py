@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field, model_validator
 from shoal.core.definition.fields import Duration, ParameterName
 from shoal.core.logic import expressions
 from shoal.core.task_types import Script, SourceName, TaskParams
-from shoal.worker.types.programs.program import Program, ProgramFile, require_one
-from shoal.worker.types.sql.statements.typed import ValueType
+from shoal.worker.types.program import Program, ProgramFile, require_one
+from shoal.worker.types.sql.statements.value_types import ValueType
 
 MOST_ROWS = 10_000
 LARGEST_SHEET = 1_048_575  # rows of a worksheet of Excel, without the header

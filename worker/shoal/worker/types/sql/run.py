@@ -14,11 +14,12 @@ from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.core.logic import expressions
 from shoal.core.timing.durations import format_duration
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
-from shoal.worker.types.programs.program import CannotRun, program_text
+from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.cancellation import Canceller
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,
@@ -26,7 +27,7 @@ from shoal.worker.types.sql.drivers.failures import (
 )
 from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.plan import Plan, Planned, Slices, bind_all, take_apart
-from shoal.worker.types.sql.results.collecting import (
+from shoal.worker.types.sql.results.collectors import (
     Collector,
     Nothing,
     check_outputs,
@@ -34,7 +35,7 @@ from shoal.worker.types.sql.results.collecting import (
 )
 from shoal.worker.types.sql.results.preview import one_line, preview
 from shoal.worker.types.sql.session import Result, Session, Verdict
-from shoal.worker.types.sql.statements.binding import Scope
+from shoal.worker.types.sql.statements.parameters import Scope
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, NOT_AGAIN, failed
 
 _SHOWN = 120  # characters of a statement in the log
@@ -46,7 +47,8 @@ def run(work: Work[SqlParams]) -> None:
     params = work.params
     source = work.data_source(params.data_source)
     try:
-        slices = take_apart(params, _statements(work), source.kind)
+        dialect = database_kind(source).dialect
+        slices = take_apart(params, _statements(work), dialect)
         session = drivers.connect(
             source,
             tag=work.tag,
@@ -87,7 +89,7 @@ def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: S
             slices,
             params,
             Scope(work.parameters, params.types, params.identifiers),
-            source.kind,
+            database_kind(source).dialect,
             session.placeholder,
             session.quote,
             secrets=[*work.secrets.values(), source.password],

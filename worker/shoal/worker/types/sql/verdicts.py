@@ -3,7 +3,7 @@
 import re
 
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Verdict
 

@@ -10,11 +10,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from shoal.worker.execution.environment.variables import secret_variables
-from shoal.worker.types.child.elsewhere import variables
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.processes.variables import secret_variables
+from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.child.remote_environment import variables
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.programs.program import CannotRun, program_text
+from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
 from shoal.worker.types.ssh.params import SshParams
 from shoal.worker.types.ssh.remote import MOST_OUTPUT, Script

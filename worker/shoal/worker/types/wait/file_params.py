@@ -9,8 +9,8 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from shoal.core.definition.fields import Duration
-from shoal.worker.types.programs.program import placeholders_left
-from shoal.worker.types.wait.looking import LookParams
+from shoal.worker.types.program import placeholders_left
+from shoal.worker.types.wait.looks import LookParams
 
 WILD = re.compile(r"[*?\[]")
 REMOTE = ("s3://", "s3a://", "hdfs://", "webhdfs://")

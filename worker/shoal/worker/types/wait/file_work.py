@@ -9,13 +9,13 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from shoal.core.timing.durations import format_duration
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.wait import local, remote, web
 from shoal.worker.types.wait.file_params import WEB, WaitFileParams, has_placeholder, moment_of
-from shoal.worker.types.wait.judging import Found, judge, outputs
-from shoal.worker.types.wait.looking import not_yet
+from shoal.worker.types.wait.looks import not_yet
 from shoal.worker.types.wait.roots import SETTING, Roots
+from shoal.worker.types.wait.verdict import Found, judge, outputs
 
 LOOK_S = 60.0  # a look that takes longer has failed: the file system does not answer
 

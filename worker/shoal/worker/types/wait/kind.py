@@ -1,7 +1,7 @@
 """The task types that wait."""
 
 from shoal.worker.types.wait.file_params import WaitFileParams
-from shoal.worker.types.wait.looking import LookType
+from shoal.worker.types.wait.looks import LookType
 from shoal.worker.types.wait.sql_params import WaitSqlParams
 
 

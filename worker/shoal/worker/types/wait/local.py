@@ -4,10 +4,10 @@ import glob
 import os
 import stat
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.wait.file_params import WILD
-from shoal.worker.types.wait.judging import Found
 from shoal.worker.types.wait.roots import Roots
+from shoal.worker.types.wait.verdict import Found
 
 MOST_MATCHES = 100_000  # entries that one look examines
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.wait.file_params import WILD
-from shoal.worker.types.wait.judging import Found
 from shoal.worker.types.wait.local import MOST_MATCHES
 from shoal.worker.types.wait.roots import Roots
+from shoal.worker.types.wait.verdict import Found
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "hdfs": "hdfs", "webhdfs": "hdfs"}
 _TIMES = ("LastModified", "mtime", "modificationTime", "modified", "last_modified")

@@ -7,9 +7,9 @@ from pydantic import AfterValidator, Field
 from shoal.core.definition.fields import Duration, ParameterName
 from shoal.core.logic import expressions
 from shoal.core.task_types import Script, SourceName
-from shoal.worker.types.programs.program import Program
-from shoal.worker.types.sql.statements.typed import ValueType
-from shoal.worker.types.wait.looking import LookParams
+from shoal.worker.types.program import Program
+from shoal.worker.types.sql.statements.value_types import ValueType
+from shoal.worker.types.wait.looks import LookParams
 
 
 def _expression(text: str) -> str:

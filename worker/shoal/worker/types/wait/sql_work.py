@@ -9,20 +9,20 @@ from typing import Any
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.core.logic import expressions
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.cancelling import Canceller
+from shoal.worker.types.sql.cancellation import Canceller
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Session, Verdict
-from shoal.worker.types.sql.statements.binding import Bound, Scope, bind
-from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.splitting import split
-from shoal.worker.types.sql.statements.typed import NoValue
+from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
+from shoal.worker.types.sql.statements.scripts import split
+from shoal.worker.types.sql.statements.value_types import NoValue
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE
-from shoal.worker.types.wait.looking import not_yet
+from shoal.worker.types.wait.looks import not_yet
 from shoal.worker.types.wait.sql_params import WaitSqlParams
 
 _SHOWN = 100  # characters of a value
@@ -91,7 +91,7 @@ def _first_row(work: Work[WaitSqlParams], source: DataSource) -> Mapping[str, An
 
 
 def _bound(work: Work[WaitSqlParams], source: DataSource, session: Session) -> Bound:
-    params, dialect = work.params, DIALECTS[source.kind]
+    params, dialect = work.params, database_kind(source).dialect
     try:
         statements = split(params.sql, dialect).statements
         if len(statements) != 1:

@@ -7,15 +7,15 @@ import httpx
 
 from shoal.runtime.outbound.addresses import Policy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.failures import may_pass
 from shoal.worker.types.http.request import REDIRECTS, Request, redirected
 from shoal.worker.types.http.wire.exchange import Exchange, Limits, NoAnswer, Ways
 from shoal.worker.types.wait.file_params import WaitFileParams
-from shoal.worker.types.wait.judging import Found
 from shoal.worker.types.wait.remote import StorageTrouble
+from shoal.worker.types.wait.verdict import Found
 
 _MOST_REDIRECTS = 5
 _NOT_THERE = frozenset({404, 410})

@@ -14,7 +14,7 @@ import httpx
 from shoal.core.errors import ShoalError
 from shoal.runtime.outbound.addresses import Policy
 from shoal.runtime.outbound.guard import GuardedBackend, Proxy, numeric, require_allowed
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.request import Request
 from shoal.worker.types.http.wire.body import BodyFile, BodyRefused

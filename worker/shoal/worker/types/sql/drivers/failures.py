@@ -2,7 +2,7 @@
 
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.session import Verdict
 
 _LONGEST = 2_000  # characters of what a database says about one error
@@ -42,7 +42,7 @@ def described(source: DataSource) -> str:
     """Return a data source as messages name it: no password, no options."""
     port = f":{source.port}" if source.port else ""
     place = "/".join(filter(None, (f"{source.host}{port}", source.database)))
-    return f"data source {source.name!r} ({source.kind.value} {place})"
+    return f"data source {source.name!r} ({source.kind} {place})"
 
 
 def lost(*, in_commit: bool, text: str, code: str | None = None) -> StatementFailed:

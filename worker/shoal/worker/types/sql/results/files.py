@@ -14,8 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
-from shoal.worker.types.child.ending import WorkFailed
-from shoal.worker.types.sql.params import FileFormat
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Column
 
@@ -40,19 +39,6 @@ class RowWriter(Protocol):
     def discard(self) -> None:
         """Leave no file."""
         ...
-
-
-def open_writer(path: Path, columns: Sequence[Column]) -> RowWriter:
-    """Return a writer of the format that the end of the name says. Raises WorkFailed, OSError."""
-    match FileFormat(path.suffix[1:]):
-        case FileFormat.CSV:
-            return _Csv(path, columns)
-        case FileFormat.XLSX:
-            return _Xlsx(path, columns)
-        case FileFormat.PARQUET:
-            from shoal.worker.types.sql.results.parquet import ParquetWriter
-
-            return ParquetWriter(path, columns)
 
 
 def library(name: str) -> Any:
@@ -87,7 +73,7 @@ def neutral(value: Any) -> str:
     return text if _NUMBER.fullmatch(text) else "'" + text
 
 
-class _Csv:
+class CsvWriter:
     """UTF-8, comma, quotes where needed, a line feed behind each row; NULL is an empty cell."""
 
     def __init__(self, path: Path, columns: Sequence[Column]) -> None:
@@ -116,7 +102,7 @@ def _csv_cell(value: Any) -> Any:
     return neutral(value)
 
 
-class _Xlsx:
+class XlsxWriter:
     def __init__(self, path: Path, columns: Sequence[Column]) -> None:
         if len(columns) > _MOST_COLUMNS:
             text = f"{len(columns):,} columns do not fit a worksheet ({_MOST_COLUMNS:,})"

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from shoal.core.errors import shortened
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.results.files import distinct_names, library, part
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Column

@@ -12,7 +12,7 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from shoal.worker.types.child.ending import WorkFailed
+from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.mariadb.errors import NO_SUCH_THREAD, code_of
 
 _TIMEOUT_S = 60  # for ended connections to be gone: what they did is rolled back before

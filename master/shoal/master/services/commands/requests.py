@@ -1,0 +1,123 @@
+"""Requests about one run: each becomes an event for the engine.
+
+Those about one run are carried out in the order in which they were accepted, up to one that has to
+be repeated. The children of a MAP do not wait for each other.
+"""
+
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from shoal.core.errors import ShoalError
+from shoal.core.runs.commands import Command, CommandType
+from shoal.core.runs.events import OF_WHOLE, Admitted, ChildChanged, Request, request_of
+from shoal.core.runs.quarantine import Kind
+from shoal.master.engine import messages
+from shoal.master.errors import Quarantined
+from shoal.master.services import admission
+from shoal.master.services.commands.outcomes import CommandOutcomes, is_passing
+from shoal.master.services.service import MasterContext
+from shoal.sql.errors import NotFound
+
+log = structlog.get_logger()
+
+REQUESTS = frozenset(
+    {*OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
+    | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
+)
+# Senders of commands that are not requests of people: they must not be refused while their
+# instance is quarantined, or the senders would wait for ever.
+_INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
+
+
+class RunRequests:
+    """Routes the requests of one master's partitions to its engine."""
+
+    def __init__(self, context: MasterContext, outcomes: CommandOutcomes) -> None:
+        self._database, self._engine, self._clock = context.database, context.engine, context.clock
+        self._outcomes = outcomes
+        self.waiting: set[int] = set()  # commands for quarantined instances
+
+    async def lines(self, commands: Collection[Command]) -> list[list[Command]]:
+        """Return the commands as lists, each to be carried out in its order."""
+        started: dict[str, Command] = {}
+        if keys := {key for command in commands if (key := _start_key(command)) is not None}:
+            async with self._database.unit_of_work(read_only=True) as uow:
+                started = await uow.commands.sent(keys)
+        lines: dict[Hashable, list[Command]] = {}
+        for command in commands:
+            start = started.get(_start_key(command) or "")
+            if start is not None:
+                command = replace(command, instance_id=start.result_instance_id)
+            try:
+                lines.setdefault(_line_of(command), []).append(command)
+            except Exception as error:  # noqa: BLE001 - its row holds what no request is
+                self._outcomes.quarantine(command.id, command.partition, error)
+        return list(lines.values())
+
+    async def carry_out(self, line: Collection[Command]) -> None:
+        """Carry out commands one after the other, up to one that has to be repeated."""
+        for command in line:
+            try:
+                if not await self._request(command):
+                    return
+            except Exception as error:
+                if is_passing(error):
+                    raise
+                self._outcomes.quarantine(command.id, command.partition, error)
+                return
+
+    async def _request(self, command: Command) -> bool:
+        """Carry out a command about an instance; False: it could not be stored."""
+        if command.instance_id is None:
+            await self._outcomes.refuse(command, "its sub-workflow was not started")
+            return True
+        try:
+            event = _event(command, self._clock())
+        except Exception as error:  # noqa: BLE001 - its row holds what no request is
+            self._outcomes.quarantine(command.id, command.partition, error)
+            return False
+        try:
+            await self._engine.submit(command.partition, command.instance_id, event, command)
+        except Quarantined as error:
+            if command.requested_by in _INTERNAL:
+                self.waiting.add(command.id)  # until the instance goes on
+                return False
+            await self._outcomes.refuse(command, str(error))
+        except NotFound as error:
+            await self._outcomes.refuse(command, str(error))
+        except ShoalError as error:
+            log.warning(
+                "request not stored; the next scan repeats it", command=command.id, error=str(error)
+            )
+            return False
+        self.waiting.discard(command.id)
+        self._engine.quarantine.passed(Kind.COMMAND, command.id)
+        return True
+
+
+def _start_key(command: Command) -> str | None:
+    """Return the key of the START whose instance a request is about; None if it names one."""
+    if command.instance_id is not None or command.parent is None:
+        return None
+    return messages.start_key(command.parent)
+
+
+def _line_of(command: Command) -> Hashable:
+    """Return the key of the commands among which this one keeps its order."""
+    if command.type is CommandType.CHILD:  # the children of a MAP need not wait for each other
+        return command.instance_id, command.detail["task_instance_id"], command.detail["index"]
+    return command.instance_id or command.id
+
+
+def _event(command: Command, now: datetime) -> Request | Admitted | ChildChanged:
+    """Return the event of a command about an instance."""
+    match command.type:
+        case CommandType.CHILD:
+            return messages.child_event(command, now)
+        case CommandType.ADMIT:
+            return Admitted(now)
+        case _:
+            return request_of(command, now)

@@ -1,0 +1,199 @@
+"""Slots are given in the order of the queue; what waits for one too long is requeued."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from shoal.coordination import Claim, Entry
+from shoal.proto import shoal_pb2 as pb
+from shoal.worker.attempts import held
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.lifecycle import AttemptEvent
+from shoal.worker.intake import prefetch
+from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
+from tests.support.waiting import eventually
+
+
+class Site:
+    """A prefetch buffer, and what comes out of it."""
+
+    def __init__(self, slots: int = 1, prefetch: int = held.MOST) -> None:
+        self.attempts = HeldAttempts(slots, prefetch)
+        self.begun: list[int] = []
+        self.requeued: list[int] = []
+        self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
+
+    def claim(self, numbers: Iterable[int]) -> list[HeldAttempt]:
+        """Claim tasks; the smaller number comes first in the queue."""
+        return [
+            self.attempts.add(
+                Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+            )
+            for number in numbers
+        ]
+
+    def enter(self, *numbers: int) -> list[HeldAttempt]:
+        """Claim tasks and let them come to the buffer, in this order."""
+        entering = self.claim(numbers)
+        for attempt in entering:
+            attempt.apply(AttemptEvent.GRANT)
+            self.buffer.add(attempt, pb.Payload(task_instance_id=attempt.id))
+        return entering
+
+    def end(self, number: int) -> None:
+        attempt = self.attempts.get(number)
+        assert attempt is not None
+        self.attempts.forget(attempt)
+
+    def _begin(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
+        assert payload.task_instance_id == attempt.id
+        self.begun.append(attempt.id)
+
+    def _requeue(self, leaving: Sequence[Waiting]) -> None:
+        for waiting in leaving:
+            self.requeued.append(waiting.attempt.id)
+            self.attempts.end(waiting.attempt)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is requeued because of the time."""
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every attempt counts as short, and as one of just now."""
+    monkeypatch.setattr(held, "SHORT_S", 1e6)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() -> None:
+    site = Site(slots=2)
+    site.enter(5, 9, 8, 7)
+    assert site.begun == [5, 9]
+    site.enter(3)  # more important than those that wait already
+    site.end(9)
+    site.end(3)
+    site.end(5)
+    assert site.begun == [5, 9, 3, 7, 8]
+    assert site.attempts.occupied == 2
+
+
+@pytest.mark.usefixtures("patient")
+async def test_what_leaves_the_buffer_is_not_begun_and_holds_up_nothing() -> None:
+    site = Site()
+    _, first, second = site.enter(1, 2, 3)
+    assert site.buffer.leave(first)
+    assert not site.buffer.leave(first)
+    site.attempts.forget(first)
+    site.end(1)
+    assert site.begun == [1, second.id]
+    assert not site.buffer.leave(second)
+
+
+async def test_what_waits_too_long_is_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.01)
+    site = Site()
+    site.enter(1, 2, 3)
+    await eventually(lambda: site.requeued == [2, 3])
+    site.enter(4)
+    await eventually(lambda: site.requeued == [2, 3, 4])
+    site.end(1)
+    assert site.begun == [1]
+
+
+async def test_worker_that_stood_still_requeues_nothing_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(prefetch, "LATE_S", -1.0)  # every check comes too late
+    site = Site()
+    site.enter(1, 2)
+    checks = 0
+    schedule_check = site.buffer._schedule_check
+
+    def count(delay_s: float) -> None:
+        nonlocal checks
+        checks += 1
+        schedule_check(delay_s)
+
+    monkeypatch.setattr(site.buffer, "_schedule_check", count)
+    await eventually(lambda: checks > 3)
+    assert site.requeued == []
+    site.buffer.close()
+
+
+@pytest.mark.usefixtures("patient")
+async def test_closed_buffer_requeues_what_waits_and_what_comes() -> None:
+    site = Site()
+    site.enter(1, 2)
+    site.buffer.close()
+    assert site.requeued == [2]
+    site.end(1)
+    site.enter(3)
+    assert site.requeued == [2, 3]
+    assert site.begun == [1]
+
+
+@pytest.mark.usefixtures("patient", "quick")
+async def test_worker_wants_as_much_ahead_as_it_has_just_ended() -> None:
+    site = Site(slots=2)
+    assert site.attempts.wanted == 2
+    site.enter(1, 2)
+    assert site.attempts.wanted == 0
+    site.end(1)
+    site.end(2)
+    assert site.attempts.wanted == 4  # two slots, and two ahead
+    site.enter(*range(10, 14))
+    assert (site.attempts.wanted, site.attempts.occupied) == (0, 2)
+    for number in range(10, 14):
+        site.end(number)
+    assert site.attempts.wanted == 8
+
+
+@pytest.mark.usefixtures("patient", "quick")
+async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_empty() -> None:
+    site = Site(slots=1)
+    for number in range(100):  # as many as are remembered
+        site.enter(number)
+        site.end(number)
+    assert site.attempts.wanted == 1 + held.MOST_OF_A_SLOT
+    site.enter(*range(100, 100 + 1 + held.MOST_OF_A_SLOT))
+    for ended in range(held.MOST_OF_A_SLOT):
+        worth_while = ended >= held.MOST_OF_A_SLOT / 2
+        assert site.attempts.wanted == (ended if worth_while else 0)
+        site.end(100 + ended)
+
+
+@pytest.mark.usefixtures("patient", "quick")
+@pytest.mark.parametrize(("prefetch", "wanted"), [(0, 1), (3, 4)])
+async def test_never_more_is_prefetched_than_the_setting_allows(prefetch: int, wanted: int) -> None:
+    site = Site(prefetch=prefetch)
+    for number in range(100):
+        site.enter(number)
+        site.end(number)
+    assert (site.attempts.wanted, site.attempts.room) == (wanted, wanted)
+
+
+@pytest.mark.usefixtures("patient")
+async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "SHORT_S", 0.0)
+    monkeypatch.setattr(held, "WINDOW_S", 1e6)
+    site = Site()
+    site.enter(1)
+    site.end(1)
+    assert site.attempts.wanted == 1
+
+
+@pytest.mark.usefixtures("patient")
+async def test_waiting_for_room_ends_when_there_is_some() -> None:
+    site = Site()
+    site.enter(1)
+    wanting = asyncio.create_task(site.attempts.until_wanted())
+    await asyncio.sleep(0)
+    assert not wanting.done()
+    site.end(1)
+    assert await wanting >= 1
