@@ -4,7 +4,7 @@ None, or nothing in a set, means that any will do. What is given is combined wit
 values of one field with *or*, but labels, all of which a run has to have.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -61,6 +61,25 @@ class InstanceFilter:
     lasting: Lasting = ANY_DURATION
     text: str | None = None  # in the workflow's name or the reason, whatever the case of letters
     late: bool | None = None  # goes on beyond its deadline, or does not
+
+
+@dataclass(frozen=True)
+class WorkflowFilter:
+    """Which workflows to list.
+
+    ``search``: text that the name or the description contains, in any case. ``visible``: ids of
+    the projects that may be shown; None: all. ``labels``: each a key with a value, None for any.
+    ``archived`` None: both. ``states``: of the last run. ``owner``: the exact text; empty: those
+    without one.
+    """
+
+    project: str | None = None
+    search: str | None = None
+    visible: Set[int] | None = None
+    labels: Collection[tuple[str, str | None]] = ()
+    archived: bool | None = None
+    states: Collection[WorkflowState] = ()
+    owner: str | None = None
 
 
 @dataclass(frozen=True)

@@ -369,7 +369,7 @@ async def _lists(bench: Bench) -> None:
         found = await uow.instances.list(limit=200)
         assert len([one for one in found if one.project == "good"]) >= 6
         await uow.tasks.list(limit=200)
-        await uow.workflows.list()
+        await uow.workflow_list.page()
         await uow.schedules.list()
         await uow.backfills.list()
         await uow.calendars.list()

@@ -7,6 +7,7 @@ import pytest
 
 from shoal.core.definition.layout import Layout
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.filters import WorkflowFilter
 from shoal.core.runs.records import WorkflowOrder, place_of
 from shoal.sql import Database
 from shoal.sql.errors import Archived, DraftChanged, NotFound, OpenInstances, WorkflowExists
@@ -218,10 +219,10 @@ async def test_labels_are_told_apart_to_the_letter(database: Database) -> None:
     ]
     async with database.unit_of_work(read_only=True) as uow:
         for labels_wanted, names in wanted:
-            found = await uow.workflows.list(labels=labels_wanted)
+            found = await uow.workflow_list.page(WorkflowFilter(labels=labels_wanted))
             assert "".join(one.name for one in found) == names, labels_wanted
-        newest = await uow.workflows.list(order=WorkflowOrder.CHANGED, limit=1)
-        rest = await uow.workflows.list(
+        newest = await uow.workflow_list.page(order=WorkflowOrder.CHANGED, limit=1)
+        rest = await uow.workflow_list.page(
             order=WorkflowOrder.CHANGED, after=place_of(newest[0], WorkflowOrder.CHANGED)
         )
         assert "".join(one.name for one in [*newest, *rest]) == "dcba"

@@ -260,7 +260,7 @@ async def test_unknown_group_is_refused_with_the_definition(database: Database) 
     assert problem.field == "tasks[1].concurrency_group"
     assert "`shoal concurrency set demo/gpu SLOTS`" in problem.message
     async with database.unit_of_work(read_only=True) as uow:
-        assert await uow.workflows.list() == []
+        assert await uow.workflow_list.page() == []
 
 
 async def test_group_in_use_is_not_deleted(database: Database) -> None:

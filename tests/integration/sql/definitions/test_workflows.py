@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from shoal.core.runs.events import Begun, StopRequested
+from shoal.core.runs.filters import WorkflowFilter
 from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, OpenInstances
@@ -85,11 +86,11 @@ async def test_list_is_in_pages_by_project_and_name(database: Database) -> None:
     for project, name in (("b", "y"), ("a", "x"), ("b", "x"), ("a", "z")):
         await published(database, definition(name, project=project))
     async with database.unit_of_work(read_only=True) as uow:
-        first = await uow.workflows.list(limit=3)
+        first = await uow.workflow_list.page(limit=3)
         assert [(w.project, w.name) for w in first] == [("a", "x"), ("a", "z"), ("b", "x")]
-        rest = await uow.workflows.list(after=("b", "x"))
+        rest = await uow.workflow_list.page(after=("b", "x"))
         assert [(w.project, w.name) for w in rest] == [("b", "y")]
-        only_a = await uow.workflows.list("a")
+        only_a = await uow.workflow_list.page(WorkflowFilter("a"))
         assert [(w.project, w.name) for w in only_a] == [("a", "x"), ("a", "z")]
 
 
@@ -103,7 +104,9 @@ async def test_search_looks_into_name_and_description(
     await published(database, definition("sales_daily", description="In Euro"))
     await published(database, definition("other"))
     async with database.unit_of_work(read_only=True) as uow:
-        assert [w.name for w in await uow.workflows.list(search=search)] == found
+        assert [
+            w.name for w in await uow.workflow_list.page(WorkflowFilter(search=search))
+        ] == found
 
 
 async def test_workflow_with_unfinished_instances_cannot_be_deleted(database: Database) -> None:
@@ -135,7 +138,7 @@ async def test_deleted_workflow_is_gone_but_its_history_is_not(database: Databas
         ):
             with pytest.raises(NotFound, match="workflow"):
                 await ask
-        assert await uow.workflows.list() == []
+        assert await uow.workflow_list.page() == []
         assert await uow.schedules.list() == []
         assert (await uow.projects.get("demo")).workflows == 0
         assert (await uow.workflows.version(workflow_id, 1)).name == "flow"

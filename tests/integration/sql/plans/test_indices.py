@@ -87,7 +87,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         "ix_workflow_instance_workflow_id_logical_time",
     ),
     "workflows.ranked": (
-        lambda uow: uow.workflows.ranked(WorkflowOrder.FAILING, None, 10),
+        lambda uow: uow.workflow_list.ranked(order=WorkflowOrder.FAILING),
         "ix_workflow_instance_workflow_id_logical_time",
     ),
     "grid.kept_since": (

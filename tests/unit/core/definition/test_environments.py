@@ -11,12 +11,11 @@ from shoal.core.definition.environments import (
     LONGEST_VALUE,
     EnvironmentSpec,
     allows,
-    environment_named,
     findings,
     name_problem,
 )
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.plugins import check_definition, load_task_type
+from shoal.runtime.plugins import check_definition, environment_named
 
 
 def wrong(**fields: Any) -> list[tuple[str, str]]:
@@ -121,7 +120,7 @@ def test_task_runs_in_its_own_environment_else_in_the_workflows(
 ) -> None:
     spec = check_definition({"project": "p", **definition(**fields)})
     [task] = spec.tasks
-    assert environment_named(spec, task, load_task_type(task.type)) == found
+    assert environment_named(spec, task) == found
     assert WorkflowSpec.model_validate(spec.canonical()).digest() is not None
 
 

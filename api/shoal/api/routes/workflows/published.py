@@ -43,6 +43,7 @@ from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
+from shoal.core.runs.filters import WorkflowFilter
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.core.runs.states import WorkflowState
 from shoal.runtime.plugins import check_definition
@@ -111,22 +112,25 @@ async def list_workflows(
     kind = filtered(
         "workflows", project, search, sorted(label), owner, archived, sorted(state), sort
     )
-    filters: dict[str, Any] = {
-        "visible": caller.visible,
-        "labels": _labels(label),
-        "archived": {"false": False, "true": True}.get(archived),
-        "states": state,
-        "owner": owner,
-    }
+    wanted = WorkflowFilter(
+        project=project,
+        search=search,
+        visible=caller.visible,
+        labels=_labels(label),
+        archived={"false": False, "true": True}.get(archived),
+        states=state,
+        owner=owner,
+    )
     async with store.unit_of_work(read_only=True) as uow:
         if sort.is_ranked:
-            items, position = await uow.workflows.ranked(
-                sort, _position(kind, cursor, sort), limit, project, search, **filters
+            after = _position(kind, cursor, sort)
+            items, position = await uow.workflow_list.ranked(
+                wanted, order=sort, after=after, limit=limit
             )
             next_ = None if position is None else _ranked_cursor(kind, position)
         else:
-            found = await uow.workflows.list(
-                project, search, _place(kind, cursor, sort), limit + 1, order=sort, **filters
+            found = await uow.workflow_list.page(
+                wanted, order=sort, after=_place(kind, cursor, sort), limit=limit + 1
             )
             items, more = page(found, limit)
             next_ = _cursor(kind, items[-1], sort) if more else None
