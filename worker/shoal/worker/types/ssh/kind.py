@@ -1,4 +1,4 @@
-"""The task type SSH, its fields, and the kind of its hosts. The API imports it: it imports little."""
+"""The task type SSH, its fields, and the kind of its hosts. The API imports it."""
 
 from typing import Annotated, Literal, Self
 
