@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.routing import Match
 from starlette.types import Scope
 
@@ -125,7 +126,11 @@ def _operation_id(name: str) -> str:
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
     for parameter in dependant.query_params:
-        yield parameter.alias
+        annotation = parameter.field_info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from (field.alias or name for name, field in annotation.model_fields.items())
+        else:
+            yield parameter.alias
     for inner in dependant.dependencies:
         yield from _query_names(inner)
 

@@ -12,7 +12,6 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.commands import check_shape, new_command, same_request
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
-from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import Services, Shoal
 from shoal.api.web.answers import legible
 from shoal.api.web.errors import KeyReused
@@ -20,6 +19,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.backfill.request import JUDGED
+from shoal.core.definition.fields import ONE_LINE
 from shoal.core.definition.priority import Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 

@@ -68,6 +68,8 @@ def _known_zone(value: str) -> str:
 Zone = Annotated[str, AfterValidator(_known_zone), RefersTo("zone")]
 
 LONGEST_OWNER = 200
+# No control characters: terminals, and lists with a line for each item, cannot show them.
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 

@@ -1,7 +1,9 @@
 """The five priority levels of workflows and tasks; lower numbers go first."""
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
 
 
 class Priority(IntEnum):
