@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 # Bytecode is made here: where the files may not be written later, every start would compile them.
 PIP_INSTALL := $(UV) pip install --python $(BIN)/python --quiet --compile-bytecode
 
-.PHONY: quick provision test-all contract examples conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
+.PHONY: quick provision test-all contract examples conformance help demo ui screenshots wheel test test-hadoop test-flink test-containers test-oidc test-trino test-extras coverage chaos kills check check-ui fmt lock proto clean bench bench-budget bench-queue mutations model
 
 help:  ## print this list
 	@grep -hE '^[a-z./-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -57,6 +57,7 @@ test: provision  ## run the checks and the tests: unit, integration, a smoke tes
 
 test-all: provision ui  ## run what `make test` leaves out: long scenarios, more Spark, more browser tests
 	$(BIN)/python -m tests --share rest
+	$(MAKE) --no-print-directory test-extras
 
 provision: .venv/dev .venv/node  ## install the Debian packages that the tests use, where it may
 	@# Without them their tests are skipped, with the reason; in CI that is an error.
@@ -88,6 +89,16 @@ test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB th
 	cp tests/openid/package.json tests/openid/package-lock.json tests/openid/provider.mjs build/openid
 	npm ci --prefix build/openid --ignore-scripts --no-audit --no-fund --silent
 	$(BIN)/python -m pytest tests/openid
+
+test-trino: .venv/dev  ## run the tests on a real Trino, 210 MB that Maven fetches once (a minute)
+	mvn --quiet --batch-mode -f tests/trino/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/trino/fetched
+	$(BIN)/python -m pytest tests/trino
+
+# The plug-ins are installed beside the environment: the product is tested without them.
+test-extras: .venv/dev  ## run the tests of the plug-in packages in extras/ (seconds; the first time fetches 20 MB)
+	$(PIP_INSTALL) --require-hashes --target build/extras -r extras/experimental_databases/requirements.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation --target build/extras extras/experimental_databases
+	PYTHONPATH=build/extras $(BIN)/python -m pytest extras
 
 coverage: .venv/dev  ## run all tests and show the lines that none of them reaches (twice as long)
 	sh tests/provision.sh

@@ -23,7 +23,7 @@ from bench.support.quiet import log_warnings_to_stderr
 from bench.views.made import LAST, Made
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.serving.loader import Loader
-from shoal.insight.serving.results import RESULTS, Kind
+from shoal.insight.serving.results import RESULTS, ValueKind
 from shoal.insight.serving.store import ResultStore
 from shoal.sql import Database, UnitOfWork
 from tests.integration.insight.made import Row, mark, parquet, put
@@ -130,7 +130,7 @@ def _leave(root: Path, arguments: argparse.Namespace, seed: int) -> None:
 
 def _typed(job: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
     """Yield rows with times where the made ones have texts."""
-    times = [name for name, kind in RESULTS[job].columns.items() if kind is Kind.TIME]
+    times = [name for name, kind in RESULTS[job].columns.items() if kind is ValueKind.TIME]
     for row in rows:
         yield row | {name: datetime.fromisoformat(row[name]) for name in times}
 

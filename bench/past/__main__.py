@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.insight.history import FIRST, Writer
 from bench.support.machine import machine
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.insight.past.questions import PageWanted
 
 DAYS = 365

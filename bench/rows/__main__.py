@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.sql.params import SqlParams
@@ -22,13 +22,13 @@ from shoal.worker.types.sql.sql import Sql
 from tests.integration.drivers.servers import postgresql_served
 
 QUERIES = {
-    SourceKind.SQLITE: """
+    "sqlite": """
         with recursive r(i) as (select 1 union all select i + 1 from r where i < {count})
         select i, 'row number ' || i as s, i / 4.0 as d, datetime(i, 'unixepoch') as at from r""",
-    SourceKind.DUCKDB: """
+    "duckdb": """
         select i, 'row number ' || i as s, (i / 4.0)::decimal(12, 2) as d,
         timestamp '2026-01-01' + to_seconds(i) as at from range(1, {count} + 1) r(i)""",
-    SourceKind.POSTGRESQL: """
+    "postgresql": """
         select i, 'row number ' || i as s, (i / 4.0)::numeric(12, 2) as d,
         timestamp '2026-01-01' + i * interval '1 s' as at from generate_series(1, {count}) r(i)""",
 }
@@ -37,10 +37,10 @@ QUERIES = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.rows", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--kind", action="append", choices=[kind.value for kind in QUERIES])
+    parser.add_argument("--kind", action="append", choices=list(QUERIES))
     parser.add_argument("--format", action="append", choices=["csv", "parquet"])
     given = parser.parse_args()
-    kinds = [SourceKind(kind) for kind in given.kind or QUERIES]
+    kinds = given.kind or list(QUERIES)
     sys.stdout.write(f"| {given.rows:,} rows | seconds | CPU seconds | peak MiB | file MiB |\n")
     sys.stdout.write("| --- | --: | --: | --: | --: |\n")
     for kind in kinds:
@@ -51,8 +51,8 @@ def main() -> None:
 
 
 @contextmanager
-def _source(kind: SourceKind, folder: Path) -> Iterator[DataSource]:
-    if kind is not SourceKind.POSTGRESQL:
+def _source(kind: str, folder: Path) -> Iterator[DataSource]:
+    if kind != "postgresql":
         yield DataSource("db", kind, database=str(folder / "data"))
         return
     with postgresql_served() as served:
@@ -91,7 +91,7 @@ def _measure(source: DataSource, count: int, ending: str, folder: Path) -> str:
     size = file.stat().st_size / 2**20
     file.unlink()
     return (
-        f"| {source.kind.value}, {ending} | {time.monotonic() - began:.0f} "
+        f"| {source.kind}, {ending} | {time.monotonic() - began:.0f} "
         f"| {used.ru_utime + used.ru_stime:.0f} | {used.ru_maxrss / 1024:.0f} | {size:.0f} |\n"
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import asyncssh
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.acceptance.bad_inputs import REFUSED, RUN, Bad, Happened, page
 from tests.acceptance.rest import Rest
 from tests.integration.drivers.conftest import postgresql as postgresql
@@ -37,7 +37,7 @@ def sources(rest: Rest, postgresql: Served, tmp_path: Path) -> Iterator[None]:
     _put(rest, "warehouse", postgresql.source)
     _put(rest, "closed", postgresql.sourced(port=free_port()))
     _put(rest, "refused", postgresql.sourced(password="wrong one"))
-    closed = DataSource("closed_flink", SourceKind.FLINK, host="127.0.0.1", port=free_port())
+    closed = DataSource("closed_flink", "flink", host="127.0.0.1", port=free_port())
     _put(rest, "closed_flink", closed)
     with sshd.served(tmp_path) as host:
         other = asyncssh.generate_private_key("ssh-ed25519")
@@ -50,7 +50,7 @@ def sources(rest: Rest, postgresql: Served, tmp_path: Path) -> Iterator[None]:
 
 
 def _put(rest: Rest, name: str, source: DataSource, **changed: Any) -> None:
-    fields = {**asdict(source), "kind": source.kind.value, **changed}
+    fields = {**asdict(source), "kind": source.kind, **changed}
     own = ("name", "version")
     body = {key: value for key, value in fields.items() if key not in own and value != ""}
     rest.put(f"/projects/default/data-sources/{name}", body)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from shoal.client.local.zookeeper import free_port
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job
 from tests.integration.drivers.kit import wait_until
 from tests.support.waiting import START_S
@@ -103,7 +103,7 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
         ]
         for process in processes:
             stack.callback(process.kill)  # before their blocks wait for them
-        source = DataSource("farm", SourceKind.FLINK, host="127.0.0.1", port=rest)
+        source = DataSource("farm", "flink", host="127.0.0.1", port=rest)
         flink = Flink(source, folder, processes)
         wait_until(lambda: _has_slots(flink), START_S)
         yield flink

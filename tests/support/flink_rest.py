@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.support.http_server import Handler, HttpServer, Received, answer
 
 STACK = """\
@@ -191,4 +191,4 @@ class FlinkRest:
 def source_of(server: HttpServer, **changes: Any) -> DataSource:
     """Return the data source of a server."""
     fields = {"host": "127.0.0.1", "port": server.port, **changes}
-    return DataSource("farm", SourceKind.FLINK, **fields)
+    return DataSource("farm", "flink", **fields)

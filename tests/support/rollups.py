@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from shoal.insight.serving.aggregates import Aggregates
-from shoal.insight.serving.blocks import aggregate_blocks
+from shoal.insight.serving.blocks import Aggregates, aggregate_blocks
 from shoal.insight.serving.results import RESULTS
 from shoal.sql import Database
 from shoal.sql.repositories.insight.batches import ARE_AGGREGATES, NewBlock

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from typing import Annotated
 
-from shoal.core.data_sources import SourceKind
 from shoal.core.task_types import (
     Exit,
     Script,
@@ -23,7 +22,7 @@ class ReadsParams(TaskParams):
     """Names of data sources in several places."""
 
     source: Annotated[str, SourceName()] = ""
-    databases: list[Annotated[str, SourceName(frozenset({SourceKind.POSTGRESQL}))]] = []
+    databases: list[Annotated[str, SourceName(frozenset({"postgresql"}))]] = []
     note: str = ""
     script: Script = ""
 
@@ -41,7 +40,7 @@ class Reads(TaskType[ReadsParams]):
 @contextmanager
 def installed() -> Iterator[None]:
     """Let the type be installed beside the others, in this process."""
-    known = plugins._installed()
+    known = plugins._installed(plugins.ENTRY_POINT_GROUP)
     point = EntryPoint(NAME, f"{__name__}:Reads", plugins.ENTRY_POINT_GROUP)
     known[NAME] = point
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.client.local.zookeeper import free_port
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.support.listening import wait_until_listening
 
 TOKEN = "token of the tests; a=b"
@@ -47,7 +47,7 @@ def served(folder: Path) -> Iterator[Served]:
     env = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": TOKEN}
     with started(folder, server, conf, pages, env) as process:
         wait_until_listening(port, process)
-        source = DataSource("lake", SourceKind.SPARK, host="127.0.0.1", port=port, password=TOKEN)
+        source = DataSource("lake", "spark", host="127.0.0.1", port=port, password=TOKEN)
         yield Served(source, process, f"http://127.0.0.1:{pages}")
 
 
@@ -64,7 +64,7 @@ def thrift_served(folder: Path) -> Iterator[Served]:
     server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
     with started(folder, server, conf, pages, {}) as process:
         wait_until_listening(port, process)
-        source = DataSource("lake", SourceKind.HIVE, host="127.0.0.1", port=port, user="etl")
+        source = DataSource("lake", "hive", host="127.0.0.1", port=port, user="etl")
         yield Served(source, process, f"http://127.0.0.1:{pages}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncssh
 
 from shoal.client.local.zookeeper import free_port
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.support.listening import wait_until_listening
 
 SSHD = Path("/usr/sbin/sshd")
@@ -56,7 +56,7 @@ def served(folder: Path, settings: str = "") -> Iterator[Served]:
         shown = " ".join(host_key.export_public_key().decode().split()[:2])
         source = DataSource(
             "farm",
-            SourceKind.SSH,
+            "ssh",
             host="127.0.0.1",
             port=port,
             user=getpass.getuser(),

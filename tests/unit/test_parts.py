@@ -13,7 +13,7 @@ from tests.support.parts import PARTS, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 #: Folders of the repository that are not parts; the tables of folders name them as well.
-OTHERS = {"bench", "conf", "docs", "examples", "tests", "ui"}
+OTHERS = {"bench", "conf", "docs", "examples", "extras", "tests", "ui"}
 INWARDS = (
     "Imports point inwards: client > roles > insight > coordination, sql, proto > runtime > core"
 )
@@ -45,8 +45,9 @@ def test_the_wheel_is_made_of_all_parts() -> None:
 
 def test_types_are_checked_in_all_parts() -> None:
     mypy = PROJECT["tool"]["mypy"]
-    assert sorted(mypy["mypy_path"].split(":")) == sorted([*PARTS, "examples/task_type"])
-    assert sorted(mypy["files"]) == sorted([*PARTS, "bench", "examples", "tests"])
+    plugins = [str(file.parent.relative_to(ROOT)) for file in ROOT.glob("e*s/*/pyproject.toml")]
+    assert sorted(mypy["mypy_path"].split(":")) == sorted([*PARTS, *plugins])
+    assert sorted(mypy["files"]) == sorted([*PARTS, "bench", "examples", "extras", "tests"])
 
 
 def test_imports_are_checked_in_all_parts() -> None:

@@ -1,5 +1,5 @@
-"""The alert server: reads events, finds what rules are about, and tells receivers.
+"""The alert server: reads events, matches them with rules, and notifies receivers.
 
 Start reading at ``main.py``. ``jobs`` has what a server does, and shares with the others;
-``watching`` looks for what no event tells, ``channels`` sends messages. docs/alerts.md is its page.
+``conditions`` polls for what no event reports, ``channels`` sends messages. Page: docs/alerts.md.
 """

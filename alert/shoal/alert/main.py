@@ -10,14 +10,13 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.alert.jobs.attention import ATTENTION, Attendant
+from shoal.alert.conditions.cluster import Cluster
+from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.alert.jobs.epochs import epoch_in_database
-from shoal.alert.jobs.reading import Reader
-from shoal.alert.jobs.secrets import Secrets
-from shoal.alert.jobs.sending import Sender
+from shoal.alert.jobs.event_reader import Reader
+from shoal.alert.jobs.reminders import ATTENTION, Attendant
+from shoal.alert.jobs.sender import Secrets, Sender
 from shoal.alert.settings import AlertSettings
-from shoal.alert.watching.cluster import Cluster
-from shoal.alert.watching.watcher import WATCHING, Watcher
 from shoal.coordination import (
     BalancedJobs,
     ClusterClock,
@@ -27,16 +26,16 @@ from shoal.coordination import (
     bind_tree,
 )
 from shoal.coordination.cluster import layout
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.core.alerts.shares import ALERT_GROUP, SHARES, job_of
 from shoal.core.errors import ShoalError
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()

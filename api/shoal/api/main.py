@@ -38,9 +38,9 @@ from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
@@ -50,7 +50,7 @@ from shoal.runtime.storage import Limits, Storage
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.upkeep.cluster import ClusterNames
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()

@@ -22,7 +22,7 @@ from shoal.client.errors import NoCluster
 from shoal.client.local.data_folder import is_running, own_state, running_state
 
 if TYPE_CHECKING:
-    from shoal.client.logins import Login
+    from shoal.client.logins import SavedLogin
 
 FOLDER = ".shoal"
 # The address of an API that was started on its own, without ``shoal up``.
@@ -34,7 +34,7 @@ REFUSED = (
 )
 
 
-class Source(StrEnum):
+class TokenSource(StrEnum):
     """What an API's token comes from."""
 
     DATA_FOLDER = "data folder"
@@ -49,25 +49,25 @@ class Api:
     url: str  # without a trailing slash
     token: str = field(repr=False)
     data: Path | None = None
-    login: "Login | None" = None
+    login: "SavedLogin | None" = None
     ca: Path | None = None
     #: The data folder that the API has to have, where only the API can tell; None: it is known.
     expected: Path | None = None
 
     @property
-    def source(self) -> Source:
+    def source(self) -> TokenSource:
         """What the token comes from."""
         if self.login is not None:
-            return Source.LOGIN
-        return Source.ENVIRONMENT if self.data is None else Source.DATA_FOLDER
+            return TokenSource.LOGIN
+        return TokenSource.ENVIRONMENT if self.data is None else TokenSource.DATA_FOLDER
 
     @property
     def hint(self) -> str:
         """What to do if it does not answer."""
         match self.source:
-            case Source.LOGIN:
+            case TokenSource.LOGIN:
                 return unreachable_hint(self.url)
-            case Source.ENVIRONMENT:
+            case TokenSource.ENVIRONMENT:
                 return "check SHOAL_URL, and that the API is running there"
         folder = "" if self.data == default_folder() else f" --data '{self.data}'"
         return f"start it with `shoal up{folder}`"
@@ -76,12 +76,12 @@ class Api:
     def refused(self) -> str:
         """What to do if it does not accept the token."""
         match self.source:
-            case Source.LOGIN:
+            case TokenSource.LOGIN:
                 return (
                     "it has expired or was revoked, or the account is disabled; sign in again "
                     f"with `shoal login {self.url}`"
                 )
-            case Source.ENVIRONMENT:
+            case TokenSource.ENVIRONMENT:
                 return "SHOAL_TOKEN is wrong, has expired or was revoked"
         return REFUSED
 
@@ -124,7 +124,7 @@ def find_api(named: Path | None = None, environment: Mapping[str, str] = os.envi
     return local_api(folder) if login is None else api_of(login, environment)
 
 
-def api_of(login: "Login", environment: Mapping[str, str] = os.environ) -> Api:
+def api_of(login: "SavedLogin", environment: Mapping[str, str] = os.environ) -> Api:
     """Return how to reach the API of a login."""
     ca = Path(login.ca) if login.ca else ca_of(environment)
     return Api(login.url, login.token, login=login, ca=ca)

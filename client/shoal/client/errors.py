@@ -244,7 +244,7 @@ class NotFound(ClientError):
     """Something that was named does not exist; the text says what is similar."""
 
 
-class Refused(ClientError):
+class CommandRefused(ClientError):
     """A command that the state of its instance does not allow."""
 
     def __init__(self, command: str, reason: str) -> None:

@@ -22,7 +22,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
-class Login:
+class SavedLogin:
     """A token of this machine for the API at ``url``. Times are RFC 3339 texts."""
 
     url: str
@@ -37,15 +37,15 @@ class Login:
 class Logins:
     """All that is kept. ``present`` is an address, or None."""
 
-    by_url: Mapping[str, Login] = field(default_factory=dict)
+    by_url: Mapping[str, SavedLogin] = field(default_factory=dict)
     present: str | None = None
 
-    def at(self, url: str) -> Login | None:
+    def at(self, url: str) -> SavedLogin | None:
         """Return the login at an address."""
         return self.by_url.get(normal(url))
 
     @property
-    def current(self) -> Login | None:
+    def current(self) -> SavedLogin | None:
         """The present login."""
         return None if self.present is None else self.by_url.get(self.present)
 
@@ -113,7 +113,7 @@ def read_logins(file: Path) -> Logins:
         ) from error
 
 
-def keep_login(file: Path, login: Login) -> None:
+def keep_login(file: Path, login: SavedLogin) -> None:
     """Keep a login, which is the present one from now on. Raises LoginsUnusable."""
     with _changing(file) as logins:
         by_url = {**logins.by_url, login.url: login}
@@ -153,8 +153,8 @@ def _logins(document: Mapping[str, object]) -> Logins:
     kept, present = document["logins"], document["present"]
     if not isinstance(kept, list) or not (present is None or isinstance(present, str)):
         raise TypeError("not what was written")
-    known = {one.name for one in fields(Login)}
-    logins = [Login(**{key: one[key] for key in known & one.keys()}) for one in kept]
+    known = {one.name for one in fields(SavedLogin)}
+    logins = [SavedLogin(**{key: one[key] for key in known & one.keys()}) for one in kept]
     for login in logins:
         texts = (login.url, login.name, login.token, login.expires_at)
         if not all(isinstance(text, str) for text in texts):

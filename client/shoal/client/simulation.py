@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from shoal.client.errors import ApiProblem
 from shoal.client.rest.client import ShoalClient
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.kinds import CHOOSERS, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import ScheduleSpec, WorkflowSpec
-from shoal.core.definition.priority import Priority
 from shoal.core.runs.states import TaskSignal
 from shoal.insight.simulate.engine.chance import quantile
 from shoal.insight.simulate.model import (

@@ -267,3 +267,14 @@ class GroupNotEmpty(GroupError):
         shown = [*self.members[:3], *(["…"] if len(self.members) > 3 else [])]
         who = ", ".join(shown) or "one that is just joining"
         super().__init__(group, f"it has members ({who}); stop them, then delete it again")
+
+
+class MessageTooLarge(CoordinationError):
+    """``size`` and ``limit`` in bytes, with the key and the id."""
+
+    def __init__(self, topic: str, message_id: str, size: int, limit: int) -> None:
+        self.topic, self.message_id, self.size, self.limit = topic, message_id, size, limit
+        super().__init__(
+            f"message {message_id!r} for topic {topic!r} has {size} bytes, {limit} are allowed; "
+            "store the payload elsewhere and send its address"
+        )

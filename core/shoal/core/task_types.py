@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
+from shoal.core.data_sources.references import SourceName as SourceName  # one of the marks
 from shoal.core.errors import ShoalError
 
 
@@ -45,23 +46,6 @@ class CommandLine:
 
     Every user of a machine can read command lines, so secrets are refused there.
     """
-
-
-@dataclass(frozen=True)
-class SourceName:
-    """Marks a text field of ``Params`` that names a data source of the project.
-
-    The payload of the task holds the data source then. ``kinds`` are those that fit; empty: all.
-    """
-
-    kinds: frozenset[SourceKind] = frozenset()
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Tell forms to offer the data sources of these kinds."""
-        kinds = sorted(kind.value for kind in self.kinds)
-        return {**handler(schema), "x-ref": "data-source", "x-kinds": kinds}
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ import uuid
 import structlog
 
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
 from shoal.master.settings import MasterSettings
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, is_ciphertext, key_of
 from shoal.sql import Database, Patience
-from shoal.sql.starting import migrate_when_there, when_there
+from shoal.sql.startup import migrate_when_there, when_there
 from shoal.sql.tree_binding import TreeBinding
 
 log = structlog.get_logger()

@@ -2,7 +2,7 @@
 
 import json
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.proto import shoal_pb2 as pb
 
 
@@ -21,10 +21,10 @@ def to_message(source: DataSource) -> pb.DataSource:
 
 
 def from_message(name: str, message: pb.DataSource) -> DataSource:
-    """Return the data source of a message. Raises ValueError for a kind of a later version."""
+    """Return the data source of a message."""
     return DataSource(
         name=name,
-        kind=SourceKind(message.kind),
+        kind=message.kind,
         host=message.host,
         port=message.port or None,
         database=message.database,

@@ -12,8 +12,8 @@
 
 from shoal.sql.driver.patience import Patience
 from shoal.sql.engine import Database
+from shoal.sql.event_tail import EventTail
 from shoal.sql.repositories.definitions.workflows import Published, VersionInfo
-from shoal.sql.repositories.runs.event_tail import EventTail
 from shoal.sql.unit_of_work import Recorder, UnitOfWork
 
 __all__ = [

@@ -20,7 +20,7 @@ from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.sqlite.file import prepare_file
 from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.errors import InvalidDatabaseUrl
-from shoal.sql.repositories.definitions.plans import PlanCache
+from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.upkeep.partitions import OnFenced
 from shoal.sql.schema.migrate import upgrade
 from shoal.sql.unit_of_work import Recorder, UnitOfWork

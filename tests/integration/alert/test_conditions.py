@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
-from shoal.alert.watching.cluster import Cluster
-from shoal.alert.watching.watcher import WATCHING, Watcher
+from shoal.alert.conditions.cluster import Cluster
+from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.coordination import Members, Membership, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.core.alerts.records import Condition

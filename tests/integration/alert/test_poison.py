@@ -11,7 +11,7 @@ from sqlalchemy import text, update
 
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import alert, task_instance, workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published

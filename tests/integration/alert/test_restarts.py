@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.coordination import starting
+from shoal.coordination import startup
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable
-from shoal.sql.starting import when_there
+from shoal.sql.startup import when_there
 from tests.integration.alert.conftest import Site
 from tests.support.http_server import HttpServer, answer, says
 from tests.support.postgresql import PostgresqlMissing, RestartableServer, restartable_server
@@ -73,7 +73,7 @@ async def test_restart_between_the_first_rule_and_the_jobs(
 ) -> None:
     """The server goes down when ZooKeeper has been reached, just before the database is asked."""
     await _define(site)
-    connect, gone = starting.connect_when_there, []
+    connect, gone = startup.connect_when_there, []
 
     async def connect_and_lose(make: object) -> object:
         session = await connect(make)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import task_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published

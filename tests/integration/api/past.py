@@ -8,7 +8,7 @@ import pytest
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, StopRequested
 from shoal.core.runs.run import Run
-from shoal.insight.export import gathering
+from shoal.insight.export import extraction
 from shoal.insight.export.exporter import Exporter
 from shoal.insight.history.store import HistoryStore
 from tests.integration.api.conftest import Api
@@ -23,9 +23,9 @@ async def exported(api: Api) -> HistoryStore:
     store = HistoryStore(api.services.past.url, uid)
     exporter = Exporter(database, store)
     with pytest.MonkeyPatch.context() as patch:  # tests leave out a great many ids
-        patch.setattr(gathering, "_PIECE", 1 << 40)
-        patch.setattr(gathering, "_COMMANDS", 1 << 40)
-        patch.setattr(gathering, "_MOST_OPEN", 1 << 40)
+        patch.setattr(extraction, "_PIECE", 1 << 40)
+        patch.setattr(extraction, "_COMMANDS", 1 << 40)
+        patch.setattr(extraction, "_MOST_OPEN", 1 << 40)
         patch.setattr(exporter._gatherer, "_instances_at_once", 1 << 40)
         await exporter.run()
     return store

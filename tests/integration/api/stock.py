@@ -11,7 +11,7 @@ from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
+from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.past import past_ids
 from tests.support import rollups

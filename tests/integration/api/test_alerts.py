@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shoal.core.alerts.records import DeliveryKind, DeliveryState, Try
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, problem_of
 

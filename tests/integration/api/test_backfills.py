@@ -8,7 +8,7 @@ import pytest
 from shoal.core.backfill.request import BackfillRunState, asked
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import NewInstance
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
+from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 from tests.support.instances import create
 

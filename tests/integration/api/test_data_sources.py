@@ -8,7 +8,7 @@ import pytest_asyncio
 import structlog
 
 from shoal.api.settings import ApiSettings
-from shoal.core.data_sources import SourceKind
+from shoal.runtime.plugins import source_kinds
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key, password_of_source
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
@@ -110,7 +110,8 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"kind": "mongodb"}, "kind", "'postgresql'"),
+        ({"kind": "postgres"}, "kind", "did you mean 'postgresql'?"),
+        ({"kind": "oracle"}, "kind", "pip install shoal-experimental-databases"),
         ({"port": 0}, "port", "greater than or equal to 1"),
         ({"port": "5432"}, "port", "valid integer"),
         ({"host": ""}, "host", "is required for postgresql"),
@@ -127,7 +128,7 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
             "password",
             "is a file of the worker",
         ),
-        ({"shared_with": ["other"], "host": "${env}"}, "host", "would choose where"),
+        ({"shared_with": ["other"], "host": "${env}"}, "host", "could choose where"),
     ],
 )
 async def test_what_cannot_be_stored_is_refused_by_field(
@@ -148,7 +149,7 @@ async def test_name_is_that_of_a_secret(api: Api) -> None:
 async def test_kinds_say_enough_for_a_form(api: Api) -> None:
     listed = (await api.client.get(f"{PREFIX}/data-source-kinds")).json()
     kinds = {one["kind"]: one for one in listed["items"]}
-    assert kinds.keys() == set(SourceKind)
+    assert list(kinds) == source_kinds()
     assert kinds["sqlite"]["host"] == "none"
     assert kinds["postgresql"]["port"] == 5432
     sslmode = kinds["postgresql"]["options_schema"]["properties"]["sslmode"]

@@ -16,7 +16,7 @@ from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.core.runs.records import ChangeEvent
 from shoal.runtime.settings import ClusterSettings
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
 from tests.integration.api.sse_reader import Reader, stream
 from tests.support.waiting import DEADLINE_S

@@ -12,9 +12,9 @@ import pytest
 
 from shoal.api.settings import ApiSettings
 from shoal.api.web.paging import encode_cursor, filtered
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.runtime.settings import ClusterSettings
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import workflow_instance
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of

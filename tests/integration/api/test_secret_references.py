@@ -9,8 +9,7 @@ import structlog.testing
 from shoal.api.access.audit import Auditor
 from shoal.api.operations.data_sources import usable
 from shoal.api.settings import ApiSettings
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of

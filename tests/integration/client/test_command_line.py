@@ -290,7 +290,7 @@ def test_without_a_cluster_the_status_is_4_and_the_advice_is_shoal_up(
     gone = tmp_path / "gone"
     gone.mkdir()
     state = json.loads((cluster.data / "cluster.json").read_text())
-    state |= dict.fromkeys(("start", "path", "identity"), "")  # as earlier versions left it
+    state |= dict.fromkeys(("start", "path", "identity"), "")  # nothing says which folder it is of
     (gone / "cluster.json").write_text(
         json.dumps({**state, "api": f"http://127.0.0.1:{free_port()}"})
     )

@@ -58,9 +58,9 @@ def test_data_source_is_set_step_by_step_and_its_password_never_shown(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "say which --kind it is: sqlite"),
+        ((), "--kind is required: one of duckdb"),
         (("--kind", "postgres"), "did you mean 'postgresql'?"),
-        (("--kind", "mongodb"), "there are: sqlite"),
+        (("--kind", "mongodb"), "installed kinds: duckdb"),
         ((*SERVER, "--option", "sslmode"), "write NAME=VALUE"),
         ((*SERVER, "--option", "sslmod=require"), "did you mean 'sslmode'?"),
         ((*SERVER, "--option", "connect_timeout=soon"), "valid integer"),

@@ -10,11 +10,11 @@ import pytest
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
+    CommandRefused,
     LogBroken,
     NotEnded,
     NotFound,
     NotHandled,
-    Refused,
 )
 from shoal.client.rest import connection, sse
 from shoal.client.rest.client import ShoalClient
@@ -240,7 +240,7 @@ def test_the_run_that_a_command_has_started_or_why_there_is_none(
         "reason": "too many",
         "result_instance_id": None,
     }
-    with pytest.raises(Refused, match="refused: too many"):
+    with pytest.raises(CommandRefused, match="refused: too many"):
         client.started(no)
 
 

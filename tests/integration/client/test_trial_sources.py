@@ -9,8 +9,8 @@ import pytest
 
 from shoal.client.trial.execution import try_task
 from shoal.client.trial.inputs import Given, NoDataSourceGiven, TaskInputs
-from shoal.core.data_sources import DataSource, SourceKind
-from shoal.core.data_sources.rendering import UnusableDataSource
+from shoal.core.data_sources import DataSource
+from shoal.core.data_sources.resolution import UnusableDataSource
 from shoal.core.runs.run import Plan
 from shoal.core.task_types import Exit, TaskContext
 from tests.support import source_task
@@ -45,7 +45,7 @@ async def test_task_is_given_what_stands_in_the_environment(
     monkeypatch.setattr(source_task.Reads, "run", run)
     tried = inputs(SHOAL_DATA_SOURCE_wh=json.dumps(SOURCE))
     assert (await try_task(tried, lambda _: None)).exit_code == 0
-    assert (seen["wh"].kind, seen["wh"].host) == (SourceKind.MARIADB, "db.test")
+    assert (seen["wh"].kind, seen["wh"].host) == ("mariadb", "db.test")
     assert seen["wh"].password == "correct horse"
     assert tried.rendered.params["note"] == "it is ***"
 

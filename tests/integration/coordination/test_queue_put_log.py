@@ -9,7 +9,7 @@ import pytest
 
 from shoal.coordination import Entry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue import pruning, putting, window
+from shoal.coordination.queue import pruner, putter, window
 from shoal.coordination.session.client import Client
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S
@@ -26,7 +26,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     On a machine that stands still, too: nothing that is known grows old.
     """
     monkeypatch.setattr(window, "TRUST_ALONE_S", 3600.0)
-    monkeypatch.setattr(putting, "FRESH_S", 3600.0)
+    monkeypatch.setattr(putter, "FRESH_S", 3600.0)
     kinds: Counter[str] = Counter()
     submit = Client.submit
 
@@ -126,14 +126,14 @@ async def test_entry_that_is_told_of_twice_is_claimed_once(
 async def test_buckets_of_many_small_instances_do_not_stay(
     queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "IDLE_S", 0.0)
-    instances = 5 * pruning.AT_ONCE
+    monkeypatch.setattr(pruner, "IDLE_S", 0.0)
+    instances = 5 * pruner.AT_ONCE
     outer = entry(0).outer
     for instance in range(1, instances + 1):
         await queue.put([entry(instance, wi=instance)])
         assert await ids(queue, 8) == [instance]
     async with asyncio.timeout(DEADLINE_S):
-        while len((await session.children(outer)).names) > 2 * pruning.AT_ONCE:
+        while len((await session.children(outer)).names) > 2 * pruner.AT_ONCE:
             await asyncio.sleep(0.01)
     await queue.put([entry(9_999, wi=1)])  # in a bucket that was there before
     assert await ids(queue, 8) == [9_999]

@@ -10,7 +10,7 @@ from shoal.coordination import Entry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue import survey, task_queue
 from shoal.coordination.queue.entry import parse
-from shoal.coordination.queue.putting import Putter
+from shoal.coordination.queue.putter import Putter
 from shoal.coordination.queue.survey import START
 from tests.integration.sql.turns import Turns
 

@@ -30,7 +30,7 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.errors import BadAddress, BadVersion, NotEmpty, PathError
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from tests.integration.coordination.conftest import TIMEOUT_S, appears, connect
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually

@@ -9,14 +9,14 @@ import re
 import sys
 from pathlib import Path
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.sql.drivers import connect
 
 
 def main() -> None:
     """Take a data source as JSON from standard input and a statement as the argument."""
     fields = json.load(sys.stdin)
-    source = DataSource(**{**fields, "kind": SourceKind(fields["kind"])})
+    source = DataSource(**fields)
     session = connect(
         source, tag="peak", attempt=1, log=print, read_only=False, statement_timeout_s=None
     )

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shoal.core.data_sources import DataSource, Option, SourceKind
+from shoal.core.data_sources import DataSource, Option
 from shoal.proto.tls import TlsFiles, create_identity
 from tests.support import mariadb, postgresql
 
@@ -67,7 +67,7 @@ def postgresql_served() -> Iterator[Served]:
                 connection.execute("CREATE DATABASE warehouse OWNER etl")
             source = DataSource(
                 "warehouse",
-                SourceKind.POSTGRESQL,
+                "postgresql",
                 host="127.0.0.1",
                 port=port,
                 database="warehouse",
@@ -131,7 +131,7 @@ def mariadb_served() -> Iterator[Served]:
             )
             source = DataSource(
                 "warehouse",
-                SourceKind.MARIADB,
+                "mariadb",
                 host="127.0.0.1",
                 port=port,
                 database="warehouse",

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from shoal.core.data_sources import DataSource, Option, SourceKind
+from shoal.core.data_sources import DataSource, Option
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers import duckdb as driver
@@ -18,7 +18,7 @@ from tests.integration.drivers.kit import Aside, connected, rows, run
 
 @pytest.fixture
 def source(tmp_path: Path) -> DataSource:
-    return DataSource("files", SourceKind.DUCKDB, database=str(tmp_path / "data.db"))
+    return DataSource("files", "duckdb", database=str(tmp_path / "data.db"))
 
 
 @pytest.mark.parametrize(

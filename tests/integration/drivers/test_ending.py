@@ -101,10 +101,9 @@ def tag() -> str:
 # The process of an attempt: it runs one statement after the other.
 _CLIENT = """
 import json, sys
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.sql.drivers import connect
 source, tag, attempt, statements = json.load(sys.stdin)
-source["kind"] = SourceKind(source["kind"])
 session = connect(DataSource(**source), tag=tag, attempt=attempt, log=print, read_only=False,
                   statement_timeout_s=None)
 session.begin()

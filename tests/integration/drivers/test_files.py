@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
 from shoal.worker.types.sql.drivers.failures import (
@@ -20,28 +20,28 @@ from tests.integration.drivers.kit import Aside, connected, peak_of, rows, run
 
 # It ends at no time anybody would wait for.
 ENDLESS = {
-    SourceKind.SQLITE: (
+    "sqlite": (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     ),
-    SourceKind.DUCKDB: "SELECT count(*) FROM range(1000000000000000) r WHERE (range * 7) % 13 = 5",
+    "duckdb": "SELECT count(*) FROM range(1000000000000000) r WHERE (range * 7) % 13 = 5",
 }
 MANY = {
-    SourceKind.SQLITE: (
+    "sqlite": (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) "
         "SELECT i, printf('%0100d', i) FROM n"
     ),
-    SourceKind.DUCKDB: "SELECT range, repeat('x', 100) FROM range(1000000)",
+    "duckdb": "SELECT range, repeat('x', 100) FROM range(1000000)",
 }
 
 
-@pytest.fixture(params=[SourceKind.SQLITE, SourceKind.DUCKDB])
-def kind(request: pytest.FixtureRequest) -> SourceKind:
-    kind: SourceKind = request.param
+@pytest.fixture(params=["sqlite", "duckdb"])
+def kind(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
     return kind
 
 
 @pytest.fixture
-def source(kind: SourceKind, tmp_path: Path) -> DataSource:
+def source(kind: str, tmp_path: Path) -> DataSource:
     return DataSource("files", kind, database=str(tmp_path / "data %20.db"))
 
 
@@ -107,7 +107,7 @@ def test_broken_constraint_is_permanent(source: DataSource) -> None:
     session.close()
 
 
-def test_result_may_be_closed_early(source: DataSource, kind: SourceKind) -> None:
+def test_result_may_be_closed_early(source: DataSource, kind: str) -> None:
     session = connected(source)
     found = session.execute(MANY[kind])
     assert next(iter(found))[0] in (0, 1)
@@ -116,7 +116,7 @@ def test_result_may_be_closed_early(source: DataSource, kind: SourceKind) -> Non
     session.close()
 
 
-def test_cancelled_from_another_thread(source: DataSource, kind: SourceKind) -> None:
+def test_cancelled_from_another_thread(source: DataSource, kind: str) -> None:
     session = connected(source)
     session.begin()
     run(session, "CREATE TABLE t (i integer)")
@@ -136,7 +136,7 @@ def test_cancelled_from_another_thread(source: DataSource, kind: SourceKind) -> 
     session.close()
 
 
-def test_cancelled_before_it_begins(source: DataSource, kind: SourceKind) -> None:
+def test_cancelled_before_it_begins(source: DataSource, kind: str) -> None:
     session = connected(source)
     session.cancel()
     with pytest.raises(StatementCancelled):
@@ -144,7 +144,7 @@ def test_cancelled_before_it_begins(source: DataSource, kind: SourceKind) -> Non
     session.close()
 
 
-def test_statement_timeout_includes_reading(source: DataSource, kind: SourceKind) -> None:
+def test_statement_timeout_includes_reading(source: DataSource, kind: str) -> None:
     session = connected(source, statement_timeout_s=0.5)
     with pytest.raises(StatementTimedOut, match=r"within 0\.5 s") as failed:
         rows(session, ENDLESS[kind])
@@ -187,14 +187,14 @@ def test_read_only(source: DataSource) -> None:
         (__file__, "database"),
     ],
 )
-def test_paths_that_name_no_database(kind: SourceKind, database: str, reason: str) -> None:
+def test_paths_that_name_no_database(kind: str, database: str, reason: str) -> None:
     with pytest.raises(WorkFailed, match=reason) as failed:
         connected(DataSource("files", kind, database=database))
     assert failed.value.permanent
     assert "data source 'files'" in str(failed.value)
 
 
-def test_memory(kind: SourceKind) -> None:
+def test_memory(kind: str) -> None:
     session = connected(DataSource("files", kind, database=":memory:"), read_only=True)
     assert rows(session, "SELECT 1") == [(1,)]
     session.close()
@@ -204,19 +204,19 @@ def test_nothing_to_settle(source: DataSource) -> None:
     settle(source, tag="test-tag", attempt=1)
 
 
-def test_names_are_quoted(source: DataSource, kind: SourceKind) -> None:
+def test_names_are_quoted(source: DataSource, kind: str) -> None:
     session = connected(source)
     odd = session.quote('a "b; --')
     run(session, f"CREATE TABLE {odd} (i integer)")
-    schema = "temp" if kind is SourceKind.SQLITE else "other"
-    if kind is SourceKind.DUCKDB:
+    schema = "temp" if kind == "sqlite" else "other"
+    if kind == "duckdb":
         run(session, "CREATE SCHEMA other")
     run(session, f"CREATE TABLE {session.quote(schema + '.t')} (i integer)")
     assert rows(session, f"SELECT * FROM {schema}.t") == []
     session.close()
 
 
-def test_a_million_rows_in_bounded_memory(kind: SourceKind) -> None:
+def test_a_million_rows_in_bounded_memory(kind: str) -> None:
     count, more = peak_of(DataSource("m", kind, database=":memory:"), MANY[kind])
     assert count == 1_000_000
     assert more < 60  # MiB; as tuples they would take more than 200

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
@@ -16,7 +16,7 @@ from tests.integration.drivers.kit import Aside, connected, rows, run
 
 @pytest.fixture
 def source(tmp_path: Path) -> DataSource:
-    return DataSource("files", SourceKind.SQLITE, database=str(tmp_path / "data.db"))
+    return DataSource("files", "sqlite", database=str(tmp_path / "data.db"))
 
 
 @pytest.mark.parametrize(

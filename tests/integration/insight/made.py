@@ -11,24 +11,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.insight.serving import marks
-from shoal.insight.serving.results import RESULTS, Kind
+from shoal.insight.serving.results import RESULTS, ValueKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_TYPES: Mapping[Kind, pa.DataType] = {
-    Kind.TEXT: pa.string(),
-    Kind.INTEGER: pa.int64(),
-    Kind.NUMBER: pa.float64(),
-    Kind.YES_NO: pa.bool_(),
-    Kind.TIME: pa.timestamp("us", "UTC"),
-    Kind.DAY: pa.date32(),
+_TYPES: Mapping[ValueKind, pa.DataType] = {
+    ValueKind.TEXT: pa.string(),
+    ValueKind.INTEGER: pa.int64(),
+    ValueKind.NUMBER: pa.float64(),
+    ValueKind.YES_NO: pa.bool_(),
+    ValueKind.TIME: pa.timestamp("us", "UTC"),
+    ValueKind.DAY: pa.date32(),
 }
-_VALUES: Mapping[Kind, Any] = {
-    Kind.TEXT: "é",
-    Kind.INTEGER: 7,
-    Kind.NUMBER: 2.5,
-    Kind.YES_NO: True,
-    Kind.TIME: NOON,
-    Kind.DAY: NOON.date(),
+_VALUES: Mapping[ValueKind, Any] = {
+    ValueKind.TEXT: "é",
+    ValueKind.INTEGER: 7,
+    ValueKind.NUMBER: 2.5,
+    ValueKind.YES_NO: True,
+    ValueKind.TIME: NOON,
+    ValueKind.DAY: NOON.date(),
 }
 Row = dict[str, Any]
 
@@ -46,17 +46,17 @@ def parquet(job: str, rows: Sequence[Row]) -> bytes:
     return content.getvalue()
 
 
-def put(root: Path, job: str, day: date, content: bytes) -> marks.Stored:
+def put(root: Path, job: str, day: date, content: bytes) -> marks.StoredResult:
     """Store the file of a result in the folder of results, in place of an older one."""
     folder = root / job / f"day={day}"
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / ".draft"
     draft.write_bytes(content)
     draft.replace(folder / "rows.parquet")
-    return marks.Stored(job, day, 0, hashlib.sha256(content).hexdigest())
+    return marks.StoredResult(job, day, 0, hashlib.sha256(content).hexdigest())
 
 
-def mark(root: Path, *results: marks.Stored) -> Path:
+def mark(root: Path, *results: marks.StoredResult) -> Path:
     """Leave a mark."""
     place = root / marks.FOLDER / marks.new_name()
     place.parent.mkdir(parents=True, exist_ok=True)

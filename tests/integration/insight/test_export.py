@@ -18,10 +18,10 @@ from sqlalchemy import text
 from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
-from shoal.insight.export import gathering
+from shoal.insight.export import extraction
 from shoal.insight.export import program as exporting
-from shoal.insight.export.exporter import Exporter, ExportTaken, Summary
-from shoal.insight.export.gathering import Gathered
+from shoal.insight.export.exporter import Exporter, ExportSummary, ExportTaken
+from shoal.insight.export.extraction import Gathered
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES
@@ -172,7 +172,7 @@ async def test_what_has_events_in_several_pieces_is_one_row(
     for run in runs:
         await end(database, run, "a")
         await end(database, run, "b")
-    monkeypatch.setattr(gathering, "_PIECE", 2)
+    monkeypatch.setattr(extraction, "_PIECE", 2)
     done = await exporter(database, store).run()
     assert done.rows == {"attempts": 6, "instances": 3, "plans": 1}
     await assert_complete(database, store)
@@ -430,8 +430,8 @@ def test_what_the_program_says_is_bounded(
 ) -> None:
     files = [f"attempts/day=2026-01-01/{number}.parquet {'x' * 100}" for number in range(5_000)]
 
-    async def export(*_: object, **__: object) -> Summary:
-        return Summary(damaged=files, lacking=files)
+    async def export(*_: object, **__: object) -> ExportSummary:
+        return ExportSummary(damaged=files, lacking=files)
 
     monkeypatch.setattr(exporting, "export", export)
     monkeypatch.setattr(sys, "argv", ["program", "--data", str(tmp_path), "--url", "x"])

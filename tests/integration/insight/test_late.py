@@ -16,8 +16,8 @@ from shoal.insight.history.tables import ATTEMPTS, TABLES
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import BadDays
-from shoal.insight.jobs.late import Changed, Look, changed_days, divided, ranges, work_of
-from shoal.insight.jobs.running import Request, run_with_late
+from shoal.insight.jobs.late_rows import ChangedDays, Look, changed_days, divided, ranges, work_of
+from shoal.insight.jobs.run import JobsRequest, run_with_late
 from shoal.insight.jobs.source import manifested
 from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History, Row
@@ -36,7 +36,7 @@ def day(number: int) -> date:
 def computed(root: Path, days: Days, *names: str) -> set[str]:
     """Compute with ``--late``; return the ranges of days that were."""
     jobs = chosen(names)
-    request = Request(str(root), str(root / "rollups"), days, jobs, master="local[2]")
+    request = JobsRequest(str(root), str(root / "rollups"), days, jobs, master="local[2]")
     return {done.days for done in run_with_late(request)}
 
 
@@ -158,7 +158,7 @@ def test_days_that_are_near_to_each_other_are_one_range(
 
 def test_each_job_has_the_days_that_its_rows_are_about() -> None:
     """An attempt of two days, of a run of four days, whose other attempts were there before."""
-    found = Changed(
+    found = ChangedDays(
         ended={day(3)}, worked={day(2), day(3)}, went_on={day(0), day(1), day(2), day(3)}
     )
     of = {name: {(one - FIRST).days for one in found.of(JOBS[name])} for name in DAILY}
@@ -185,10 +185,10 @@ def test_each_job_has_the_days_that_its_rows_are_about() -> None:
     assert first.by_job["task_days"] == Days(day(3), day(3))
     assert set(last.by_job.values()) == {Days(day(20), day(20))}
     # What only runs are about does not matter of attempts; failures count in the days behind them.
-    first, last = divided(Days(day(20), day(20)), Changed(went_on={day(2)}), jobs)
+    first, last = divided(Days(day(20), day(20)), ChangedDays(went_on={day(2)}), jobs)
     assert first.by_job == {"costs": Days(day(2), day(2))}
     assert last.by_job["failures"] == Days(day(20), day(20))
-    [one] = divided(Days(day(20), day(20)), Changed(ended={day(3)}), jobs)
+    [one] = divided(Days(day(20), day(20)), ChangedDays(ended={day(3)}), jobs)
     assert one.by_job["failures"] == Days(day(3), day(20))
 
 
@@ -201,7 +201,9 @@ def test_jobs_compute_the_days_that_they_need_alone(tmp_path: Path) -> None:
     before = {name: stored(root / "rollups", name) for name in OF_DAYS}
     history.export({ATTEMPTS: [ran(history, 1, day(3), day(4))]})
     jobs = chosen(["task_days", "worker_days", "concurrency_hours", "costs"])
-    request = Request(str(root), str(root / "rollups"), Days(LAST, LAST), jobs, master="local[2]")
+    request = JobsRequest(
+        str(root), str(root / "rollups"), Days(LAST, LAST), jobs, master="local[2]"
+    )
     found = {done.job: done.days for done in run_with_late(request)}
     assert found == {
         "prepare": f"{day(3)}:{LAST}",
@@ -225,7 +227,7 @@ def test_a_late_run_of_two_days_is_in_all_results(tmp_path: Path, seed: int) -> 
     computed(root, ALL_DAYS, *OF_DAYS)
     computed(root, Days(LAST, LAST), *OF_DAYS)
     generator.late_crossing()
-    request = Request(
+    request = JobsRequest(
         str(root), str(root / "rollups"), Days(LAST, LAST), chosen(OF_DAYS), master="local[2]"
     )
     assert str(ALL_DAYS) not in {done.days for done in run_with_late(request)}

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, select, text, update
+from sqlalchemy import func, select, text, update
 
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.serving import loader as loading
-from shoal.insight.serving.loader import Loader, Summary
-from shoal.insight.serving.results import RESULTS, Kind
+from shoal.insight.serving.loader import Loader, LoadSummary
+from shoal.insight.serving.results import RESULTS, ValueKind
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
 from shoal.runtime.storage import Storage, StorageError
 from shoal.sql import Database
-from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup, rollup_batch, rollup_day
 from tests.integration.insight.made import NOON, Row, mark, parquet, put, row
 from tests.integration.sql.given import NOW
@@ -38,7 +37,7 @@ def root(store: HistoryStore) -> Path:
     return Path(store.results)
 
 
-async def load(database: Database, store: HistoryStore, **more: Any) -> Summary:
+async def load(database: Database, store: HistoryStore, **more: Any) -> LoadSummary:
     """Load what is new; ``more`` is for the loader, or ``is_all``."""
     is_all = more.pop("is_all", False)
     return await Loader(database, ResultStore(store), **more).run(is_all=is_all)
@@ -168,11 +167,11 @@ def measured(chance: random.Random, job: str, workflow: str, task: str) -> Row:
     """Return a row that was measured, more or less."""
     found = row(job, project="p", workflow=workflow)
     for name, kind in RESULTS[job].columns.items():
-        if kind is Kind.INTEGER and name != "max_rss_kb":
+        if kind is ValueKind.INTEGER and name != "max_rss_kb":
             found[name] = chance.randrange(10**6)
-        elif kind in (Kind.NUMBER, Kind.INTEGER):
+        elif kind in (ValueKind.NUMBER, ValueKind.INTEGER):
             found[name] = chance.choice([None, 0, 7])
-            if kind is Kind.NUMBER:
+            if kind is ValueKind.NUMBER:
                 found[name] = chance.choice([None, 0.0, chance.lognormvariate(0, 9), float("nan")])
         elif name == "task":
             found[name] = task
@@ -217,23 +216,6 @@ async def test_a_result_of_which_a_count_is_missing_has_no_aggregates(
     assert await aggregated(database, TASK_DAYS) is None
     assert await aggregated(database, COSTS) == {}
     # It is not loaded again for that.
-    assert (await load(database, store, is_all=True)).loaded == 0
-
-
-async def test_what_an_older_version_has_loaded_gets_aggregates_when_all_is_loaded(
-    database: Database, store: HistoryStore, root: Path
-) -> None:
-    for job in ("costs", "flapping"):
-        mark(root, put(root, job, DAY, parquet(job, [row(job)])))
-    await load(database, store)
-    found = await aggregated(database, COSTS)
-    async with database.unit_of_work() as uow:
-        await uow.connection.execute(delete(rollup).where(ARE_AGGREGATES))
-        await uow.commit()
-    assert (await load(database, store)).loaded == 0
-    assert await aggregated(database, COSTS) is None
-    assert (await load(database, store, is_all=True)).loaded == 1
-    assert await aggregated(database, COSTS) == found
     assert (await load(database, store, is_all=True)).loaded == 0
 
 

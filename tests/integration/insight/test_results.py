@@ -11,7 +11,7 @@ import pytest
 from shoal.core.runs.why.fingerprints import fingerprint
 from shoal.insight.jobs.catalogue import JOBS, chosen
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.running import Done, Request, run
+from shoal.insight.jobs.run import JobsRequest, StepDone, run
 from shoal.insight.serving.blocks import blocks_of, table_of
 from shoal.insight.serving.results import RESULTS
 from tests.integration.insight.expected import Expected
@@ -29,12 +29,12 @@ class Computed:
     history: Path
     out: Path
     expected: Expected
-    done: list[Done]
+    done: list[StepDone]
 
 
-def computed(history: Path, out: Path, days: Days, *names: str) -> list[Done]:
+def computed(history: Path, out: Path, days: Days, *names: str) -> list[StepDone]:
     jobs = chosen(names or None)
-    return list(run(Request(str(history), str(out), days, jobs, master="local[2]")))
+    return list(run(JobsRequest(str(history), str(out), days, jobs, master="local[2]")))
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed 1", "seed 2"])

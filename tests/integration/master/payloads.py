@@ -10,7 +10,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql import Database

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from shoal.core.backfill.request import BackfillRunState, BackfillState
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.records import Instance

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.data_sources.rendering import UnusableDataSource
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.resolution import UnusableDataSource
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -21,7 +20,7 @@ from shoal.master.dispatch.secrets import UnknownSecret
 from shoal.master.dispatch.sources import BadSourceName, UnknownDataSource, WrongKind
 from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_source
 from shoal.sql import Database

@@ -25,7 +25,7 @@ from shoal.master.engine import engine
 from shoal.master.engine.listeners import Listener
 from shoal.master.services.commands.scanner import Scanner
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from tests.integration.master.contexts import context_of

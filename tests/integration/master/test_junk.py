@@ -17,8 +17,7 @@ import pytest
 from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind, QuarantinedItem

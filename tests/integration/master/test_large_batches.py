@@ -16,7 +16,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from shoal.client.local.garbage import Collector
+from shoal.client.local.garbage import GarbageCollector
 from shoal.coordination import partition_of
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.states import TaskState
@@ -57,7 +57,7 @@ async def lag() -> AsyncIterator[Lag]:
 @pytest.fixture(autouse=True)
 def garbage_is_collected_as_in_a_master() -> Iterator[None]:
     """Millions of attempts are looked through in pieces, as ``shoal master`` does."""
-    collector = Collector()
+    collector = GarbageCollector()
     gc.callbacks.append(collector)
     yield
     gc.callbacks.remove(collector)

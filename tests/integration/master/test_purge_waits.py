@@ -19,14 +19,14 @@ from shoal.core.runs.events import ForceRequested
 from shoal.core.runs.retention import Purge
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.insight.export.exporter import Exporter
-from shoal.insight.export.gathering import Gathered
+from shoal.insight.export.extraction import Gathered
 from shoal.insight.history.manifest import HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES
 from shoal.runtime import failpoints
 from shoal.runtime.failpoints import FailpointReached
 from shoal.sql import Database
-from shoal.sql.repositories.exporting.verified import Verified
+from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep import partitions
 from shoal.sql.schema.tables import command, event, takeover, workflow_instance
 from tests.integration.master.backfill_harness import PARTITIONS

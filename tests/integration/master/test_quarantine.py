@@ -23,7 +23,7 @@ from shoal.master.errors import NotStored, Quarantined
 from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.schedules import Scheduler
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault
 from shoal.sql.schema.tables import schedule

@@ -23,7 +23,7 @@ from shoal.master.dispatch.resources import (
 from shoal.master.engine.publications import NO_NAME
 from shoal.master.services.upkeep import resources as sweeping
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.storage import ObjectMissing, Storage
 from shoal.runtime.vault import Vault

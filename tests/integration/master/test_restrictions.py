@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.grants import Restricted
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import UnknownEnvironment

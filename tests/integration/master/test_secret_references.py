@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
@@ -20,7 +19,7 @@ from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import StoreUnavailable
 from shoal.runtime.secret_stores.reference import Reference
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key

@@ -16,7 +16,7 @@ from shoal.runtime.secret_stores.errors import (
     StoreGivenUp,
     StoreUnavailable,
 )
-from shoal.runtime.secret_stores.resolving import DOWN_S, Resolver
+from shoal.runtime.secret_stores.resolver import DOWN_S, Resolver
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
 from shoal.runtime.secret_stores.stores import AT_ONCE, SecretStores
 from tests.support.waiting import DEADLINE_S, eventually

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
 from shoal.core.access.records import HolderKind, NewAccount
-from shoal.core.access.things import Thing
 from shoal.sql import Database
 from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
 from shoal.sql.repositories.access.sign_ins import Code

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState

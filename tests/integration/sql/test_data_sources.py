@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer, UnreadableRow
 from tests.integration.sql.given import LATER

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from shoal.core.definition.selection import Selection
-from shoal.core.logic.judging import TaskRun, WorkflowRun
+from shoal.core.logic.dependency_rules import TaskRun, WorkflowRun
 from shoal.core.runs.events import Begun, RerunRequested, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.core.runs.records import ChangeEvent
 from shoal.sql import Database, EventTail, UnitOfWork
-from shoal.sql.repositories.runs.events import NewEvent
+from shoal.sql.repositories.events import NewEvent
 from tests.integration.sql.given import NOW
 
 

@@ -11,7 +11,7 @@ from shoal.core.runs.commands import CommandState, CommandType, NewCommand, Pare
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
-from shoal.sql.repositories.upkeep.expired import Expired, Scope, without_looked_for
+from shoal.sql.repositories.upkeep.expired_rows import Expired, Scope, without_looked_for
 from shoal.sql.schema.tables import (
     backfill,
     backfill_run,

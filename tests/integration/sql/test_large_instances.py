@@ -10,7 +10,8 @@ import pytest
 from shoal.core.runs.events import Begun, ResumeRequested, StopRequested
 from shoal.core.runs.run import Run
 from shoal.sql import Database
-from shoal.sql.repositories.definitions import plans, workflows
+from shoal.sql.repositories import plans
+from shoal.sql.repositories.definitions import workflows
 from shoal.sql.repositories.runs import instance_changes, instances, tasks
 from shoal.sql.repositories.runs.attempts import new_values
 from tests.integration.sql.given import (

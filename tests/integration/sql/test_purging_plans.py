@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.upkeep.expired import Scope
+from shoal.sql.repositories.upkeep.expired_rows import Scope
 from tests.integration.sql.given import NOW
 from tests.integration.sql.plans import busy as busy
 from tests.integration.sql.plans import plans_of, reads_all

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, column, insert, literal, select, text
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable, InvalidValue, SchemaMissing
 from shoal.sql.schema.tables import command, event, project
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 from tests.integration.sql.given import LATER, LONG, NOW
 from tests.integration.sql.turns import Turns
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.grants import Restricted
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.model import WorkflowSpec

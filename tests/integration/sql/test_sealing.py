@@ -3,8 +3,8 @@
 from sqlalchemy import text
 
 from shoal.sql import Database
-from shoal.sql.repositories.definitions.sealing import SealingState
 from shoal.sql.repositories.definitions.secrets import StoredSecret
+from shoal.sql.repositories.definitions.secrets_keys import SealingState
 from tests.integration.sql.given import NOW
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
-from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import (
     InProcessWorker,
@@ -21,6 +20,7 @@ from tests.integration.worker.agent_kit import (
     the_worker,
 )
 from tests.support.fake_master import FakeMaster
+from tests.support.packages import installed
 from tests.support.waiting import DEADLINE_S, eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -100,20 +100,12 @@ def settle(work):
 
 @pytest.fixture(autouse=True)
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install a package with such a type, as pip would."""
-    folder = tmp_path / "site"
-    info = folder / "remote-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "remote_type.py").write_text(textwrap.dedent(PLUGIN))
-    (folder / "remote_work.py").write_text(textwrap.dedent(WORK))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: remote\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[shoal.task_types]\nREMOTE = remote_type:Remote\n")
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    plugins._installed.cache_clear()
-    yield
-    plugins._installed.cache_clear()
-    plugins.load_task_type.cache_clear()
+    """Install a package with such a type."""
+    modules = {"remote_type": textwrap.dedent(PLUGIN), "remote_work": textwrap.dedent(WORK)}
+    point = {"REMOTE": "remote_type:Remote"}
+    with installed(tmp_path, "shoal.task_types", point, **modules) as folder:
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        yield
 
 
 @pytest.fixture
@@ -285,10 +277,10 @@ async def test_worker_tells_how_far_the_work_is(
 
 
 def test_request_survives_its_text() -> None:
-    from shoal.core.data_sources import DataSource, SourceKind
+    from shoal.core.data_sources import DataSource
     from shoal.worker.types.child.request import Request
 
-    source = DataSource("d", SourceKind.MARIADB, "h", 1, "b", "u", {"tls": True}, "pass", 3)
+    source = DataSource("d", "mariadb", "h", 1, "b", "u", {"tls": True}, "pass", 3)
     request = Request(
         "m:f", "m:T", {"a": [1, "ü"]}, {"p": "1"}, 7, 1, "t", {"s": "x"}, {"d": source}
     )

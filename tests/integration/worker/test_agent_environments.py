@@ -10,7 +10,6 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
-from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.processes.environment import READY_FILE, SETUP_FILE
 from tests.integration.worker.agent_kit import (
@@ -22,6 +21,7 @@ from tests.integration.worker.agent_kit import (
     work_folders,
 )
 from tests.support.fake_master import FakeMaster
+from tests.support.packages import installed
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -288,18 +288,11 @@ class Leaves(TaskType[Params]):
 
 
 @pytest.fixture
-def leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install a type that leaves something running elsewhere, as pip would."""
-    info = tmp_path / "site" / "leaves-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info.parent / "leaves_type.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leaves\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[shoal.task_types]\nLEAVES = leaves_type:Leaves\n")
-    monkeypatch.syspath_prepend(info.parent)
-    plugins._installed.cache_clear()
-    yield
-    plugins._installed.cache_clear()
-    plugins.load_task_type.cache_clear()
+def leaves(tmp_path: Path) -> Iterator[None]:
+    """Install a type that leaves something running elsewhere."""
+    point = {"LEAVES": "leaves_type:Leaves"}
+    with installed(tmp_path, "shoal.task_types", point, leaves_type=PLUGIN):
+        yield
 
 
 async def test_what_a_program_has_left_is_settled_in_its_environment(

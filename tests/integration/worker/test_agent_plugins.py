@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from shoal.runtime import plugins
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.supervisor.watchdog import WATCHDOG
 from tests.integration.worker.agent_kit import (
@@ -17,6 +16,7 @@ from tests.integration.worker.agent_kit import (
     the_worker,
 )
 from tests.support.fake_master import FakeMaster
+from tests.support.packages import installed
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -58,19 +58,11 @@ class Odd(TaskType[Params]):
 
 
 @pytest.fixture(autouse=True)
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install a package with a task type, as pip would."""
-    folder = tmp_path / "site"
-    info = folder / "odd_tasks-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "odd_tasks.py").write_text(textwrap.dedent(PLUGIN))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-tasks\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[shoal.task_types]\nODD = odd_tasks:Odd\n")
-    monkeypatch.syspath_prepend(folder)
-    plugins._installed.cache_clear()
-    yield
-    plugins._installed.cache_clear()
-    plugins.load_task_type.cache_clear()
+def plugin(tmp_path: Path) -> Iterator[None]:
+    """Install a package with a task type."""
+    point = {"ODD": "odd_tasks:Odd"}
+    with installed(tmp_path, "shoal.task_types", point, odd_tasks=textwrap.dedent(PLUGIN)):
+        yield
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.worker.agent_kit import InProcessWorker, the_worker, work_folders
 from tests.support.fake_master import FakeMaster
+from tests.support.packages import installed
 from tests.support.sshd import served
 
 pytest_plugins = ["tests.integration.worker.agent_fixtures"]
@@ -43,3 +46,38 @@ async def test_host_is_signed_in_to_and_says_which_server_it_is(
             answer = await service.Probe(asked)
             assert answer.ok is is_ok, answer.text
             assert said in answer.text
+
+
+KIND = """
+from shoal.core.data_sources.kind import SourceKind, SourceOptions
+
+class Cage(SourceKind):
+    title = "Cage"
+    Options = SourceOptions
+    probe = "cage_probe:probe"
+"""
+PROBE = """
+def probe(work):
+    work.log("Cage 1.0 at " + work.data_source(work.params.data_source).host)
+"""
+
+
+async def test_kind_of_another_package_is_tested_by_its_own_probe(
+    master: FakeMaster,
+    cluster: ClusterSettings,
+    channels: Channels,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    asked = pb.ProbeRequest(name="c", data_source=pb.DataSource(kind="cage", host="h"))
+    async with InProcessWorker(cluster, env_pass=["PYTHONPATH"]):
+        member = await the_worker(master.session)
+        service = channels.probe(str(member.data["address"]))
+        answer = await service.Probe(asked)
+        assert (answer.ok, "unknown kind of data source 'cage'" in answer.text) == (False, True)
+        modules = {"cage_kind": KIND, "cage_probe": PROBE}
+        point = {"cage": "cage_kind:Cage"}
+        with installed(tmp_path, "shoal.data_source_kinds", point, **modules):
+            answer = await service.Probe(asked)
+    assert (answer.ok, answer.text) == (True, "Cage 1.0 at h")

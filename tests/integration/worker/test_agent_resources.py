@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
@@ -123,7 +123,7 @@ async def test_program_of_a_task_can_be_a_resource(
     content: bytes,
 ) -> None:
     sqlite3.connect(tmp_path / "x.db").close()
-    source = DataSource("db", SourceKind.SQLITE, database=str(tmp_path / "x.db"))
+    source = DataSource("db", "sqlite", database=str(tmp_path / "x.db"))
     if kind == "SQL":
         params = {**params, "data_source": "db"}
     number, state, reason = await ended(
@@ -160,7 +160,7 @@ async def test_sql_file_that_is_no_program_says_so(
     content: bytes,
     words: str,
 ) -> None:
-    source = DataSource("db", SourceKind.SQLITE, database="/nowhere/x.db")
+    source = DataSource("db", "sqlite", database="/nowhere/x.db")
     _, state, reason = await ended(
         master,
         "SQL",

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.chaos.workload.rest import Api
 from tests.integration.drivers.servers import Served, mariadb_served, postgresql_served
 from tests.kills.kinds.kind import Kind
@@ -154,7 +154,7 @@ class Sqlite(Kind):
     name, label = "SQLITE", "SQL, SQLite"
     launch_s = 1.0
     bounds_cancel = declares = True
-    kind = SourceKind.SQLITE
+    kind = "sqlite"
     suffix = "db"
     wait = """WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {steps})
         SELECT count(*) FROM n"""
@@ -198,7 +198,7 @@ class Duckdb(Sqlite):
     """A SQL task on a file of DuckDB, each case its own."""
 
     name, label = "DUCKDB", "SQL, DuckDB"
-    kind = SourceKind.DUCKDB
+    kind = "duckdb"
     suffix = "duckdb"
     wait = "SELECT sum(a.range * b.range) FROM range({steps}) a, range(10000) b"
     steps_of_second = 3_000

@@ -7,7 +7,7 @@ from tests.chaos.workload.rest import Api
 async def put_source(api: Api, source: DataSource) -> None:
     """Make a data source of the project ``default``."""
     body = {
-        "kind": source.kind.value,
+        "kind": source.kind,
         "host": source.host,
         "port": source.port,
         "database": source.database,

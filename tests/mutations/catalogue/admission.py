@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _ADMISSION = Place("shoal.sql.repositories.runs.admission")
 _ENGINE = Place("shoal.master.engine.engine")
 _OVERLAP = Place("shoal.core.runs.overlap")
-_STARTING = Place("shoal.core.decide.starting")
+_STARTING = Place("shoal.core.decide.starts")
 _SCAN = Place("shoal.master.services.commands.scanner")
 _SQL_TESTS = "tests/integration/sql/test_admission.py"
 _TESTS = "tests/integration/master/test_admission.py"

@@ -5,10 +5,10 @@ from tests.mutations.place import Place
 
 _EPOCHS = Place("shoal.alert.jobs.epochs")
 _JOBS = Place("shoal.sql.repositories.alerts.jobs")
-_READING = Place("shoal.alert.jobs.reading")
-_SENDING = Place("shoal.alert.jobs.sending")
+_READING = Place("shoal.alert.jobs.event_reader")
+_SENDING = Place("shoal.alert.jobs.sender")
 _OCCURRENCES = Place("shoal.core.alerts.occurrences")
-_WATCHER = Place("shoal.alert.watching.watcher")
+_WATCHER = Place("shoal.alert.conditions.watcher")
 _PUNCTUALITY = Place("shoal.sql.repositories.overview.punctuality")
 _SCRIPT = Place("shoal.alert.channels.script")
 _WEBHOOK = Place("shoal.alert.channels.webhook")

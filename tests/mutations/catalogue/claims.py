@@ -3,8 +3,8 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_RELEASING = Place("shoal.coordination.queue.releasing")
-_CLAIMING = Place("shoal.coordination.queue.claiming")
+_RELEASING = Place("shoal.coordination.queue.releases")
+_CLAIMING = Place("shoal.coordination.queue.claims")
 _TRANSFER = Place("shoal.coordination.queue.transfer")
 _AGENT = Place("shoal.worker.agent")
 _RUNNER = Place("shoal.worker.execution.runner")

@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _TIME = Place("shoal.core.timing.cluster_time")
-_ENDING = Place("shoal.core.decide.ending")
+_ENDING = Place("shoal.core.decide.endings")
 _WORKER_TIME = Place("shoal.master.dispatch.rpc")
 _TESTS = "tests/unit/core/test_cluster_time.py"
 _TEST_DECIDE_TIME = "tests/unit/core/test_decide_time.py"

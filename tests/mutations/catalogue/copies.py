@@ -85,6 +85,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_FOLDERS}::test_while_a_copy_starts_the_originals_address_does_not_count",
     ),
+    Promise.NOTHING_LOST.broken_if(
+        "a copied holder counts until the supervisor of the copy has written its own",
+        _STATE["_gate"].drop("fcntl.flock(descriptor, kind)"),
+        "tests/unit/client/test_data_folder.py::"
+        "test_a_copy_is_looked_at_when_its_supervisor_has_said_who_it_is",
+    ),
     Promise.KILLED_MEANS_DEAD.broken_if(
         "down ends whatever process has the number",
         _BACKGROUND["stop_detached"].drop("not holds_lock(pid, data)"),

@@ -3,16 +3,16 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_POSITION = Place("shoal.sql.repositories.exporting.position")
+_POSITION = Place("shoal.sql.repositories.exports.position")
 _EXPORTER = Place("shoal.insight.export.exporter")
-_GATHERING = Place("shoal.insight.export.gathering")
+_GATHERING = Place("shoal.insight.export.extraction")
 _COLUMNS = Place("shoal.insight.export.columns")
 _STORE = Place("shoal.insight.history.store")
-_EXPIRED = Place("shoal.sql.repositories.upkeep.expired")
+_EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
 _PURGING = Place("shoal.master.services.upkeep.purges")
-_VERIFYING = Place("shoal.insight.export.verifying")
-_READING = Place("shoal.insight.past.reading")
-_ASKING = Place("shoal.insight.past.asking")
+_VERIFYING = Place("shoal.insight.export.damage")
+_READING = Place("shoal.insight.past.reader")
+_ASKING = Place("shoal.insight.past.client")
 _TESTS = "tests/integration/insight/test_export.py"
 _WAITS = "tests/integration/master/test_purge_waits.py"
 _DAMAGED = f"{_WAITS}::test_a_file_that_is_damaged_later_is_exported_again"

@@ -3,10 +3,10 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_ENDING = Place("shoal.core.decide.ending")
+_ENDING = Place("shoal.core.decide.endings")
 _DRAFT = Place("shoal.core.decide.draft")
 _CLOCK = Place("shoal.core.decide.clock")
-_LOOKS = Place("shoal.core.timing.looks")
+_LOOKS = Place("shoal.core.timing.poll_interval")
 _SETTLING = Place("shoal.worker.results.settlement")
 _RESULTS = Place("shoal.worker.results.results")
 _ROOTS = Place("shoal.worker.types.wait.roots")
@@ -46,7 +46,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a look that was queued when its time was over stays in the queue",
-        _CLOCK["_look_at_deadlines"].drop("ending.drop(...)"),
+        _CLOCK["_look_at_deadlines"].drop("endings.drop(...)"),
         f"{_OF_DECIDE}::test_timeout_counts_across_looks[queued]",
     ),
     Promise.PROGRESS.broken_if(

@@ -3,12 +3,12 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
-_READING = Place("shoal.alert.jobs.reading")
+_READING = Place("shoal.alert.jobs.event_reader")
 _ISOLATION = Place("shoal.sql.isolation")
 _JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
-_SENDING = Place("shoal.alert.jobs.sending")
-_ATTENTION = Place("shoal.alert.jobs.attention")
-_WATCHER = Place("shoal.alert.watching.watcher")
+_SENDING = Place("shoal.alert.jobs.sender")
+_ATTENTION = Place("shoal.alert.jobs.reminders")
+_WATCHER = Place("shoal.alert.conditions.watcher")
 _CORE_UNTRUSTED = Place("shoal.core.untrusted")
 _TIMING_LOGICAL_TIME = Place("shoal.core.timing.logical_time")
 _ALERTS_CONDITIONS = Place("shoal.core.alerts.conditions")

@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _PURGING = Place("shoal.master.services.upkeep.purges")
 _TRIGGER = Place("shoal.core.timing.cron.trigger")
-_EXPIRED = Place("shoal.sql.repositories.upkeep.expired")
+_EXPIRED = Place("shoal.sql.repositories.upkeep.expired_rows")
 _KEEPING = Place("shoal.worker.logs.retention")
 _FOLDERS = Place("shoal.worker.logs.folders")
 _TESTS = "tests/integration/master/test_purging.py"

@@ -8,9 +8,9 @@ _LOADER = Place("shoal.insight.serving.loader")
 _DAYS = Place("shoal.insight.jobs.days")
 _ROLLUPS = Place("shoal.api.routes.insight.rollups")
 _INSIGHT_ROLLUPS = Place("shoal.sql.repositories.insight.rollups")
-_AGGREGATES = Place("shoal.insight.serving.aggregates")
+_AGGREGATES = Place("shoal.insight.serving.blocks")
 _BLOCKS = Place("shoal.insight.serving.blocks")
-_JOBS_LATE = Place("shoal.insight.jobs.late")
+_JOBS_LATE = Place("shoal.insight.jobs.late_rows")
 _SQL = "tests/integration/sql/test_rollups.py"
 _TESTS = "tests/integration/insight/test_loading.py"
 _LATE = "tests/integration/insight/test_late.py"
@@ -90,12 +90,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a result that lacks a workflow's aggregate has those of the others",
         _AGGREGATES["add"].drop("self.rows = None"),
         f"{_TESTS}::test_a_result_of_which_a_count_is_missing_has_no_aggregates[sqlite]",
-    ),
-    Promise.NOTHING_LOST.broken_if(
-        "what an older version has loaded never gets aggregates",
-        _LOADER["_load"].never("is_all"),
-        f"{_TESTS}::"
-        "test_what_an_older_version_has_loaded_gets_aggregates_when_all_is_loaded[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(
         "a file that is not what its run has stored is loaded",

@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _SETTLING = Place("shoal.worker.results.settlement")
 _RUNNER = Place("shoal.worker.execution.runner")
 _CHILD = Place("shoal.worker.supervisor.shim.child")
-_ENDING = Place("shoal.core.decide.ending")
+_ENDING = Place("shoal.core.decide.endings")
 _FAILURES = Place("shoal.worker.types.http.failures")
 _RUN = Place("shoal.worker.types.sql.run")
 _MAIN = Place("shoal.worker.main")

@@ -6,7 +6,7 @@ from tests.mutations.place import Place
 _SLOTS = Place("shoal.sql.repositories.runs.slots")
 _ENGINE = Place("shoal.master.engine.engine")
 _GROUPS = Place("shoal.sql.repositories.definitions.concurrency")
-_JUDGING = Place("shoal.core.logic.judging")
+_JUDGING = Place("shoal.core.logic.dependency_rules")
 _SQL = "tests/integration/sql/test_concurrency.py"
 _MASTER = "tests/integration/master/test_slots.py"
 

@@ -5,11 +5,10 @@ from tests.mutations.place import Place
 
 _TAGS = Place("shoal.worker.types.sql.drivers.postgresql.tags")
 _MARIADB_TAGS = Place("shoal.worker.types.sql.drivers.mariadb.tags")
-_LITERALS = Place("shoal.worker.types.sql.drivers.remote.literals")
-_CLICKHOUSE = Place("shoal.worker.types.sql.drivers.remote.clickhouse")
-_RUNNING = Place("shoal.worker.types.sql.drivers.running")
+_LITERALS = Place("shoal.worker.types.sql.drivers.literals")
+_RUNNING = Place("shoal.worker.types.sql.drivers.running_statement")
 _FAILURES = Place("shoal.worker.types.sql.drivers.failures")
-_STREAMING = Place("shoal.worker.types.sql.drivers.postgresql.streaming")
+_STREAMING = Place("shoal.worker.types.sql.drivers.postgresql.stream")
 _RUN = Place("shoal.worker.types.procedure.run")
 _SQLITE = Place("shoal.worker.types.sql.drivers.sqlite")
 _DUCKDB = Place("shoal.worker.types.sql.drivers.duckdb")
@@ -46,15 +45,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a value ends its literal at Hive",
         _LITERALS["_text"].replace("_HARMLESS.fullmatch(value)", "value is not None"),
         "tests/unit/worker/test_literals.py::test_text_ends_no_literal_and_opens_no_variable",
-    ),
-    Promise.ONE_LIVE_ATTEMPT.broken_if(
-        "an attempt begins beside what an earlier one has left at ClickHouse",
-        _CLICKHOUSE["_end"].replace(
-            "while int(...):\n    ...",
-            "if int(...):\n    ...",
-        ),
-        "tests/unit/worker/test_clickhouse_driver.py::"
-        "test_recorded_settling_ends_what_carries_the_tag_and_waits_for_it",
     ),
     Promise.KILLED_MEANS_DEAD.broken_if(
         "a statement begins, or is committed, after the cancellation",

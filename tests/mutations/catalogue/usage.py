@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _LINE = Place("shoal.worker.results.error_line")
-_ENDING = Place("shoal.core.decide.ending")
+_ENDING = Place("shoal.core.decide.endings")
 _RPC = Place("shoal.master.dispatch.rpc")
 _TASKS = Place("shoal.sql.repositories.search.tasks")
 _LINES = "tests/unit/worker/test_error_line.py"

@@ -1,12 +1,14 @@
 """A data folder that is not what it should be: said in words, before anything has started."""
 
 import errno
+import fcntl
 import json
 import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import asdict
+import threading
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,19 +17,21 @@ import pytest
 
 from shoal.client.errors import DataFolderUnusable, PortTaken
 from shoal.client.local.background import start_detached
-from shoal.client.local.cluster import LocalCluster, _Child
+from shoal.client.local.cluster import LocalCluster, _Process
 from shoal.client.local.data_folder import (
     ClusterState,
+    cluster_lock,
     ensure_identity,
     ensure_token,
     read_state,
+    running_state,
     write_state,
 )
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
 from tests.support.waiting import START_S
 
-STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2)
+STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2, "", "", "")
 
 
 @pytest.mark.parametrize("below", ["", "sub", "sub/sub"])
@@ -99,7 +103,7 @@ def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch: pytest.M
 def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     log = tmp_path / "role.log"
     log.write_text("an earlier start\n")
-    child = _Child("api", ["--no-such-argument"], log, {})
+    child = _Process("api", ["--no-such-argument"], log, {})
     child.start()
     assert child.process is not None
     child.process.wait(60)
@@ -150,3 +154,25 @@ def test_log_lines_on_a_full_disk_fail_nobody() -> None:
             [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, timeout=START_S
         )
     assert done.stdout == b"alive\n"
+
+
+def test_a_copy_is_looked_at_when_its_supervisor_has_said_who_it_is(tmp_path: Path) -> None:
+    """It holds the lock; the holder in the file is still that of the original."""
+    with cluster_lock(tmp_path) as start:
+        write_state(tmp_path, replace(STATE, start=start))
+    found: list[ClusterState | None] = []
+    look = threading.Thread(target=lambda: found.append(running_state(tmp_path)))
+    with (
+        (tmp_path / "cluster.gate").open("rb+") as gate,
+        (tmp_path / "cluster.lock").open("rb+") as lock,
+    ):
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        look.start()
+        look.join(0.1)
+        assert found == []
+        lock.write(json.dumps({"pid": 1, "start": "another"}).encode().ljust(200))
+        lock.flush()
+        gate.close()
+        look.join(START_S)
+    assert found == [None]

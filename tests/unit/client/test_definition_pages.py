@@ -7,9 +7,8 @@ import pytest
 
 from shoal.core.checks.workflow import Problem
 from shoal.core.definition.model import ScheduleSpec, TaskSpec, WorkflowSpec
-from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.yaml_file import read_yaml
-from shoal.runtime.plugins import load_task_type, task_type_names
+from shoal.runtime.plugins import check_definition, load_task_type, task_type_names
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "definitions.md").read_text()

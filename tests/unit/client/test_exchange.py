@@ -4,11 +4,13 @@ import ssl
 
 import pytest
 
-from shoal.client.rest.operations.exchange import Exchange
+from shoal.client.rest.operations.exchange import ApiExchange
 
 
 def verify(url: str) -> ssl.SSLContext | bool:
-    found: ssl.SSLContext | bool = Exchange(url, "", refused=None, ca=None).options({}, 1)["verify"]
+    found: ssl.SSLContext | bool = ApiExchange(url, "", refused=None, ca=None).options({}, 1)[
+        "verify"
+    ]
     return found
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from shoal.client.local import garbage
-from shoal.client.local.garbage import Collector, no_collections
+from shoal.client.local.garbage import GarbageCollector, no_collections
 
 
 class Python:
@@ -19,7 +19,7 @@ class Python:
         monkeypatch.setattr(gc, "unfreeze", lambda: self.done.append("unfreeze"))
         monkeypatch.setattr(time, "thread_time", lambda: self.used_s)
         monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
-        self.collector = Collector()
+        self.collector = GarbageCollector()
 
     def collect(self, generation: int, took_s: float) -> list[str]:
         """Collect; return what was done about it."""

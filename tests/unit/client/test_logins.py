@@ -9,8 +9,8 @@ import pytest
 
 from shoal.client.errors import LoginsUnusable, NoCluster
 from shoal.client.logins import (
-    Login,
     Logins,
+    SavedLogin,
     forget_login,
     keep_login,
     logins_file,
@@ -18,8 +18,10 @@ from shoal.client.logins import (
     read_logins,
 )
 
-HERE = Login("http://127.0.0.1:8765", "ada", "shoal_pat_here", 3, "2027-02-22T10:00:00Z")
-THERE = Login("https://shoal.example", "bea", "shoal_pat_there", 4, "2027-03-01T10:00:00Z", "/ca")
+HERE = SavedLogin("http://127.0.0.1:8765", "ada", "shoal_pat_here", 3, "2027-02-22T10:00:00Z")
+THERE = SavedLogin(
+    "https://shoal.example", "bea", "shoal_pat_there", 4, "2027-03-01T10:00:00Z", "/ca"
+)
 
 
 @pytest.fixture

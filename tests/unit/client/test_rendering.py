@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from shoal.client.cli.exits import EPILOG, Exit, exit_status
+from shoal.client.cli.exits import EPILOG, ExitStatus, exit_status
 from shoal.client.cli.runs.view import (
     bar_text,
     children_text,
@@ -22,15 +22,15 @@ from shoal.client.cli.runs.view import (
 )
 from shoal.client.cli.terminal import appearance, output
 from shoal.client.cli.terminal.appearance import LOOKS, clock, counts_text, harmless, lasted, plural
-from shoal.client.cli.terminal.tables import Grid
+from shoal.client.cli.terminal.tables import TextTable
 from shoal.client.cli.views.attempts import attempts_table
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
+    CommandRefused,
     FieldProblem,
     NoCluster,
     NotFound,
-    Refused,
 )
 from shoal.client.rest.operations.generated.types import InstanceDetail, InstanceTask, ProgressOut
 from shoal.core.checks.workflow import InvalidDefinition
@@ -249,7 +249,7 @@ def test_a_large_run_shows_what_matters_first() -> None:
 
 
 def test_cells_are_never_read_as_markup() -> None:
-    grid = Grid(["a", "b~"])
+    grid = TextTable(["a", "b~"])
     grid.add("[bold]x[/bold]", "[/]")
     assert shown(grid.table(100)) == ["a               b", "[bold]x[/bold]  [/]"]
 
@@ -263,7 +263,7 @@ CELLS = st.text("ab é漢[]", max_size=12)
     st.integers(40, 90),
 )
 def test_lines_are_what_rich_would_have_made(rows: list[tuple[str, ...]], width: int) -> None:
-    grid = Grid(["number>", "name", "reason~"])
+    grid = TextTable(["number>", "name", "reason~"])
     for number, name, reason in rows:
         grid.add(number, Text(name, "red"), reason)
     indexes = [i for i in range(3) if any(cells[i] for cells in rows)]
@@ -271,7 +271,7 @@ def test_lines_are_what_rich_would_have_made(rows: list[tuple[str, ...]], width:
 
 
 def test_colours_stay_with_their_cells() -> None:
-    grid = Grid(["number>", "state"])
+    grid = TextTable(["number>", "state"])
     grid.add("7", Text.assemble(("✗", "bold"), " FAILED", style="red"))
     file = io.StringIO()
     Console(file=file, width=40, color_system="standard", force_terminal=True).print(grid.table(40))
@@ -279,7 +279,7 @@ def test_colours_stay_with_their_cells() -> None:
 
 
 def test_empty_tables_are_empty() -> None:
-    assert shown(Grid(["a", "b"]).table(100)) in ([], [""])
+    assert shown(TextTable(["a", "b"]).table(100)) in ([], [""])
 
 
 @pytest.mark.parametrize(
@@ -307,21 +307,21 @@ def test_text_of_tasks_cannot_command_the_terminal(text: str, seen: str) -> None
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (ApiProblem(404, "not-found", "t", "d"), Exit.NOT_FOUND),
-        (ApiProblem(422, "invalid-definition", "t", "d"), Exit.USAGE),
-        (ApiProblem(409, "conflict", "t", "d"), Exit.FAILED),
-        (ApiProblem(401, "unauthorized", "t", "d"), Exit.UNREACHABLE),
-        (ApiProblem(503, "database-unavailable", "t", "d"), Exit.UNREACHABLE),
-        (ApiProblem(500, "internal-error", "t", "d"), Exit.FAILED),
-        (ApiUnreachable("u", "r", "h"), Exit.UNREACHABLE),
-        (NoCluster("x"), Exit.UNREACHABLE),
-        (NotFound("x"), Exit.NOT_FOUND),
-        (Refused("PAUSE", "x"), Exit.FAILED),
-        (InvalidDefinition([]), Exit.USAGE),
-        (ShoalError("x"), Exit.FAILED),
+        (ApiProblem(404, "not-found", "t", "d"), ExitStatus.NOT_FOUND),
+        (ApiProblem(422, "invalid-definition", "t", "d"), ExitStatus.USAGE),
+        (ApiProblem(409, "conflict", "t", "d"), ExitStatus.FAILED),
+        (ApiProblem(401, "unauthorized", "t", "d"), ExitStatus.UNREACHABLE),
+        (ApiProblem(503, "database-unavailable", "t", "d"), ExitStatus.UNREACHABLE),
+        (ApiProblem(500, "internal-error", "t", "d"), ExitStatus.FAILED),
+        (ApiUnreachable("u", "r", "h"), ExitStatus.UNREACHABLE),
+        (NoCluster("x"), ExitStatus.UNREACHABLE),
+        (NotFound("x"), ExitStatus.NOT_FOUND),
+        (CommandRefused("PAUSE", "x"), ExitStatus.FAILED),
+        (InvalidDefinition([]), ExitStatus.USAGE),
+        (ShoalError("x"), ExitStatus.FAILED),
     ],
 )
-def test_every_error_has_its_exit_status(error: ShoalError, status: Exit) -> None:
+def test_every_error_has_its_exit_status(error: ShoalError, status: ExitStatus) -> None:
     assert exit_status(error) == status
     assert f"{int(status)} " in EPILOG
 
@@ -357,7 +357,7 @@ def test_nothing_that_is_printed_can_command_the_terminal(
     """Whatever is printed: a text, a table, a message, an error, JSON."""
     monkeypatch.setattr(output, "out", lambda: output._console(stderr=False))
     monkeypatch.setattr(output, "err", lambda: output._console(stderr=True))
-    grid = Grid(["reason~", "name"])
+    grid = TextTable(["reason~", "name"])
     grid.add(HOSTILE, Text(HOSTILE, "red"))
     output.out().print(HOSTILE)
     output.out().print(Text(HOSTILE), soft_wrap=True)

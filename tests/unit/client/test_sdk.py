@@ -28,9 +28,9 @@ from shoal.client import (
     load_definitions,
 )
 from shoal.core.checks.workflow import InvalidDefinition, Problem
-from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.documents.yaml_text import definition_yaml
+from shoal.runtime.plugins import check_definition
 
 
 def upstream(workflow: Workflow) -> dict[str, list[str]]:

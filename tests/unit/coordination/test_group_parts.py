@@ -22,9 +22,9 @@ from shoal.coordination.assignors import (
 )
 from shoal.coordination.errors import AssignorFailed
 from shoal.coordination.group import Join, MemberState
-from shoal.coordination.group.assigning import assign_all, partition_counts
-from shoal.coordination.group.clock import EnsembleClock
 from shoal.coordination.group.listener import HeldPartitions, TooSlow
+from shoal.coordination.group.participant import assign_all, partition_counts
+from shoal.coordination.group.store import EnsembleClock
 from shoal.coordination.session.wire import Stat
 
 P0, P1 = Partition("jobs", 0), Partition("jobs", 1)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.access.judging import Verdict, judge, visible
+from shoal.core.access.authorization import Verdict, judge, visible
 from shoal.core.access.permissions import (
     OF_PLATFORM,
     OF_PROJECT,

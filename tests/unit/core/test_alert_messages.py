@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.alerts.messages.facts import Facts, RunFacts
-from shoal.core.alerts.messages.writing import write
+from shoal.core.alerts.messages.composition import write
+from shoal.core.alerts.messages.message import Facts, RunFacts
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import Alert, AlertState, Delivery, DeliveryKind
 from shoal.core.alerts.rules import Language, Severity

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.alerts.matching import mismatch
 from shoal.core.alerts.occurrences import Occurrence, Trigger
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
-from shoal.core.alerts.rules import RuleSpec
+from shoal.core.alerts.rules import RuleSpec, mismatch
 from shoal.core.alerts.times import MOST_TRIES, QuietHours, Rotation, pause_s, quiet_until
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)

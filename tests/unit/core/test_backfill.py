@@ -21,7 +21,7 @@ from shoal.core.backfill.request import (
     next_backfill_state,
     next_run_state,
 )
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.states import IllegalTransition
 from tests.support.cases import each

@@ -6,9 +6,9 @@ import pytest
 from pydantic import Field
 
 from shoal.core.checks.workflow import InvalidDefinition, check_workflow
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import ParameterType, check_value
-from shoal.core.definition.priority import Priority
 from shoal.core.task_types import (
     Exit,
     LogicType,
@@ -18,7 +18,7 @@ from shoal.core.task_types import (
     TaskParams,
     TaskType,
 )
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 
 
 def task(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:

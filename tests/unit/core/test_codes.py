@@ -13,7 +13,7 @@ SOURCES = (
     "core/shoal/core/runs/why/findings.py",
     "api/shoal/api/operations/runs/explanation.py",
     "api/shoal/api/operations/views/today.py",
-    "core/shoal/core/insight/expected.py",
+    "core/shoal/core/insight/expectation.py",
 )
 _ROW = re.compile(r"^\| `([a-z_.]+)` \| ([^|]+) \|", re.M)
 

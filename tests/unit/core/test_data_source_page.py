@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shoal.core.data_sources.kinds import KINDS, Need, options_schema
+from shoal.core.data_sources.kind import Need, options_schema
+from shoal.runtime.plugins import load_source_kind, source_kinds
 
 PAGE = Path(__file__).parents[3] / "docs" / "data-sources.md"
 _TYPES = {"integer": "whole number", "boolean": "true or false", "string": "text"}
@@ -16,11 +17,12 @@ def _need(need: Need, what: str = "yes") -> str:
 
 
 def kinds() -> Iterator[str]:
-    yield "| `kind` | | `host` | usual port | `database` | `user` | password |"
+    yield "| `kind` | | `host` | default port | `database` | `user` | password |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for kind, info in KINDS.items():
+    for name in source_kinds():
+        info = load_source_kind(name)
         cells = (
-            f"`{kind}`",
+            f"`{name}`",
             info.title,
             _need(info.host),
             str(info.port or "–"),
@@ -33,8 +35,8 @@ def kinds() -> Iterator[str]:
 
 def options() -> Iterator[str]:
     found: dict[tuple[str, str, str, str], list[str]] = {}
-    for kind in KINDS:
-        for name, schema in options_schema(kind)["properties"].items():
+    for kind in source_kinds():
+        for name, schema in options_schema(load_source_kind(kind).Options)["properties"].items():
             default = schema.get("default")
             shown = "–" if default is None else f"`{str(default).lower()}`"
             line = (f"`{name}`", _type(schema), shown, schema["description"])

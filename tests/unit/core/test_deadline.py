@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.deadline import instant_of
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 
 TASKS = [{"name": "a", "type": "SHELL", "params": {"script": "true"}}]
 SIX = datetime(2026, 3, 2, 6, tzinfo=UTC)

@@ -8,7 +8,7 @@ from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskSignal, WorkflowState
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from tests.unit.core.driving import Driver, spec
 
 FAIL = TaskSignal.FAIL

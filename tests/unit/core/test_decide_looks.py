@@ -15,7 +15,7 @@ from shoal.core.runs.events import (
 )
 from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal
-from shoal.core.timing import looks
+from shoal.core.timing import poll_interval
 from tests.unit.core.driving import START, Driver, spec
 
 AGAIN = TaskSignal.RESCHEDULE
@@ -261,11 +261,11 @@ def test_new_master_waits_for_the_next_look() -> None:
     [(0.1, 1), (5, 5), (1e12, 7 * 86_400), (0, 60), (-3, 60), (float("nan"), 60)],
 )
 def test_what_a_worker_says_is_kept_within_bounds(said: float, seconds: float) -> None:
-    assert looks.bounded(said) == seconds
+    assert poll_interval.bounded(said) == seconds
 
 
 def test_intervals_grow_up_to_the_longest_and_never_overflow() -> None:
-    grown = [looks.interval_s(60, 2, 300, number) for number in range(5)]
+    grown = [poll_interval.interval_s(60, 2, 300, number) for number in range(5)]
     assert grown == [60, 120, 240, 300, 300]
-    assert looks.interval_s(60, 1, 300, 10**6) == 60
-    assert looks.interval_s(60, 100, 300, 10**6) == 300
+    assert poll_interval.interval_s(60, 1, 300, 10**6) == 60
+    assert poll_interval.interval_s(60, 100, 300, 10**6) == 300

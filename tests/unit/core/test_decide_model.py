@@ -25,7 +25,7 @@ from shoal.core.runs.run import (
     Withdraw,
 )
 from shoal.core.runs.states import WorkflowState
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from tests.support.length import share
 from tests.unit.core.reference import world
 from tests.unit.core.reference.campaign import Tally, first_failing, run_cases

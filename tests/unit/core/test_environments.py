@@ -16,8 +16,7 @@ from shoal.core.definition.environments import (
     name_problem,
 )
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.definitions import check_definition
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import check_definition, load_task_type
 
 
 def wrong(**fields: Any) -> list[tuple[str, str]]:

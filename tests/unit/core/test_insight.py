@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from shoal.core.insight import expected
+from shoal.core.insight import expectation
 from shoal.core.insight.baselines import Baseline, Baselines
-from shoal.core.insight.comparing import (
+from shoal.core.insight.comparison import (
     Verdict,
     compare,
     sentence,
@@ -20,7 +20,7 @@ from shoal.core.insight.comparing import (
     when_of,
 )
 from shoal.core.insight.days import RunDay, TaskDay, runs_of, tasks_of
-from shoal.core.insight.expected import Basis
+from shoal.core.insight.expectation import Basis
 from shoal.core.insight.windows import Window, weighted, window_of
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
@@ -236,24 +236,24 @@ KNOWN = Baselines(
 
 
 def test_run_is_expected_to_end_as_those_before_it() -> None:
-    found = expected.of_run(run(), KNOWN, after(10))
+    found = expectation.of_run(run(), KNOWN, after(10))
     assert (found.end_at, found.late_after_at) == (after(100), after(180))
     assert found.basis is Basis.RUN
-    overdue = expected.of_run(run(), KNOWN, after(500))
+    overdue = expectation.of_run(run(), KNOWN, after(500))
     assert overdue.end_at is not None
     assert after(500) < overdue.end_at < after(530), "later than now, and not much"
-    assert expected.of_run(run(), Baselines(), after(10)) == expected.NOTHING
+    assert expectation.of_run(run(), Baselines(), after(10)) == expectation.NOTHING
 
 
 def test_nothing_is_expected_of_what_is_held_has_not_begun_or_has_ended() -> None:
-    held = expected.of_run(run(_W.PAUSED), KNOWN, after(10))
+    held = expectation.of_run(run(_W.PAUSED), KNOWN, after(10))
     assert (held.end_at, held.late_after_at) == (None, after(180))
     queued = run(_W.QUEUED, started_at=None)
     ended = run(_W.SUCCEEDED, finished_at=after(5))
     for one in (queued, ended):
-        assert expected.of_run(one, KNOWN, after(10)) == expected.NOTHING
-        assert expected.of_tasks(one, CHAIN, {}, KNOWN, after(10)) == expected.NOTHING
-    assert expected.of_tasks(run(_W.PAUSED), CHAIN, {}, KNOWN, after(10)).end_at is None
+        assert expectation.of_run(one, KNOWN, after(10)) == expectation.NOTHING
+        assert expectation.of_tasks(one, CHAIN, {}, KNOWN, after(10)) == expectation.NOTHING
+    assert expectation.of_tasks(run(_W.PAUSED), CHAIN, {}, KNOWN, after(10)).end_at is None
 
 
 def test_open_tasks_tell_the_end_along_the_longest_way() -> None:
@@ -262,23 +262,23 @@ def test_open_tasks_tell_the_end_along_the_longest_way() -> None:
         attempt("b", _T.RUNNING, 50, 52),
         attempt("c", _T.WAITING),
     )
-    found = expected.of_tasks(run(), CHAIN, tasks, KNOWN, after(60))
+    found = expectation.of_tasks(run(), CHAIN, tasks, KNOWN, after(60))
     assert (found.end_at, found.basis) == (after(52 + 30 + 40), Basis.TASKS)
     assert found.late_after_at == after(180)
-    slow = expected.of_tasks(run(), CHAIN, tasks, KNOWN, after(90))
+    slow = expectation.of_tasks(run(), CHAIN, tasks, KNOWN, after(90))
     assert slow.end_at is not None
     assert after(90 + 40) < slow.end_at < after(95 + 40), "what is slow goes on for a while"
     queued = {**tasks, "b": attempt("b", _T.QUEUED, 50)}
-    assert expected.of_tasks(run(), CHAIN, queued, KNOWN, after(52)).end_at == after(
+    assert expectation.of_tasks(run(), CHAIN, queued, KNOWN, after(52)).end_at == after(
         50 + 5 + 30 + 40
     )
     waiting = {**tasks, "b": attempt("b", _T.WAITING)}
-    assert expected.of_tasks(run(), CHAIN, waiting, KNOWN, after(60)).end_at == after(
+    assert expectation.of_tasks(run(), CHAIN, waiting, KNOWN, after(60)).end_at == after(
         60 + 5 + 30 + 40
     )
     both = {**CHAIN, "long": ("a",)}
     side = {**tasks, "long": attempt("long", _T.RUNNING, 50, 51)}
-    assert expected.of_tasks(run(), both, side, KNOWN, after(60)).end_at == after(551)
+    assert expectation.of_tasks(run(), both, side, KNOWN, after(60)).end_at == after(551)
 
 
 def test_delay_and_what_will_not_run_are_taken_into_account() -> None:
@@ -287,10 +287,10 @@ def test_delay_and_what_will_not_run_are_taken_into_account() -> None:
         attempt("b", _T.UP_FOR_RETRY, 20, 25, due_at=after(300)),
         attempt("c", _T.WAITING),
     )
-    found = expected.of_tasks(run(), CHAIN, tasks, KNOWN, after(60))
+    found = expectation.of_tasks(run(), CHAIN, tasks, KNOWN, after(60))
     assert found.end_at == after(300 + 5 + 30 + 40)
     skipped = {**tasks, "b": attempt("b", _T.SKIPPED)}
-    assert expected.of_tasks(run(), CHAIN, skipped, KNOWN, after(60)).end_at == after(60 + 40)
+    assert expectation.of_tasks(run(), CHAIN, skipped, KNOWN, after(60)).end_at == after(60 + 40)
 
 
 def test_where_an_open_task_has_no_past_the_runs_before_tell_the_end() -> None:
@@ -298,24 +298,24 @@ def test_where_an_open_task_has_no_past_the_runs_before_tell_the_end() -> None:
         attempt("a", _T.RUNNING, 0, 0), attempt("new", _T.WAITING), attempt("b", _T.WAITING)
     )
     plan = {"a": (), "new": ("a",), "b": ("new",)}
-    found = expected.of_tasks(run(), plan, tasks, KNOWN, after(10))
+    found = expectation.of_tasks(run(), plan, tasks, KNOWN, after(10))
     assert (found.end_at, found.basis) == (after(100), Basis.RUN)
     done = {**tasks, "new": attempt("new", _T.SUCCEEDED, 0, 0, 30)}
-    assert expected.of_tasks(run(), plan, done, KNOWN, after(60)).basis is Basis.TASKS
+    assert expectation.of_tasks(run(), plan, done, KNOWN, after(60)).basis is Basis.TASKS
 
 
 def test_findings_say_what_is_expected_and_what_is_late() -> None:
-    found = expected.of_run(run(), KNOWN, after(60))
-    [said] = expected.findings(found, after(60))
+    found = expectation.of_run(run(), KNOWN, after(60))
+    [said] = expectation.findings(found, after(60))
     assert said.code is Code.RUN_EXPECTED
     assert said.text == "usually takes 1m 40s; expected to end at 2026-02-02T02:01:40+00:00"
     assert not said.waits
-    late = expected.of_run(run(), KNOWN, after(240))
-    _, second = expected.findings(late, after(240))
+    late = expectation.of_run(run(), KNOWN, after(240))
+    _, second = expectation.findings(late, after(240))
     assert second.code is Code.RUN_SLOWER
     assert second.arguments == {"since": after(180).isoformat(), "by_s": 60.0}
     assert second.text.startswith("later than usual by 1m 00s")
-    assert list(expected.findings(expected.NOTHING, after(5))) == []
+    assert list(expectation.findings(expectation.NOTHING, after(5))) == []
 
 
 def made_history(chance: random.Random) -> tuple[Baselines, list[list[float]]]:
@@ -347,8 +347,8 @@ def test_error_of_expected_ends(capsys: pytest.CaptureFixture[str]) -> None:
             now = share * total
             ends = [sum(durations[: place + 1]) for place in range(3)]
             tasks = newest(*(_at(task, place, ends, now) for place, task in enumerate(CHAIN)))
-            by_tasks = expected.of_tasks(run(), CHAIN, tasks, known, after(now))
-            by_run = expected.of_run(run(), known, after(now))
+            by_tasks = expectation.of_tasks(run(), CHAIN, tasks, known, after(now))
+            by_run = expectation.of_run(run(), known, after(now))
             for one in (by_tasks, by_run):
                 assert one.end_at is not None
                 assert one.basis is not None
@@ -387,13 +387,13 @@ def test_what_goes_on_lasts_as_the_median_of_what_took_longer() -> None:
     usual = Baseline(-1, -1, 30, 100.0, p95, 10.0, 300.0)
     for elapsed in (0.0, 30.0, 100.0, 200.0, 400.0):
         longer = median(one for one in some if one >= elapsed)
-        assert expected.lasting_s(usual, elapsed) == pytest.approx(longer, rel=0.02)
+        assert expectation.lasting_s(usual, elapsed) == pytest.approx(longer, rel=0.02)
     for elapsed in (1e4, 1e9):
-        assert elapsed < expected.lasting_s(usual, elapsed) < 2 * elapsed
+        assert elapsed < expectation.lasting_s(usual, elapsed) < 2 * elapsed
     same = usual._replace(p95_s=100.0)
-    assert expected.lasting_s(same, 30.0) == 100.0
-    assert expected.lasting_s(same, 130.0) == 130.0
-    assert expected.lasting_s(usual._replace(p50_s=0.0), 3.0) == 3.0
+    assert expectation.lasting_s(same, 30.0) == 100.0
+    assert expectation.lasting_s(same, 130.0) == 130.0
+    assert expectation.lasting_s(usual._replace(p50_s=0.0), 3.0) == 3.0
 
 
 def test_open_states_are_all_told_of() -> None:
@@ -404,6 +404,6 @@ def test_open_states_are_all_told_of() -> None:
             attempt("b", _T.WAITING),
             attempt("c", _T.WAITING),
         )
-        found = expected.of_tasks(run(), CHAIN, tasks, KNOWN, after(1))
+        found = expectation.of_tasks(run(), CHAIN, tasks, KNOWN, after(1))
         assert found.end_at is not None
         assert found.end_at > after(70), state

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shoal.core.logic import intervals as dependent
-from shoal.core.logic.dependent import Dependency
-from shoal.core.logic.judging import (
+from shoal.core.logic.dependency_rules import (
     Judgement,
     TaskRun,
     WorkflowRun,
@@ -20,6 +19,7 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.logic.dependent import Dependency
 from shoal.core.runs.events import Verdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState

@@ -11,7 +11,7 @@ from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.parameters import ParameterSpec, definition_problem, launch_problems
 from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
 from shoal.core.macros import placeholders as macros
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from tests.support.growth import keeps, shortest_s
 
 

@@ -8,7 +8,7 @@ import pytest
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.parameters import Launch, ParameterSpec, definition_problem, launch
 from shoal.core.macros import placeholders as macros
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from tests.unit.core.driving import spec
 
 BASE = datetime(2026, 8, 1, tzinfo=UTC)

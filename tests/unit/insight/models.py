@@ -8,8 +8,8 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.run import Attempt
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.chance import key_of
-from shoal.insight.simulate.engine.cluster import Cluster
-from shoal.insight.simulate.engine.workflow import Prepared
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
+from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import GroupModel, Model, TaskHistory, WorkflowModel
 from shoal.insight.simulate.simulation import Question, play
 
@@ -91,11 +91,11 @@ class Claims:
 
 def played(
     simulated: Model, arrivals: Sequence[Arrival], hours: float = 24.0, **fields: Any
-) -> tuple[Cluster, Claims]:
+) -> tuple[SimulatedCluster, Claims]:
     """Play runs that start at given times."""
     claims = Claims()
     asked = question(hours, **fields)
-    prepared = Prepared(simulated, asked.shifts)
+    prepared = PreparedPlan(simulated, asked.shifts)
     ordered = sorted(arrivals, key=lambda one: one.at)
     cluster = play(simulated, asked, prepared=prepared, arrivals=ordered, on_claim=claims)
     return cluster, claims

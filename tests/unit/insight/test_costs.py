@@ -14,13 +14,13 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.rollups import costs
 from shoal.insight.jobs.rows.chunks import schema
 from shoal.insight.jobs.rows.packing import written
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 DAY = date(2026, 1, 31)
 AT = start_us(DAY)
 
 
-def part_of(folder: Path, labels: dict[str, list[dict[str, str]]]) -> Part:
+def part_of(folder: Path, labels: dict[str, list[dict[str, str]]]) -> RowsPart:
     """Return runs of one attempt of 1 s each, with these labels, by their workflow."""
     runs: list[dict[str, Any]] = []
     for workflow, each in labels.items():
@@ -38,7 +38,7 @@ def part_of(folder: Path, labels: dict[str, list[dict[str, str]]]) -> Part:
         }
         for run in runs
     ]
-    part = Part(folder, 0)
+    part = RowsPart(folder, 0)
     tables: tuple[tuple[HistoryTable, list[dict[str, Any]]], ...] = (
         (INSTANCES, runs),
         (ATTEMPTS, attempts),

@@ -15,9 +15,9 @@ from shoal.insight.export.columns import arrow_of
 from shoal.insight.history.manifest import HistoryFile, Manifest
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
-from shoal.insight.past import reading
+from shoal.insight.past import reader as reader_module
 from shoal.insight.past.questions import PageWanted
-from shoal.insight.past.reading import PastReader
+from shoal.insight.past.reader import PastReader
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = 8
@@ -139,7 +139,7 @@ def made(
     """A history in many small files, and its reader."""
     seed, with_ids = request.param
     if seed > 1:
-        monkeypatch.setattr(reading, "_SMALL", 0)  # all files are read in parts
+        monkeypatch.setattr(reader_module, "_SMALL", 0)  # all files are read in parts
     history = Made(tmp_path, seed, with_ids)
     number = 0
     for step in range(DAYS * 2):
@@ -214,7 +214,7 @@ def test_pages_that_take_too_long_end_where_they_are_and_miss_nothing(
     made: tuple[Made, PastReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history, reader = made
-    monkeypatch.setattr(reading, "_PAGE_S", -1.0)
+    monkeypatch.setattr(reader_module, "_PAGE_S", -1.0)
     wanted = PageWanted(500, workflow="rare")
     page = reader.page(wanted)
     assert page.before is not None
@@ -271,7 +271,7 @@ def test_new_exports_are_seen(made: tuple[Made, PastReader]) -> None:
 def test_a_run_of_very_many_attempts_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_MOST_ATTEMPTS", 1)
+    monkeypatch.setattr(reader_module, "_MOST_ATTEMPTS", 1)
     history = Made(tmp_path, 1, True)
     history.export([history.run(1, FIRST)])
     run = PastReader(history.store).run(1)

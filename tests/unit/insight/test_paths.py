@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.insight.jobs.kernels.paths import Ints, Links, Plan, critical_paths
+from shoal.insight.jobs.kernels.paths import Ints, Links, PlanGraph, critical_paths
 from tests.support.critical_path import path_of
 from tests.support.growth import keeps, shortest_s
 
@@ -18,7 +18,7 @@ def paths(
     upstream: dict[str, list[str]], times: Mapping[str, tuple[float, float]]
 ) -> list[tuple[str, float, float, float]]:
     """Return the links of one run: task, seconds of wait, own time and gain."""
-    plan = Plan.of(upstream)
+    plan = PlanGraph.of(upstream)
     ran = np.array([[name in times] for name in plan.names])
     started = np.array([[int(times.get(name, (0, 0))[0] * S)] for name in plan.names])
     finished = np.array([[int(times.get(name, (0, 0))[1] * S)] for name in plan.names])
@@ -78,7 +78,7 @@ def test_paths_and_gains_are_those_of_a_second_computation(
     case: tuple[dict[str, list[str]], list[dict[str, tuple[int, int]]]],
 ) -> None:
     upstream, played = case
-    plan = Plan.of(upstream)
+    plan = PlanGraph.of(upstream)
     ran = np.array([[name in times for times in played] for name in plan.names])
     started = np.array([[t.get(name, (0, 0))[0] for t in played] for name in plan.names])
     finished = np.array([[t.get(name, (0, 0))[1] for t in played] for name in plan.names])
@@ -113,7 +113,7 @@ def _search(shape: str, count: int) -> Callable[[], None]:
     return search
 
 
-def _run(shape: str, count: int) -> tuple[Plan, Ints, Ints]:
+def _run(shape: str, count: int) -> tuple[PlanGraph, Ints, Ints]:
     """Return a chain, or layers of ten tasks that each wait for three of the layer before."""
     names = [f"t{number:05}" for number in range(count)]
     if shape == "chain":
@@ -127,6 +127,6 @@ def _run(shape: str, count: int) -> tuple[Plan, Ints, Ints]:
             for at, name in enumerate(names)
         }
         depth = {name: at // 10 for at, name in enumerate(names)}
-    plan = Plan.of(upstream)
+    plan = PlanGraph.of(upstream)
     started = np.array([[depth[name] * 3 * S] for name in plan.names])
     return plan, started, started + 2 * S

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.insight.history.tables import ATTEMPTS
 from shoal.insight.jobs.kernels.arrays import groups, is_one_of
-from shoal.insight.jobs.rows.chunks import Chunk, Selection, cut, schema
+from shoal.insight.jobs.rows.chunks import Chunk, ColumnSelection, cut, schema
 from shoal.insight.jobs.rows.packing import joined, packed, unpacked
 from shoal.insight.jobs.rows.superseded import Superseded, repeated
 
@@ -86,7 +86,7 @@ def test_stretches_that_began_too_late_are_not_read(tmp_path: Path) -> None:
 
     def read(before: datetime | None) -> list[int]:
         micros = None if before is None else int(before.timestamp()) * 1_000_000
-        selection = Selection(("attempt_id", "started_at"), micros)
+        selection = ColumnSelection(("attempt_id", "started_at"), micros)
         chunk = Chunk(0, ATTEMPTS.name, [str(tmp_path / "rows.parquet")], selection)
         table = chunk.read()
         assert table.schema.field("started_at").type == schema(ATTEMPTS).field("started_at").type

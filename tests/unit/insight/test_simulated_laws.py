@@ -15,9 +15,9 @@ from shoal.coordination.queue.entry import Entry
 from shoal.core.decide import decide
 from shoal.core.runs.events import TaskClaimed
 from shoal.core.runs.run import Attempt, Plan, Run
-from shoal.insight.simulate.engine import cluster as cluster_module
+from shoal.insight.simulate.engine import workers
 from shoal.insight.simulate.engine.arrivals import Arrival
-from shoal.insight.simulate.engine.cluster import Cluster
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
 from shoal.insight.simulate.engine.pool import Pool, Turn
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 from shoal.insight.simulate.result import simulate
@@ -78,7 +78,7 @@ def cases(draw: st.DrawFn, *, calm: bool = False) -> tuple[Model, list[Arrival]]
     return model(*found, slots=slots, concurrency=narrow), arrivals
 
 
-def watched(simulated: Model, arrivals: Sequence[Arrival]) -> tuple[Cluster, list[str]]:
+def watched(simulated: Model, arrivals: Sequence[Arrival]) -> tuple[SimulatedCluster, list[str]]:
     """Play a case; return what was wrong whenever a slot was given."""
     over: list[str] = []
     plain = Pool.next
@@ -123,21 +123,21 @@ def test_slots_are_never_exceeded_and_no_task_begins_before_those_it_waits_for(c
 def test_claims_are_what_decide_makes_of_them(case: Any) -> None:
     """A claim is the one event that is not passed to ``decide``: at each one both are compared."""
     compared = 0
-    plain = cluster_module.claim
+    plain = workers.claim
 
     def both(run: Run, attempt: Attempt) -> None:
         nonlocal compared
         compared += 1
         assert attempt.id is not None
         expected = copy_of(run)
-        decision = decide(expected, TaskClaimed(attempt.id, cluster_module._WORKER, MONDAY))
+        decision = decide(expected, TaskClaimed(attempt.id, workers.WORKER, MONDAY))
         expected.apply(decision)
         plain(run, attempt)
         assert (decision.actions, decision.messages, decision.state) == ((), (), None)
         assert run == expected
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cluster_module, "claim", both)
+        patched.setattr(workers, "claim", both)
         cluster, _ = played(*case)
     assert compared == cluster.attempts
 

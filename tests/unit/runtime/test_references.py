@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from shoal.runtime.secret_stores import plugins
+from shoal.runtime.secret_stores import stores as store_kinds
 from shoal.runtime.secret_stores.errors import InvalidReference
-from shoal.runtime.secret_stores.plugins import ENTRY_POINT_GROUP, open_store
 from shoal.runtime.secret_stores.reference import Reference
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
-from shoal.runtime.secret_stores.stores import SecretStores
+from shoal.runtime.secret_stores.stores import ENTRY_POINT_GROUP, SecretStores, open_store
 from shoal.runtime.settings import ClusterSettings, InvalidSettings
 
 
@@ -25,12 +24,12 @@ class Drawer(SecretStore[StoreSettings]):
 @pytest.fixture(autouse=True)
 def drawer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the plug-in beside the others, as a package with this entry point would."""
-    known = plugins.installed()
+    known = store_kinds.installed()
     point = EntryPoint("drawer", f"{__name__}:Drawer", ENTRY_POINT_GROUP)
     bad = EntryPoint("bad", "pathlib:Path", ENTRY_POINT_GROUP)
     gone = EntryPoint("gone", "no_such_module:X", ENTRY_POINT_GROUP)
     added = {"drawer": point, "bad": bad, "gone": gone}
-    monkeypatch.setattr(plugins, "installed", lambda: {**known, **added})
+    monkeypatch.setattr(store_kinds, "installed", lambda: {**known, **added})
 
 
 def stores(**table: Any) -> SecretStores:

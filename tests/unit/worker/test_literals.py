@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.types.sql.drivers.remote.literals import filled, literal, placeholder
+from shoal.worker.types.sql.drivers.literals import filled, literal, placeholder
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.worker.types.sql.drivers.heads import first_words, reads
+from shoal.worker.types.sql.drivers.syntax import first_words, reads
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,11 @@ class Worker:
         add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
         add_ProgressServiceServicer_to_server(ProgressService(parts.attempts), server)
         probes = ProbeService(
-            self.base.launcher, self.base.home.folders.work, os.environ, self.spark_servers.describe
+            self.base.launcher,
+            self.base.home.folders.work,
+            os.environ,
+            self.base.settings.env_pass,
+            self.spark_servers.describe,
         )
         add_ProbeServiceServicer_to_server(probes, server)
 

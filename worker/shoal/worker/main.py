@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 import structlog
 
 from shoal.coordination import ZkSession
-from shoal.coordination.starting import connect_when_there
+from shoal.coordination.startup import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, StrictStr
 
-from shoal.alert.channels.verifying import plainly, tls_context
+from shoal.alert.channels.tls import plainly, tls_context
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
 from shoal.core.alerts.messages.message import Message
 from shoal.core.alerts.rules import Severity

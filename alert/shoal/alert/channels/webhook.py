@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, StrictStr, model_validator
 
-from shoal.alert.channels.verifying import plainly, tls_context
+from shoal.alert.channels.tls import plainly, tls_context
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
 from shoal.core.alerts.messages.message import Message
 from shoal.core.definition.fields import NAME_PATTERN, Strict

@@ -8,11 +8,10 @@ from typing import TypeVar
 import structlog
 from pydantic import BaseModel
 
-from shoal.core.alerts.matching import mismatch
 from shoal.core.alerts.occurrences import Occurrence, Trigger
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
 from shoal.core.alerts.records import Alert, Definition, DefinitionKind, Silence
-from shoal.core.alerts.rules import RuleSpec, fits
+from shoal.core.alerts.rules import RuleSpec, fits, mismatch
 from shoal.sql import UnitOfWork
 
 log = structlog.get_logger()

@@ -27,8 +27,8 @@ from pydantic import BaseModel
 from shoal.api.access.callers import Caller
 from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.audit.throttle import Throttle
+from shoal.core.access.authorization import Thing
 from shoal.core.access.principals import PrincipalKind
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.sql import Database, UnitOfWork
 

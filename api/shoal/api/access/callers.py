@@ -10,11 +10,10 @@ from fastapi import Depends, Request
 
 from shoal.api.access.identities import Credential, Identities
 from shoal.api.web.errors import Forbidden
-from shoal.core.access.judging import Verdict, Visible, is_unlimited, judge, visible
+from shoal.core.access.authorization import Thing, Verdict, Visible, is_unlimited, judge, visible
 from shoal.core.access.permissions import OF_PROJECT, Permission, roles_with
 from shoal.core.access.principals import Principal
-from shoal.core.access.things import Thing
-from shoal.insight.past.asking import PastRuns
+from shoal.insight.past.client import PastRuns
 from shoal.sql import Database
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import SignedIn

@@ -21,8 +21,8 @@ from shoal.api.access.audit import Record, Recording
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.services import Services
 from shoal.api.web.errors import Forbidden
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import OF_PROJECT, Permission
-from shoal.core.access.things import Thing
 from shoal.sql.errors import NotFound
 
 #: The action of a route that changes nothing, although its method may.

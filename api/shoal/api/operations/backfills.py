@@ -9,8 +9,8 @@ from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import BackfillRefused, BackfillRequest, BackfillRunState
 from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
-from shoal.sql.statements.reading import leave_out
+from shoal.sql.backfill_plans import plan_of
+from shoal.sql.statements.rows import leave_out
 
 
 def require_all(caller: Caller, projects: Iterable[int | None]) -> None:

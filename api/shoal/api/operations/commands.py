@@ -8,9 +8,9 @@ from dataclasses import replace
 from shoal.api.access.callers import Caller
 from shoal.api.schemas.commands import CommandIn
 from shoal.api.web.errors import FieldError, InvalidRequest, NotNewestAttempt
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch_problems
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.errors import shortened
 from shoal.core.hints import MOST_MISTAKES, Hints

@@ -9,14 +9,15 @@ from datetime import datetime
 from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource
-from shoal.core.data_sources.rendering import UnusableDataSource, rendered
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.resolution import UnusableDataSource, rendered
+from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import Renderer, escape
 from shoal.proto.channels import Channels, call
 from shoal.proto.data_sources import to_message
 from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
+from shoal.runtime.plugins import load_source_kind
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.vault import Vault, password_of_source
 from shoal.sql.repositories.definitions.secrets import StoredSecret
@@ -100,7 +101,12 @@ async def usable(
             bound = password_of_source(stored.name)
             password = vault.open(stored.project, bound, stored.password.ciphertext)
         return rendered(
-            stored.name, stored.spec, renderer.render, password=password, version=stored.version
+            stored.name,
+            stored.spec,
+            load_source_kind(stored.spec.kind),
+            renderer.render,
+            password=password,
+            version=stored.version,
         )
 
     try:

@@ -37,8 +37,8 @@ from shoal.api.web.paging import (
     page,
 )
 from shoal.api.web.problems import documented
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import (
     JUDGED,

@@ -19,8 +19,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.backfill.request import JUDGED
-from shoal.core.definition.fields import ONE_LINE
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import ONE_LINE, Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
 router = strict_router("commands")

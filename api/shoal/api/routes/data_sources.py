@@ -26,14 +26,20 @@ from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
+from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
-from shoal.core.access.restrictions import Restricted, no_such_group
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.checks.secrets import secret_problems
-from shoal.core.data_sources.kinds import KINDS, options_schema
-from shoal.core.data_sources.naming import SOURCE_NAME_PATTERN
-from shoal.core.data_sources.spec import findings, password_problem, secret_of
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.kind import UnknownSourceKind, options_schema
+from shoal.core.data_sources.references import SOURCE_NAME_PATTERN
+from shoal.core.data_sources.spec import (
+    StoredDataSource,
+    StoredPassword,
+    findings,
+    password_problem,
+    secret_of,
+)
+from shoal.runtime.plugins import load_source_kind, source_kinds
 from shoal.runtime.vault import password_of_source
 from shoal.sql import UnitOfWork
 
@@ -50,21 +56,21 @@ async def list_data_source_kinds(
     limit: Limit = 50, cursor: Cursor = None
 ) -> Page[DataSourceKindOut]:
     """What each kind takes, with the JSON Schema of its options."""
-    kinds, following = part_of("data-source-kinds", sorted(KINDS), str, limit, cursor)
+    kinds, following = part_of("data-source-kinds", source_kinds(), str, limit, cursor)
     items = [
         DataSourceKindOut(
-            kind=kind,
-            title=info.title,
-            port=info.port,
-            host=info.host,
-            database=info.database,
-            database_is=info.database_is,
-            user=info.user,
-            password=info.password,
-            credential=info.credential,
-            options_schema=options_schema(kind),
+            kind=name,
+            title=kind.title,
+            port=kind.port,
+            host=kind.host,
+            database=kind.database,
+            database_is=kind.database_is,
+            user=kind.user,
+            password=kind.password,
+            credential=kind.credential,
+            options_schema=options_schema(kind.Options),
         )
-        for kind, info in ((kind, KINDS[kind]) for kind in kinds)
+        for name, kind in ((name, load_source_kind(name)) for name in kinds)
     ]
     return Page(items=items, next=following)
 
@@ -125,7 +131,11 @@ async def put_data_source(
     and port alone: 409 asks for it otherwise.
     """
     spec = body.spec
-    if wrong := await asyncio.to_thread(findings, spec):
+    try:
+        kind = load_source_kind(spec.kind)
+    except UnknownSourceKind as error:
+        raise InvalidRequest([FieldError("kind", str(error))]) from error
+    if wrong := await asyncio.to_thread(findings, spec, kind):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
     while True:
         password, key = await _password(shoal, project, name, body)
@@ -137,7 +147,7 @@ async def put_data_source(
             stored, is_new = await uow.data_sources.put(
                 project, name, spec, password, shoal.clock()
             )
-            if stored.password and (problem := password_problem(spec)):
+            if stored.password and (problem := password_problem(spec, kind)):
                 raise InvalidRequest([FieldError("password", problem)])
             await uow.commit()
         return condition.answer(_out(stored), is_new=is_new)

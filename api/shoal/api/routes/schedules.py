@@ -38,8 +38,8 @@ from shoal.api.web.paging import (
     part_of,
 )
 from shoal.api.web.problems import documented
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.schedule.fire_times import Timetable, instant
 from shoal.core.schedule.preview import preview

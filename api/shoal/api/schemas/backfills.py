@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Answer
-from shoal.core.access.things import Thing
+from shoal.core.access.authorization import Thing
 from shoal.core.backfill.request import BackfillRequest, BackfillRunState, BackfillState
 
 

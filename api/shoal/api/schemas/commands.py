@@ -8,10 +8,9 @@ from pydantic import Field, StrictInt, field_validator
 
 from shoal.api.schemas.common import Answer, Strict
 from shoal.api.web.paging import MAX_ID
-from shoal.core.access.things import Thing
-from shoal.core.definition.fields import ONE_LINE, scalar_text
+from shoal.core.access.authorization import Thing
+from shoal.core.definition.fields import ONE_LINE, Priority, PriorityName, scalar_text
 from shoal.core.definition.labels import Labels
-from shoal.core.definition.priority import Priority, PriorityName
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.timing.instant import LogicalTime

@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import Field, SecretStr
 
 from shoal.api.schemas.common import Answer, Strict
-from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.kinds import Need
+from shoal.core.data_sources.kind import Need
 from shoal.core.data_sources.spec import DataSourceSpec
 
 
@@ -16,9 +15,9 @@ class DataSourceOut(Answer):
 
     project: str
     name: str
-    kind: SourceKind
+    kind: str
     host: str
-    port: int | None = Field(description="Null: the usual one of the kind.")
+    port: int | None = Field(description="Null: the default port of the kind.")
     database: str
     user: str
     options: dict[str, str | int | float | bool]
@@ -55,9 +54,9 @@ class DataSourceIn(DataSourceSpec):
 class DataSourceKindOut(Answer):
     """What a kind of data source takes: enough to make a form of it."""
 
-    kind: SourceKind
+    kind: str = Field(description="Its name, as data sources give it.")
     title: str
-    port: int | None = Field(description="The usual one; null: it is a file.")
+    port: int | None = Field(description="The default port; null: the data source is a file.")
     host: Need
     database: Need
     database_is: str

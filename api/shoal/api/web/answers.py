@@ -5,7 +5,7 @@ of the interpreter would block all threads.
 
 Stored rows may hold values that this version cannot show, such as an unknown priority. Such a row
 becomes an ``UnreadableRow`` error, and lists leave it out, so that the other rows stay readable.
-Repositories find most of them (``shoal.sql.statements.reading``), this module the rest.
+Repositories find most of them (``shoal.sql.statements.rows``), this module the rest.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from shoal.core.definition import long_json
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.statements.reading import leave_out
+from shoal.sql.statements.rows import leave_out
 
 MOST_AT_ONCE = 200  # tasks, about which an answer is made in the event loop's own thread
 

@@ -24,7 +24,7 @@ from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
-from shoal.insight.past.asking import NoPastConfigured, PastUnavailable
+from shoal.insight.past.client import NoPastConfigured, PastUnavailable
 from shoal.proto.errors import PeerRefused, PeerUnavailable
 from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError

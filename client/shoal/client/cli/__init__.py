@@ -21,7 +21,7 @@ def run(arguments: Sequence[str]) -> int:
 
     Errors that Shoal raises on purpose are printed in words on standard error.
     """
-    from shoal.client.cli.exits import Exit, exit_status
+    from shoal.client.cli.exits import ExitStatus, exit_status
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
         tell_error(error)
         return exit_status(error)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return ExitStatus.INTERRUPTED
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else 1
-    return Exit.OK
+        return end.code if isinstance(end.code, int) else ExitStatus.OK if end.code is None else 1
+    return ExitStatus.OK

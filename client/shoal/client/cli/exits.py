@@ -5,7 +5,7 @@ from enum import IntEnum
 from shoal.core.errors import ShoalError
 
 
-class Exit(IntEnum):
+class ExitStatus(IntEnum):
     """Exit statuses."""
 
     OK = 0
@@ -22,18 +22,18 @@ EPILOG = (
 )
 
 _BY_HTTP_STATUS = {
-    400: Exit.USAGE,
-    401: Exit.UNREACHABLE,
-    404: Exit.NOT_FOUND,
-    413: Exit.USAGE,
-    422: Exit.USAGE,
-    502: Exit.UNREACHABLE,
-    503: Exit.UNREACHABLE,
-    504: Exit.UNREACHABLE,
+    400: ExitStatus.USAGE,
+    401: ExitStatus.UNREACHABLE,
+    404: ExitStatus.NOT_FOUND,
+    413: ExitStatus.USAGE,
+    422: ExitStatus.USAGE,
+    502: ExitStatus.UNREACHABLE,
+    503: ExitStatus.UNREACHABLE,
+    504: ExitStatus.UNREACHABLE,
 }
 
 
-def exit_status(error: ShoalError) -> Exit:
+def exit_status(error: ShoalError) -> ExitStatus:
     """Return the status that an error ends the program with."""
     from shoal.client.errors import (
         ApiProblem,
@@ -46,13 +46,13 @@ def exit_status(error: ShoalError) -> Exit:
 
     match error:
         case ApiProblem():
-            return _BY_HTTP_STATUS.get(error.status, Exit.FAILED)
+            return _BY_HTTP_STATUS.get(error.status, ExitStatus.FAILED)
         case ApiUnreachable() | NoCluster():
-            return Exit.UNREACHABLE
+            return ExitStatus.UNREACHABLE
         case NotFound():
-            return Exit.NOT_FOUND
+            return ExitStatus.NOT_FOUND
         case NotADay() | NotEncrypted():
-            return Exit.USAGE
+            return ExitStatus.USAGE
     from shoal.core.checks.workflow import InvalidDefinition
 
-    return Exit.USAGE if isinstance(error, InvalidDefinition) else Exit.FAILED
+    return ExitStatus.USAGE if isinstance(error, InvalidDefinition) else ExitStatus.FAILED

@@ -59,7 +59,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class _Child:
+class _Process:
     """One supervised process."""
 
     name: str
@@ -154,7 +154,7 @@ class LocalCluster:
         self._credential = ""  # for that server
         self._zookeeper_again = 0.0  # not before this monotonic time
         self._rotate_at = 0.0  # monotonic
-        self._children: list[_Child] = []
+        self._children: list[_Process] = []
         self._lock = cluster_lock(self.data)
         self._start_id = ""
 
@@ -197,7 +197,7 @@ class LocalCluster:
     def _start(self) -> None:
         settings = load_settings(ClusterSettings, "cluster", self.data)
         before = read_state(self.data)
-        if before is not None and before.path and not before.is_of(self.data):
+        if before is not None and not before.is_of(self.data):
             self.progress(
                 f"this data folder was copied or moved from {before.path}; if that is still used, "
                 "give this one a name of its own first (docs/storage.md)"
@@ -299,9 +299,9 @@ class LocalCluster:
         self.progress(f"ZooKeeper on port {port} ({time.monotonic() - started:.1f} s)")
         return self._zookeeper.address
 
-    def _plan(self, port: int, environment: dict[str, str]) -> list[_Child]:
-        def child(name: str, role: str, *arguments: str) -> _Child:
-            return _Child(
+    def _plan(self, port: int, environment: dict[str, str]) -> list[_Process]:
+        def child(name: str, role: str, *arguments: str) -> _Process:
+            return _Process(
                 name,
                 [role, "--data", str(self.data), *arguments],
                 self.data / "logs" / f"{name}.log",
@@ -419,7 +419,7 @@ class LocalCluster:
             self._zookeeper.stop()
             self._zookeeper = None
 
-    def _await_end(self, child: _Child, deadline: float) -> None:
+    def _await_end(self, child: _Process, deadline: float) -> None:
         if child.process is None:
             return
         try:

@@ -1,7 +1,11 @@
 """What a local cluster leaves in its data folder so that others find it.
 
 ``cluster.json`` has the addresses. They are valid only while the running ``shoal up`` holds
-``cluster.lock``: a copy has the same files, but no process holds its lock.
+``cluster.lock``: a copy has the same files, but no process holds its lock. A supervisor takes that
+lock, and writes who it is, within an exclusive lock of ``cluster.gate``; readers look within a
+shared one. So no reader finds the lock held and still reads what was copied, and a supervisor
+never finds the lock in the hands of a reader.
+
 ``token`` opens the API, ``zookeeper.password`` the embedded ZooKeeper; ``tls/`` holds the identity
 that the processes show each other.
 """
@@ -11,25 +15,19 @@ import json
 import os
 import secrets
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-
 from shoal.client.errors import AlreadyRunning, CopiedFolder, DataFolderUnusable
-from shoal.proto.tls import create_identity
 from shoal.runtime.folder_identity import FolderIdentity
 
 STATE_FILE = "cluster.json"
 LOCK_FILE = "cluster.lock"
 PASSWORD_FILE = "zookeeper.password"  # noqa: S105 - the name of the file
 SHORTEST_TOKEN = 20  # characters; the API refuses shorter ones too
-_LOCK_TRIES, _LOCK_PAUSE_S = 10, 0.05  # who only looks holds the lock for a moment
+_GATE_FILE = "cluster.gate"
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,8 @@ class ClusterState:
     """Where the parts of a local cluster are. ``pid`` is the supervisor's.
 
     ``start`` is random and in the lock file, too. ``path`` and ``identity`` are those of the data
-    folder at the start. All three are empty in what earlier versions have written.
+    folder at the start. ``identity`` is empty where file systems
+    have none.
     """
 
     api: str  # http://127.0.0.1:8765
@@ -46,9 +45,9 @@ class ClusterState:
     pid: int
     masters: int
     workers: int
-    start: str = ""
-    path: str = ""
-    identity: str = ""
+    start: str
+    path: str
+    identity: str
 
     def is_of(self, data: Path) -> bool:
         """Whether it was written in this folder, and not in one that this is a copy of."""
@@ -61,7 +60,7 @@ class ClusterState:
 class Holder:
     """The supervisor that holds a data folder, as it has written into the lock file.
 
-    ``pid`` 0, ``start`` empty: it is of an earlier version, or has just begun.
+    ``pid`` 0, ``start`` empty: the file is damaged.
     """
 
     pid: int = 0
@@ -84,10 +83,6 @@ def running_state(data: Path) -> ClusterState | None:
     None: none does, or it has not got so far.
     """
     holder, state = holder_of(data), read_state(data)
-    if holder is not None and state is not None and not state.is_of(data):
-        # A copy whose supervisor has locked the file a moment ago, and not yet written into it.
-        time.sleep(_LOCK_PAUSE_S)
-        holder = holder_of(data)
     return state if holder is not None and state and state.start == holder.start else None
 
 
@@ -215,12 +210,15 @@ def cluster_lock(data: Path) -> Iterator[str]:
     """
     descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not _locked(descriptor, fcntl.LOCK_EX, _LOCK_TRIES):
+        start = secrets.token_hex(16)
+        with _gate(data, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX):
+            is_ours = _lock(descriptor, fcntl.LOCK_EX)
+            if is_ours:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), start))).encode(), 0)
+        if not is_ours:
             state = running_state(data)
             raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
-        start = secrets.token_hex(16)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), start))).encode(), 0)
         yield start
     finally:
         os.close(descriptor)
@@ -230,15 +228,16 @@ def holder_of(data: Path) -> Holder | None:
     """Return the supervisor that holds the data folder now; None: none does."""
     try:
         # To look takes no right to write: the folder may be mounted for reading.
-        descriptor = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        with _gate(data, os.O_RDONLY, fcntl.LOCK_SH):
+            descriptor = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if _lock(descriptor, fcntl.LOCK_SH):
+                    return None
+                content = os.read(descriptor, 4096)
+            finally:
+                os.close(descriptor)
     except OSError:
         return None
-    try:
-        if _locked(descriptor, fcntl.LOCK_SH):
-            return None
-        content = os.read(descriptor, 4096)
-    finally:
-        os.close(descriptor)
     try:
         found = Holder(**json.loads(content))
     except (ValueError, TypeError):
@@ -275,16 +274,24 @@ def _is_file(path: str, file: os.stat_result) -> bool:
         return False
 
 
-def _locked(descriptor: int, kind: int, tries: int = 1) -> bool:
+@contextmanager
+def _gate(data: Path, flags: int, kind: int) -> Iterator[None]:
+    """Wait for the gate, and hold it."""
+    descriptor = os.open(data / _GATE_FILE, flags | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, kind: int) -> bool:
     """Take a lock; return whether it was free."""
-    for left in reversed(range(tries)):
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_LOCK_PAUSE_S if left else 0)
-        else:
-            return True
-    return False
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def ensure_identity(folder: Path) -> None:
@@ -293,6 +300,13 @@ def ensure_identity(folder: Path) -> None:
     Raises DataFolderUnusable if authority, certificate and key are not three that belong
     together: no process could talk to another, and gRPC would not say why.
     """
+    # Commands that only ask the API need neither gRPC nor cryptography.
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import serialization
+
+    from shoal.proto.tls import create_identity
+
     files = create_identity(folder)
     try:
         authority = x509.load_pem_x509_certificate(files.ca.read_bytes())

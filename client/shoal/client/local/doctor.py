@@ -23,7 +23,7 @@ _MIN_FREE_MB = 1024
 _CONNECT_TIMEOUT_S = 3.0
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """How a check went."""
 
     OK = "ok"
@@ -32,16 +32,16 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One check: what was looked at, what was found, what to do if it is not fine."""
 
     check: str
-    verdict: Verdict
+    verdict: CheckVerdict
     found: str
     advice: str = ""
 
 
-def examine(data: Path) -> Iterator[Finding]:
+def examine(data: Path) -> Iterator[DoctorFinding]:
     """Look at this machine and the cluster of ``data``; yield findings as they come."""
     yield _python()
     yield _system()
@@ -53,11 +53,13 @@ def examine(data: Path) -> Iterator[Finding]:
     try:
         settings = load_settings(ClusterSettings, "cluster", data)
     except ShoalError as error:
-        yield Finding("settings", Verdict.FAILED, str(error), "correct the setting it names")
+        yield DoctorFinding(
+            "settings", CheckVerdict.FAILED, str(error), "correct the setting it names"
+        )
         return
-    yield Finding(
+    yield DoctorFinding(
         "settings",
-        Verdict.OK,
+        CheckVerdict.OK,
         f"partitions {settings.partitions}, sessions {settings.session_timeout_s:g} s",
     )
     yield _guarded("API port", lambda: _api_port(data, running))
@@ -65,34 +67,38 @@ def examine(data: Path) -> Iterator[Finding]:
     yield _guarded("database", lambda: _database(settings))
 
 
-def _guarded(check: str, look: Callable[[], Finding]) -> Finding:
+def _guarded(check: str, look: Callable[[], DoctorFinding]) -> DoctorFinding:
     """A check that fails in an unforeseen way is a finding, not the end of the examination."""
     try:
         return look()
     except ShoalError as error:
-        return Finding(check, Verdict.FAILED, str(error))
+        return DoctorFinding(check, CheckVerdict.FAILED, str(error))
     except OSError as error:
-        return Finding(check, Verdict.FAILED, f"{error.filename or ''} {error.strerror}".strip())
+        return DoctorFinding(
+            check, CheckVerdict.FAILED, f"{error.filename or ''} {error.strerror}".strip()
+        )
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     # An older one cannot even load this file; `make` says so before.
-    return Finding("Python", Verdict.OK, f"{platform.python_version()} ({sys.executable})")
+    return DoctorFinding(
+        "Python", CheckVerdict.OK, f"{platform.python_version()} ({sys.executable})"
+    )
 
 
-def _system() -> Finding:
+def _system() -> DoctorFinding:
     name = f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs"
     if sys.platform != "linux":
-        return Finding(
+        return DoctorFinding(
             "system",
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             name,
             "workers rely on Linux to end every process of a task; run them there",
         )
-    return Finding("system", Verdict.OK, name)
+    return DoctorFinding("system", CheckVerdict.OK, name)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[DoctorFinding]:
     wanted = {
         "kazoo": "coordination",
         "grpc": "rpc",
@@ -102,66 +108,68 @@ def _packages() -> Iterator[Finding]:
     }
     missing = {package: extra for package, extra in wanted.items() if find_spec(package) is None}
     if missing:
-        yield Finding(
+        yield DoctorFinding(
             "packages",
-            Verdict.FAILED,
+            CheckVerdict.FAILED,
             f"missing: {', '.join(missing)}",
             "pip install 'shoal[local]'",
         )
     else:
-        yield Finding("packages", Verdict.OK, "all roles can run here")
+        yield DoctorFinding("packages", CheckVerdict.OK, "all roles can run here")
 
 
-def _java() -> Finding:
+def _java() -> DoctorFinding:
     java = find_java()
     find_jars()
-    return Finding("Java", Verdict.OK, f"{java.version} ({java.origin}: {java.executable})")
+    return DoctorFinding(
+        "Java", CheckVerdict.OK, f"{java.version} ({java.origin}: {java.executable})"
+    )
 
 
-def _data_folder(data: Path) -> Finding:
+def _data_folder(data: Path) -> DoctorFinding:
     place = next(p for p in (data, *data.parents) if p.exists())
     with tempfile.TemporaryFile(dir=place) as file:
         file.write(b"shoal")
         file.flush()
         os.fsync(file.fileno())
     what = str(data) if place == data else f"{data} (will be created)"
-    return Finding("data folder", Verdict.OK, what)
+    return DoctorFinding("data folder", CheckVerdict.OK, what)
 
 
-def _disk(data: Path) -> Finding:
+def _disk(data: Path) -> DoctorFinding:
     place = next(p for p in (data, *data.parents) if p.exists())
     free_mb = shutil.disk_usage(place).free // 2**20
     if free_mb < _MIN_FREE_MB:
-        return Finding(
+        return DoctorFinding(
             "disk",
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             f"{free_mb} MB free below {place}",
             f"logs and ZooKeeper want {_MIN_FREE_MB} MB; free some, or use --data",
         )
-    return Finding("disk", Verdict.OK, f"{free_mb / 1024:.0f} GB free below {place}")
+    return DoctorFinding("disk", CheckVerdict.OK, f"{free_mb / 1024:.0f} GB free below {place}")
 
 
-def _api_port(data: Path, running: bool) -> Finding:
+def _api_port(data: Path, running: bool) -> DoctorFinding:
     state = running_state(data)
     if running and state is not None:
-        return Finding("API port", Verdict.OK, f"this cluster's API is at {state.api}")
+        return DoctorFinding("API port", CheckVerdict.OK, f"this cluster's API is at {state.api}")
     try:
         socket.create_server((HOST, DEFAULT_API_PORT)).close()
     except OSError:
-        return Finding(
+        return DoctorFinding(
             "API port",
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             f"{DEFAULT_API_PORT} is taken",
             "`shoal up` will take the next free port, or give one with --port",
         )
-    return Finding("API port", Verdict.OK, f"{DEFAULT_API_PORT} is free")
+    return DoctorFinding("API port", CheckVerdict.OK, f"{DEFAULT_API_PORT} is free")
 
 
-def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> Finding:
+def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> DoctorFinding:
     state = running_state(data)
     configured = "zookeeper" in settings.model_fields_set
     if not configured and not (running and state):
-        return Finding("ZooKeeper", Verdict.OK, "`shoal up` starts an embedded server")
+        return DoctorFinding("ZooKeeper", CheckVerdict.OK, "`shoal up` starts an embedded server")
     hosts = settings.zookeeper if configured or state is None else state.zookeeper
     dead = []
     for part in hosts.partition("/")[0].split(","):
@@ -170,13 +178,13 @@ def _zookeeper(data: Path, settings: ClusterSettings, running: bool) -> Finding:
         if b"Mode: " not in answer and not _listens(host, int(port)):
             dead.append(part)
     if dead:
-        return Finding(
+        return DoctorFinding(
             "ZooKeeper",
-            Verdict.FAILED,
+            CheckVerdict.FAILED,
             f"no answer from {', '.join(dead)}",
             "start it, or correct the setting zookeeper / SHOAL_ZOOKEEPER",
         )
-    return Finding("ZooKeeper", Verdict.OK, hosts)
+    return DoctorFinding("ZooKeeper", CheckVerdict.OK, hosts)
 
 
 def _listens(host: str, port: int) -> bool:
@@ -188,7 +196,7 @@ def _listens(host: str, port: int) -> bool:
     return True
 
 
-def _database(settings: ClusterSettings) -> Finding:
+def _database(settings: ClusterSettings) -> DoctorFinding:
     import asyncio
 
     from shoal.sql import Database
@@ -200,7 +208,7 @@ def _database(settings: ClusterSettings) -> Finding:
     if settings.database.startswith("sqlite"):
         file = Path(settings.database.partition("///")[2])
         if not file.exists():
-            return Finding("database", Verdict.OK, f"SQLite, {file} (will be created)")
+            return DoctorFinding("database", CheckVerdict.OK, f"SQLite, {file} (will be created)")
     asyncio.run(ping())
     kind = settings.database.partition(":")[0]
-    return Finding("database", Verdict.OK, f"{kind} answers")
+    return DoctorFinding("database", CheckVerdict.OK, f"{kind} answers")

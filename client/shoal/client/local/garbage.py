@@ -15,7 +15,7 @@ _LONG_S = 0.01  # of processor time: some 100,000 objects
 _THOROUGH_S = 3600.0  # at least, from one look at everything to the next
 
 
-class Collector:
+class GarbageCollector:
     """Told by Python of each collection."""
 
     def __init__(self) -> None:
@@ -58,4 +58,4 @@ def no_collections() -> Iterator[None]:
 def collect_in_pieces() -> None:
     """Freeze what there is, and from now on what long collections leave."""
     gc.freeze()
-    gc.callbacks.append(Collector())
+    gc.callbacks.append(GarbageCollector())

@@ -38,7 +38,7 @@ class Java:
     origin: str
 
 
-class _Unusable(Exception):
+class _UnusableJava(Exception):
     """This place has no usable runtime; the text says why."""
 
 
@@ -51,7 +51,7 @@ def find_java(env: Mapping[str, str] = os.environ) -> Java:
     for origin, executable in _places(env):
         try:
             return _examine(executable, origin)
-        except _Unusable as reason:
+        except _UnusableJava as reason:
             tried.append(f"{origin}: {reason}")
     raise JavaNotFound(OLDEST_VERSION, tried)
 
@@ -88,9 +88,9 @@ def _places(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
 
 def _examine(executable: Path | None, origin: str) -> Java:
     if executable is None:
-        raise _Unusable("JAVA_HOME is not set" if origin == "JAVA_HOME" else "not there")
+        raise _UnusableJava("JAVA_HOME is not set" if origin == "JAVA_HOME" else "not there")
     if not os.access(executable, os.X_OK):
-        raise _Unusable(f"{executable} is not an executable file")
+        raise _UnusableJava(f"{executable} is not an executable file")
     real = executable.resolve()
     home = real.parent.parent
     version = _release(home).get("JAVA_VERSION")
@@ -100,7 +100,7 @@ def _examine(executable: Path | None, origin: str) -> Java:
         real = home / "bin" / "java"
     feature = _feature_release(version)
     if feature < OLDEST_VERSION:
-        raise _Unusable(f"version {version} at {home} is too old")
+        raise _UnusableJava(f"version {version} at {home} is too old")
     return Java(real, home, feature, origin)
 
 
@@ -124,10 +124,10 @@ def _ask(executable: Path) -> dict[str, str]:
             timeout=PROBE_TIMEOUT_S,
         ).stderr
     except (OSError, subprocess.SubprocessError) as error:
-        raise _Unusable(f"{executable} does not run ({error})") from error
+        raise _UnusableJava(f"{executable} does not run ({error})") from error
     properties = dict(re.findall(r"^[ \t]+([\w.]+) = (.*)$", told, re.MULTILINE))
     if missing := {"java.home", "java.version"} - properties.keys():
-        raise _Unusable(f"{executable} does not tell its {' and '.join(sorted(missing))}")
+        raise _UnusableJava(f"{executable} does not tell its {' and '.join(sorted(missing))}")
     return properties
 
 
@@ -135,7 +135,7 @@ def _feature_release(version: str) -> int:
     """Return 17 for "17.0.15", and 8 for the old style "1.8.0_462"."""
     numbers = [int(number) for number in re.findall(r"\d+", version)]
     if not numbers:
-        raise _Unusable(f"version {version!r} is not understood")
+        raise _UnusableJava(f"version {version!r} is not understood")
     return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
 
 

@@ -205,7 +205,7 @@ class ZooKeeperServer:
 
     def _close_tree(self) -> None:
         # Not before it is needed: `shoal doctor` has no use for kazoo.
-        from shoal.coordination.cluster.closing import close_tree
+        from shoal.coordination.cluster.access_control import close_tree
 
         try:
             self._answers(START_S)

@@ -13,13 +13,13 @@ from shoal.client.discovery import REFUSED, Api, find_api
 from shoal.client.libraries import httpx
 from shoal.client.rest import connection
 from shoal.client.rest.operations.call import Call, StreamCall, T
-from shoal.client.rest.operations.exchange import Exchange, in_query, stream_timeout
+from shoal.client.rest.operations.exchange import ApiExchange, in_query, stream_timeout
 from shoal.client.rest.operations.generated.operations import AsyncOperations
 
 TIMEOUT_S = 30.0
 
 
-class AsyncConnection(Exchange):
+class AsyncConnection(ApiExchange):
     """As ``Connection``, for one event loop."""
 
     def __init__(

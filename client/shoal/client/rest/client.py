@@ -26,13 +26,13 @@ from shoal.client.discovery import REFUSED, Api, find_api
 from shoal.client.errors import (
     ApiProblem,
     ApiUnreachable,
+    CommandRefused,
     LogBroken,
     NotEnded,
     NotFound,
     NotHandled,
-    Refused,
 )
-from shoal.client.rest.connection import Connection
+from shoal.client.rest.connection import ApiConnection
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.sse import Reconnecting
 from shoal.core.runs.states import FINISHED_WORKFLOW
@@ -115,7 +115,7 @@ class ShoalClient(Operations):
         folder: Path | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self._connection = Connection(
+        self._connection = ApiConnection(
             url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
         )
         super().__init__(self._connection)
@@ -302,7 +302,7 @@ class ShoalClient(Operations):
         """Return the instance that a command has started. Raises Refused and NotHandled."""
         done = self.outcome(command, timeout_s)
         if done["result_instance_id"] is None:
-            raise Refused(done["type"], done["reason"] or "no reason was given")
+            raise CommandRefused(done["type"], done["reason"] or "no reason was given")
         return done["result_instance_id"]
 
     def wait(self, instance_id: int, timeout_s: float = math.inf) -> "InstanceDetail":

@@ -14,12 +14,12 @@ from typing import Any
 from shoal.client.libraries import httpx
 from shoal.client.rest.operations.call import Call, StreamCall, T
 from shoal.client.rest.operations.exchange import LOOPBACK as LOOPBACK
-from shoal.client.rest.operations.exchange import Exchange, in_query, stream_timeout
+from shoal.client.rest.operations.exchange import ApiExchange, in_query, stream_timeout
 
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 
 
-class Connection(Exchange):
+class ApiConnection(ApiExchange):
     """Requests below ``url``/api/v1, with ``headers`` that say who asks.
 
     ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:

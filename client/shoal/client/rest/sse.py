@@ -28,7 +28,7 @@ class ServerEvent:
 
 
 @dataclass
-class _Parser:
+class _EventParser:
     last_id: str | None
     _type: str = ""
     _data: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Parser:
 
 def parse(lines: Iterable[str], last_id: str | None = None) -> Iterator[ServerEvent]:
     """Yield the events of a stream. One that is cut off is dropped."""
-    parser = _Parser(last_id)
+    parser = _EventParser(last_id)
     for line in lines:
         if event := parser.feed(line):
             yield event

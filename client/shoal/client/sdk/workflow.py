@@ -37,8 +37,8 @@ from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.source import Position, Source
+from shoal.runtime.plugins import check_definition
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,9 +17,9 @@ from shoal.client.sources.json_file import read_json
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.source import Position, Source
 from shoal.runtime.documents.yaml_file import read_yaml
+from shoal.runtime.plugins import check_definition
 
 # A second $ in front makes it plain text.
 _PROGRAMS = ("script", "sql")  # fields of params whose text may stand in a file

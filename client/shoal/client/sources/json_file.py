@@ -32,7 +32,7 @@ def read_json(text: str, file: str, problems: list[Problem]) -> list[Source]:
         problems.append(Problem((), f"is nested more than {MAX_DEPTH} levels deep", file, 1))
         return []
     try:
-        return [_Reader(text, file, problems).read()]
+        return [_JsonReader(text, file, problems).read()]
     except _TooDeep as error:
         message = f"is nested more than {MAX_DEPTH} levels deep"
         problems.append(Problem((), message, file, error.line))
@@ -43,7 +43,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-class _Reader:
+class _JsonReader:
     """Walks over text that has been found valid."""
 
     def __init__(self, text: str, file: str, problems: list[Problem]) -> None:

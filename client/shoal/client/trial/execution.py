@@ -16,7 +16,7 @@ from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.core.definition.resources import RESOURCES
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, SparkConnect
-from shoal.core.timing import looks
+from shoal.core.timing import poll_interval
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Limits
 from shoal.worker.execution.context import AttemptContext, prepare
@@ -102,7 +102,7 @@ async def try_task(
             reason = setup or task_type.failure(prepared.work_dir) or f"exit code {ended.code}"
             again_s = None
             if ended.code == task_type.not_yet_exit_code:
-                again_s = looks.bounded(task_type.again_s(prepared.work_dir) or 0.0)
+                again_s = poll_interval.bounded(task_type.again_s(prepared.work_dir) or 0.0)
             return Tried(ended.code, mask(reason), again_s)
         try:
             found = collect(str(prepared.output_file), None, RESERVED_PATTERN)

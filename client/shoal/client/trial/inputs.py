@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
@@ -84,7 +83,7 @@ class NotForTrial(ShoalError):
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedTask:
     """What the task would get. Secrets are masked."""
 
     task: str
@@ -191,10 +190,10 @@ class TaskInputs:
         return self.kind.Params.model_validate_json(self.payload.params_json)
 
     @property
-    def rendered(self) -> Rendered:
+    def rendered(self) -> RenderedTask:
         """What the task gets."""
         made = self.payload
-        return Rendered(
+        return RenderedTask(
             task=made.task,
             type=made.type,
             parameters={n: self.masker.mask(v) for n, v in sorted(made.parameters.items())},

@@ -25,8 +25,8 @@ from functools import lru_cache
 
 from shoal.coordination import quarantine, znodes
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode, TransactionFailed
+from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.documents import read_object
-from shoal.coordination.session.habits import BATCH
 from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
 

@@ -14,8 +14,8 @@ import structlog
 from shoal.coordination import background, quarantine, znodes
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
+from shoal.coordination.session.defaults import REREAD_S
 from shoal.coordination.session.documents import read_object
-from shoal.coordination.session.habits import REREAD_S
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 

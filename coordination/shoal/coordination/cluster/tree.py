@@ -24,7 +24,7 @@ from shoal.coordination.errors import (
     Mismatch,
     NoNode,
 )
-from shoal.coordination.session.habits import REREAD_S, RETRY_S
+from shoal.coordination.session.defaults import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Children, Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession
 

@@ -13,8 +13,8 @@ It does no IO and reads no clock; its caller stores the group before sending the
   is still the one that was read.
 - ``participant``: the member's side, just as pure: what to give up, take on and ask for.
 
-And around it what does IO: ``store`` (the znodes), ``clock`` (the ensemble's), ``listener`` (the
-user's callbacks), ``life`` (one membership) and ``group`` (one life after the other).
+And around it what does IO: ``store`` (the znodes, the ensemble's clock), ``listener`` (the
+user's callbacks), ``membership`` (one of them) and ``group`` (one membership after the other).
 
 The rules are those of Apache Kafka's classic protocol with static members (KIP-345) and required
 member ids (KIP-394). A member's session stands for its heartbeat: ``Leave`` is sent for it when

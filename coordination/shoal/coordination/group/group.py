@@ -26,13 +26,13 @@ from shoal.coordination.errors import (
     Mismatch,
     SessionLost,
 )
-from shoal.coordination.group.life import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
+from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.store import GroupStore
-from shoal.coordination.session.habits import RETRY_S
+from shoal.coordination.session.defaults import RETRY_S
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

@@ -1,11 +1,12 @@
 """The member's side of the protocol: what to give up, take on and ask for, given the group."""
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from shoal.coordination.assignors import Assignor, Partition
-from shoal.coordination.assignors.member import NO_GENERATION
-from shoal.coordination.group.assigning import assign_all
+from shoal.coordination.assignors.member import NO_GENERATION, Assignment
+from shoal.coordination.errors import AssignorFailed
 from shoal.coordination.group.messages import Join, Leave, Request, Sync, Tick
 from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
@@ -157,3 +158,40 @@ def _chore(group: GroupMetadata, registered: Set[str], now_s: float) -> Request 
     if group.deadline_s is not None and group.deadline_s <= now_s:
         return Tick()
     return None
+
+
+def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
+    """Return which member is to have which partitions. Raises AssignorFailed."""
+    counts = partition_counts(group)
+    members = [member.describe() for member in group.members.values()]
+    try:
+        assignment = assign(counts, members)
+    except Exception as error:
+        raise AssignorFailed(group.name, group.assignor, f"raised {error!r}") from error
+    if problem := _problem(group, counts, assignment):
+        raise AssignorFailed(group.name, group.assignor, problem)
+    return assignment
+
+
+def partition_counts(group: GroupMetadata) -> dict[str, int]:
+    """Return the partitions of every topic that a member wants; of two counts the larger."""
+    counts: dict[str, int] = {}
+    for member in group.members.values():
+        for topic, count in member.join.topics.items():
+            counts[topic] = max(count, counts.get(topic, 0))
+    return counts
+
+
+def _problem(group: GroupMetadata, counts: dict[str, int], assignment: Assignment) -> str | None:
+    if strangers := sorted(assignment.keys() - group.members.keys()):
+        return f"gives partitions to {strangers}, which are not members"
+    given = Counter(partition for each in assignment.values() for partition in each)
+    if twice := sorted(partition for partition, times in given.items() if times > 1):
+        return f"gives {twice[0]} to two members"
+    if unknown := sorted(each for each in given if not _exists(each, counts)):
+        return f"gives away {unknown[0]}, which no member asked for"
+    return None
+
+
+def _exists(partition: Partition, counts: dict[str, int]) -> bool:
+    return 0 <= partition.index < counts.get(partition.topic, 0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shoal.coordination.session.habits import REREAD_S
+from shoal.coordination.session.defaults import REREAD_S
 
 
 @dataclass(frozen=True, slots=True)

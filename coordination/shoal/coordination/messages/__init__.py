@@ -12,8 +12,8 @@ ZooKeeper keeps everything in memory and on each of its servers: this is for tho
 messages of a few kilobytes that must not be lost, not for streams of data.
 """
 
+from shoal.coordination.errors import MessageTooLarge
 from shoal.coordination.messages.consumer import Consumer, ConsumerSettings, Delivery
-from shoal.coordination.messages.errors import MessageTooLarge
 from shoal.coordination.messages.message import Message
 from shoal.coordination.messages.producer import Producer
 from shoal.coordination.messages.topic import DeadLetter, dead_letters, open_topic, waiting

@@ -24,8 +24,8 @@ from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
 from shoal.coordination.messages.tail import numbers_in, read_tail
 from shoal.coordination.recipes.fence import raise_fence
+from shoal.coordination.session.defaults import REREAD_S, RETRY_S
 from shoal.coordination.session.documents import read_json
-from shoal.coordination.session.habits import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import (
     Check,
     Create,

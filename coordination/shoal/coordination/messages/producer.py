@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from shoal.coordination.errors import (
+    MessageTooLarge,
     NoNode,
     NotEmpty,
     SessionClosed,
@@ -15,7 +16,6 @@ from shoal.coordination.errors import (
     TransactionFailed,
 )
 from shoal.coordination.keys import partition_of
-from shoal.coordination.messages.errors import MessageTooLarge
 from shoal.coordination.messages.message import Message, encode
 from shoal.coordination.messages.paths import PartitionPaths, parent
 from shoal.coordination.messages.tail import Tail

@@ -1,9 +1,9 @@
 """The priority queue of tasks that wait for a worker: a million of them, claimed in batches.
 
 - ``task_queue``: ``TaskQueue``, what masters and workers use; it says which claimer gets what.
-- ``entry``: an entry is a name that sorts; ``putting``: entries into bounded buckets.
-- ``head``: the first entries as one claimer knows them, with ``window`` and ``reading``.
-- ``claiming``, ``releasing``, ``transfer``: the transactions. ``put_log``: a notification's data.
+- ``entry``: an entry is a name that sorts; ``putter``: entries into bounded buckets.
+- ``head``: the first entries as one claimer knows them, with ``window`` and ``reader``.
+- ``claims``, ``releases``, ``transfer``: the transactions. ``put_log``: a notification's data.
 - ``claimers`` and ``contention``: who else claims, and whose turn it is after a collision.
 - ``survey``: counting and paging without listing everything.
 """

@@ -1,6 +1,6 @@
 """The first entries of one group's queue, as one claimer knows them.
 
-``window.py`` holds them and says how long they are trusted, ``reading.py`` reads them, and
+``window.py`` holds them and says how long they are trusted, ``reader.py`` reads them, and
 ``contention.py`` shares them with other claimers. Here is what decides between these.
 """
 
@@ -13,9 +13,9 @@ from shoal.coordination.errors import NoNode
 from shoal.coordination.queue.claimers import ALONE, Claimers
 from shoal.coordination.queue.contention import Choice, PassedOver, choose
 from shoal.coordination.queue.entry import Entry
-from shoal.coordination.queue.pruning import Pruner
+from shoal.coordination.queue.pruner import Pruner
 from shoal.coordination.queue.put_log import Put, puts_since
-from shoal.coordination.queue.reading import Reader
+from shoal.coordination.queue.reader import Reader
 from shoal.coordination.queue.window import MOST_ENTRIES, Trust, Window
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession

@@ -48,14 +48,14 @@ from shoal.coordination.errors import (
     SessionLost,
 )
 from shoal.coordination.queue import survey
-from shoal.coordination.queue.claiming import Claiming
+from shoal.coordination.queue.claims import Claiming
 from shoal.coordination.queue.entry import Claim, Entry
 from shoal.coordination.queue.head import Head
-from shoal.coordination.queue.putting import Putter
-from shoal.coordination.queue.releasing import Releasing
+from shoal.coordination.queue.putter import Putter
+from shoal.coordination.queue.releases import Releasing
 from shoal.coordination.queue.survey import Position
 from shoal.coordination.queue.transfer import ClaimTransfer, Moves
-from shoal.coordination.session.habits import BATCH
+from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()

@@ -21,9 +21,9 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.queue.claiming import Claiming
+from shoal.coordination.queue.claims import Claiming
 from shoal.coordination.queue.entry import Claim
-from shoal.coordination.session.habits import BATCH
+from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation
 from shoal.coordination.session.session import ZkSession
 

@@ -23,7 +23,7 @@ from shoal.coordination.errors import (
     NotOwner,
     TransactionFailed,
 )
-from shoal.coordination.session.habits import REREAD_S, RETRY_S
+from shoal.coordination.session.defaults import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
 from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError

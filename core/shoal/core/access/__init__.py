@@ -1,5 +1,5 @@
 """Who may do what: permissions, roles, principals, and the one function that judges.
 
 Pure values. Where principals come from is ``shoal.sql`` (rows) and ``shoal.api.access``
-(requests). Start reading at ``judging.py``.
+(requests). Start reading at ``authorization.py``.
 """

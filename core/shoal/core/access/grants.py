@@ -4,10 +4,14 @@ Who edits a definition decides what its tasks do, so a definition could reach wh
 reaches. It reaches another project only as far as an owner of that one lets it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from shoal.core.definition.kinds import LogicKind
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
+from shoal.core.logic.dependent import Dependent
 
 #: Stands for every project.
 EVERY_PROJECT = "*"
@@ -59,3 +63,49 @@ def no_such_file(giver: str, wanted: object, taker: str) -> str:
         f"there is no resource {wanted} that project {taker} may use; if there is one, an owner of "
         f"{giver} can share it: shoal grant files {taker} {path} --project {giver}"
     )
+
+
+class Restricted(StrEnum):
+    """What can be restricted to projects."""
+
+    WORKER_GROUP = "worker-group"  # its workers run no task of another project
+    ENVIRONMENT = "environment"  # for another project there is none of this name
+
+
+def no_such_group(project: str, group: str) -> str:
+    """Return why a task of a project is not for a worker group: the same at save and at run."""
+    return (
+        f"project {project} may not use the worker group {group!r}; choose another one, or let an "
+        f"administrator allow it: `shoal grant restrict worker-group {group} --add {project}`"
+    )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A task reaches another project. ``path`` leads to what names it."""
+
+    path: tuple[str | int, ...]
+    project: str
+    needs: Grant
+
+
+def reaches(spec: WorkflowSpec) -> Iterator[Reach]:
+    """Yield where a checked definition reaches other projects."""
+    for index, task in enumerate(spec.tasks):
+        for project, needs in _named(task):
+            if project != spec.project:
+                yield Reach(("tasks", index, "params", _FIELDS[needs]), project, needs)
+
+
+_FIELDS = {Grant.RUN: "project", Grant.SEE: "when"}
+
+
+def _named(task: TaskSpec) -> Iterator[tuple[str, Grant]]:
+    match task.type:
+        case LogicKind.SUB_WORKFLOW | LogicKind.MAP:
+            if isinstance(project := task.params.get("project"), str):
+                yield project, Grant.RUN
+        case LogicKind.DEPENDENT:
+            for item in Dependent.Params.model_validate(task.params).when.items():
+                if item.project is not None:
+                    yield item.project, Grant.SEE

@@ -1,5 +1,6 @@
 """Rules: which occurrences are alerts, and who is told of them."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shoal.core.alerts.conditions import Deadline, SuccessRate
-from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Trigger
+from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Occurrence, Trigger
 from shoal.core.alerts.times import QuietHours
 from shoal.core.definition.fields import Duration, Name, Strict
 
@@ -153,3 +154,29 @@ _SETTINGS = {
 def fits(patterns: tuple[str, ...], name: str) -> bool:
     """Say whether a name is one of these, or there are none to fit."""
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def mismatch(
+    name: str, rule: RuleSpec, happened: Occurrence, labels: Mapping[str, str] | None
+) -> str | None:
+    """Return why the rule ``name`` of the same project is not about an occurrence; None: it is.
+
+    ``labels`` of the run; None: they are not known yet, and judged as if they fitted.
+    """
+    if not rule.enabled:
+        return "the rule is disabled"
+    if happened.rule not in (None, name):
+        return f"only rule {happened.rule} watches this"
+    if happened.trigger not in rule.triggers:
+        return f"the rule is not about {happened.trigger}"
+    if not fits(rule.workflows, happened.workflow):
+        return f"the rule is not about workflow {happened.workflow}"
+    if happened.task is not None and not fits(rule.tasks, happened.task):
+        return f"the rule is not about task {happened.task}"
+    if labels is None:
+        return None
+    for wanted in rule.labels:
+        key, equals, value = wanted.partition("=")
+        if key not in labels or (equals and labels[key] != value):
+            return f"the run has no label {wanted}"
+    return None

@@ -20,9 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from shoal.core.definition.fields import Level, Name, ParameterName, Strict, scalar_text
+from shoal.core.definition.fields import Level, Name, ParameterName, Priority, Strict, scalar_text
 from shoal.core.definition.labels import Labels
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.errors import ShoalError
 from shoal.core.runs.states import IllegalTransition

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shoal.core.data_sources.naming import is_source_name, sources_named
+from shoal.core.data_sources.references import is_source_name, sources_named
 from shoal.core.definition.fields import PARAMETER_PATTERN
 from shoal.core.definition.parameters import reserved_parameter, secret_problem
 from shoal.core.macros import placeholders

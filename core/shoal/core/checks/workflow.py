@@ -5,7 +5,7 @@ speaks of, so that a loader can add the file and the line, and the API the field
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from shoal.core.checks.environments import environment_findings
+from shoal.core.checks.parameters import Finding, parameters_findings, params_findings
 from shoal.core.checks.parameters import Path as Path
-from shoal.core.checks.parameters import parameters_findings, params_findings
 from shoal.core.checks.resources import names_findings, resources_findings
 from shoal.core.definition.dag import find_cycles
+from shoal.core.definition.environments import NO_ENVIRONMENT
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
@@ -26,6 +26,7 @@ from shoal.core.macros import placeholders
 from shoal.core.schedule.fire_times import instant
 from shoal.core.task_types import (
     FindTaskType,
+    TaskKind,
     TaskType,
     UnknownTaskType,
     Verbatim,
@@ -313,3 +314,11 @@ def _check_validity(spec: WorkflowSpec, findings: _Findings) -> None:
         if start is not None and end is not None and end <= start:
             message = f"must be later than the start, {start.isoformat()}"
             findings.add(("schedules", index, "end"), message)
+
+
+def environment_findings(task: Mapping[str, Any], kind: type[TaskKind[Any]]) -> Iterator[Finding]:
+    """Check the environment that a task names; ``kind`` is its type."""
+    named = task.get("environment")
+    if isinstance(named, str) and named != NO_ENVIRONMENT and not kind.uses_environment:
+        text = f"tasks of the type {task.get('type')} start no program, so they have none"
+        yield ("environment",), f"{text}; leave it out"

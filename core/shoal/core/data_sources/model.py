@@ -1,46 +1,27 @@
-"""What a data source is to a task, and the kinds that there are.
+"""A data source as a task uses it.
 
 A project's data sources are stored by the API, with the password encrypted. A task names one in a
-field of its params that is marked ``SourceName``; the master sends it to the worker with the
+field of its params that is marked ``SourceName``. The master sends it to the worker with the
 payload.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 Option = str | int | float | bool
 
 
-class SourceKind(StrEnum):
-    """What is spoken at the other side."""
-
-    SQLITE = "sqlite"
-    DUCKDB = "duckdb"
-    POSTGRESQL = "postgresql"
-    MYSQL = "mysql"
-    MARIADB = "mariadb"
-    SQLSERVER = "sqlserver"
-    ORACLE = "oracle"
-    CLICKHOUSE = "clickhouse"
-    TRINO = "trino"
-    HIVE = "hive"
-    SPARK = "spark"  # Spark Connect
-    SSH = "ssh"
-    FLINK = "flink"
-
-
 @dataclass(frozen=True)
 class DataSource:
-    """One data source as a task uses it: everything rendered, the password in the clear.
+    """One data source: all texts rendered, the password in plain text.
 
-    ``host`` and ``port`` are of a server, ``database`` is its database or schema, or the file of
-    SQLITE and DUCKDB. ``options`` are those of the allow-list of its kind, with the defaults of
-    those that have one. ``version`` grows with each change of the stored data source.
+    ``host`` and ``port`` name a server, ``database`` its database or schema, or the path of a file.
+    ``kind`` is the name of its ``SourceKind``; ``options`` are those that the kind allows, with
+    their defaults. ``version`` grows with each change of the stored data source.
     """
 
     name: str
-    kind: SourceKind
+    kind: str
     host: str = ""
     port: int | None = None
     database: str = ""

@@ -1,21 +1,31 @@
-"""What is stored of a data source, and what is wrong with it.
+"""Data sources as they are defined and stored, and the checks of a definition.
 
-Host, database, user and options that are texts may hold ``${name}``, ``${secret.NAME}`` and
-``$[date expressions]``: they are rendered for each attempt with the parameters of its task, and
+Host, database, user and text options may contain ``${name}``, ``${secret.NAME}`` and
+``$[date expressions]``. They are rendered for each attempt with the parameters of its task, and
 checked again then.
 """
 
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError
 
-from shoal.core.data_sources.kinds import KINDS, KindInfo, Need, option_fields
-from shoal.core.data_sources.model import Option, SourceKind
-from shoal.core.data_sources.options import LONGEST_PEM, PLAIN_NAME, VERIFYING, Options, tls_of
+from shoal.core.data_sources.kind import (
+    KIND_PATTERN,
+    LONGEST_PEM,
+    PLAIN_NAME,
+    VERIFYING,
+    Need,
+    SourceKind,
+    SourceOptions,
+    options_schema,
+)
+from shoal.core.data_sources.model import Option
 from shoal.core.definition.fields import NAME_PATTERN, Strict
 from shoal.core.hints import Hints
 from shoal.core.macros import placeholders
@@ -51,28 +61,30 @@ OptionValue = Annotated[str | int | float | bool, BeforeValidator(_plain)]
 class DataSourceSpec(Strict):
     """A data source as people define it, without its name and its password."""
 
-    kind: SourceKind = Field(description="What is spoken at the other side.")
+    kind: Annotated[StrictStr, Field(pattern=KIND_PATTERN)] = Field(
+        description="One of /data-source-kinds, such as postgresql."
+    )
     host: Text = Field(default="", description="Name or address of the server.")
     port: StrictInt | None = Field(
-        default=None, ge=1, le=65535, description="Null: the usual one of the kind."
+        default=None, ge=1, le=65535, description="Null: the default port of the kind."
     )
     database: Text = Field(
-        default="", description="A database of the server; of SQLITE and DUCKDB the path of a file."
+        default="", description="A database of the server, or the path of a file (sqlite, duckdb)."
     )
-    user: Text = Field(default="", description="Who signs in.")
+    user: Text = Field(default="", description="User name to sign in with.")
     options: dict[str, OptionValue] = Field(
         default_factory=dict,
         max_length=MOST_OPTIONS,
-        description="Those of the kind: see /data-source-kinds.",
+        description="Options of the kind: see /data-source-kinds.",
     )
     shared_with: Annotated[list[StrictStr], Field(max_length=MOST_SHARED_WITH)] = Field(
         default_factory=list,
-        description="Other projects whose tasks may use it, as PROJECT/NAME; `*` are all.",
+        description="Other projects whose tasks may use it, as PROJECT/NAME; `*`: all projects.",
     )
 
     @property
-    def server(self) -> tuple[SourceKind, str, int | None]:
-        """Return what a password is sent to."""
+    def server(self) -> tuple[str, str, int | None]:
+        """Kind, host and port that the password is sent to."""
         return self.kind, self.host, self.port
 
 
@@ -82,73 +94,85 @@ def secret_of(password: str) -> str | None:
     return found[1] if found else None
 
 
-def password_problem(spec: DataSourceSpec) -> str | None:
+@dataclass(frozen=True)
+class StoredPassword:
+    """A password as it is stored: ciphertext, the name of a secret, or neither."""
+
+    ciphertext: str | None = field(default=None, repr=False)
+    secret: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.ciphertext is not None or self.secret is not None
+
+
+@dataclass(frozen=True)
+class StoredDataSource:
+    """A data source of a project. ``version`` grows with each change."""
+
+    project: str
+    name: str
+    spec: DataSourceSpec
+    password: StoredPassword
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+def password_problem(spec: DataSourceSpec, kind: type[SourceKind]) -> str | None:
     """Return why a data source cannot have a password; None if it can."""
-    if KINDS[spec.kind].password is Need.NONE:
-        return _not_taken(spec.kind, "password")
-    if spec.kind is SourceKind.TRINO and spec.options.get("http_scheme", "https") != "https":
-        return "is sent to trino with http_scheme=https only"
-    if spec.kind is SourceKind.FLINK and spec.options.get("tls", "disable") == "disable":
-        return "is sent to flink with tls=verify-full only"
+    if kind.password is Need.NONE:
+        return _not_taken(spec.kind, kind, "password")
+    if kind.password_needs is not None:
+        option, value = kind.password_needs
+        if spec.options.get(option, kind.Options.model_fields[option].default) != value:
+            return f"is sent to {spec.kind} with {option}={value} only"
     return None
 
 
-def findings(spec: DataSourceSpec) -> list[Finding]:
+def findings(spec: DataSourceSpec, kind: type[SourceKind]) -> list[Finding]:
     """Return everything that is wrong with a data source: the field, and what to do.
 
-    Of texts that are still to be rendered, the placeholders alone are checked. No value is
-    repeated: there may be a secret in it.
+    Of texts that are still to be rendered, only the placeholders are checked. Values are not
+    repeated, because they may contain a secret.
     """
-    info = KINDS[spec.kind]
-    return [
-        *_fields(spec, info),
-        *_options(spec.kind, spec.options, info),
-        *_sharing(spec),
-    ]
+    return [*_fields(spec, kind), *_options(spec, kind), *_sharing(spec)]
 
 
-def _fields(spec: DataSourceSpec, info: KindInfo) -> Iterator[Finding]:
+def _fields(spec: DataSourceSpec, kind: type[SourceKind]) -> Iterator[Finding]:
+    database_problem = _path_problem if kind.host is Need.NONE else _name_problem
     texts: Mapping[str, tuple[str, Need, Callable[[str], str | None]]] = {
-        "host": (spec.host, info.host, _host_problem),
-        "database": (
-            spec.database,
-            info.database,
-            _path_problem if info.is_file else _name_problem,
-        ),
-        "user": (spec.user, info.user, _user_problem),
+        "host": (spec.host, kind.host, _host_problem),
+        "database": (spec.database, kind.database, database_problem),
+        "user": (spec.user, kind.user, _user_problem),
     }
     for name, (text, need, problem_of) in texts.items():
         if need is Need.NONE and text:
-            yield name, _not_taken(spec.kind, name)
+            yield name, _not_taken(spec.kind, kind, name)
         elif need is Need.REQUIRED and not text:
-            yield name, f"is required for {spec.kind}" + _what(info, name)
+            what = f": {kind.database_is}" if name == "database" else ""
+            yield name, f"is required for {spec.kind}{what}"
         elif _CONTROL.search(text):
-            yield name, "holds a control character"
+            yield name, "contains a control character"
         elif text and is_open(text):
             yield from ((name, problem) for problem in placeholders.check(text)[:1])
         elif text and (problem := problem_of(text)):
             yield name, problem
-    if spec.port is not None and info.port is None:
-        yield "port", f"is not taken: {spec.kind} is a file of the worker"
+    if spec.port is not None and kind.port is None:
+        yield "port", f"is not a field of {spec.kind}, which is a file of the worker"
     elif spec.port is not None and not spec.host:
-        yield "port", "is of no use without a host"
+        yield "port", "has no effect without a host"
 
 
-def _not_taken(kind: SourceKind, field: str) -> str:
-    if KINDS[kind].is_file:
-        return f"is not taken: {kind} is a file of the worker, whose path is `database`"
-    if kind is SourceKind.TRINO and field == "database":
-        return "is not taken by trino: use the options catalog and schema"
-    return f"is not taken by {kind}"
-
-
-def _what(info: KindInfo, field: str) -> str:
-    return f": {info.database_is}" if field == "database" else ""
+def _not_taken(name: str, kind: type[SourceKind], field: str) -> str:
+    if kind.host is Need.NONE:
+        return f"is not a field of {name}, which is a file of the worker: its path is `database`"
+    advice = f": {kind.instead[field]}" if field in kind.instead else ""
+    return f"is not a field of {name}{advice}"
 
 
 def _host_problem(text: str) -> str | None:
     if "://" in text:
-        return "is an address with a scheme; give the host alone, and the port beside it"
+        return "has a scheme: give the host only, and the port in its own field"
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -158,12 +182,12 @@ def _host_problem(text: str) -> str | None:
     if len(text) <= 253 and _HOST.fullmatch(text):
         return None
     if re.fullmatch(r".+:\d+", text):
-        return "holds a port; that is a field of its own"
+        return "contains a port: use the field port"
     return "is not a name or address of one host"
 
 
 def _name_problem(text: str) -> str | None:
-    return None if _NAME.fullmatch(text) else "holds characters that no name of a database has here"
+    return None if _NAME.fullmatch(text) else "contains a character that database names cannot have"
 
 
 def _path_problem(text: str) -> str | None:
@@ -175,44 +199,40 @@ def _path_problem(text: str) -> str | None:
 
 
 def _user_problem(text: str) -> str | None:
-    return None if _USER.fullmatch(text) else "holds characters that no name of a user has here"
+    return None if _USER.fullmatch(text) else "contains a character that user names cannot have"
 
 
 # -- options -----------------------------------------------------------------------------------
 
 
-def _options(kind: SourceKind, options: Mapping[str, Option], info: KindInfo) -> Iterator[Finding]:
-    known = option_fields(kind)
+def _options(spec: DataSourceSpec, kind: type[SourceKind]) -> Iterator[Finding]:
+    known = options_schema(kind.Options)["properties"]
     hints = Hints()
     closed: dict[str, Option] = {}
-    for name, value in options.items():
+    for name, value in spec.options.items():
         if name not in known:
-            yield f"options.{name}", _unknown(kind, name, known, hints)
-        elif isinstance(value, str) and is_open(value) and takes_text(kind, name):
+            hint = hints.of(name, known) or f"; its options: {', '.join(sorted(known))}"
+            yield f"options.{name}", f"is not an option of {spec.kind}{hint}"
+        elif isinstance(value, str) and is_open(value) and takes_text(kind.Options, name):
             if _CONTROL.search(value):
-                yield f"options.{name}", "holds a control character"
+                yield f"options.{name}", "contains a control character"
             yield from ((f"options.{name}", one) for one in placeholders.check(value)[:1])
         else:
             closed[name] = value
     try:
-        checked = info.options.model_validate(closed)
+        checked = kind.Options.model_validate(closed)
     except ValidationError as error:
         for item in error.errors():
             name = str(item["loc"][0])
-            yield f"options.{name}", _message(item, known[name].description or "")
+            yield f"options.{name}", _message(item, known[name].get("description", ""))
         return
-    yield from _useless_certificate(checked, "ca_certificate" in options)
-
-
-def _unknown(kind: SourceKind, name: str, known: Mapping[str, Any], hints: Hints) -> str:
-    hint = hints.of(name, known)
-    return f"is not an option of {kind}" + (hint or f"; it has: {', '.join(sorted(known))}")
+    yield from _useless_certificate(checked, "ca_certificate" in spec.options)
 
 
 @cache
-def takes_text(kind: SourceKind, name: str) -> bool:
-    """Say whether any text may be a value of an option: such a one may be rendered."""
-    schema = KINDS[kind].options.model_json_schema(by_alias=True)["properties"][name]
+def takes_text(options: type[SourceOptions], name: str) -> bool:
+    """Say whether any text may be a value of an option, so that it may be rendered."""
+    schema = options_schema(options)["properties"][name]
     forms = schema.get("anyOf", [schema])
     return any(form.get("type") == "string" and "enum" not in form for form in forms)
 
@@ -221,20 +241,16 @@ def _message(item: Mapping[str, Any], description: str) -> str:
     if item["type"] == "value_error":
         return str(item["ctx"]["error"])
     if item["type"] == "string_pattern_mismatch":
-        return f"cannot be this; it is: {description}"
+        return f"is not valid: {description}"
     said = str(item["msg"])
     return said[:1].lower() + said[1:]
 
 
-def _useless_certificate(options: Options, is_given: bool) -> Iterator[Finding]:
-    used = tls_of(options)
-    if is_given and used is not None and used[1] not in VERIFYING:
-        name, value = used
-        shown = str(value).lower()
-        yield (
-            "options.ca_certificate",
-            f"is not looked at with {name}={shown}, which verifies no certificate",
-        )
+def _useless_certificate(options: SourceOptions, is_given: bool) -> Iterator[Finding]:
+    name = options.tls_option
+    if is_given and name is not None and (value := getattr(options, name)) not in VERIFYING:
+        text = f"has no effect with {name}={str(value).lower()}, which verifies no certificate"
+        yield "options.ca_certificate", text
 
 
 # -- sharing -----------------------------------------------------------------------------------
@@ -243,15 +259,15 @@ def _useless_certificate(options: Options, is_given: bool) -> Iterator[Finding]:
 def _sharing(spec: DataSourceSpec) -> Iterator[Finding]:
     for index, project in enumerate(spec.shared_with):
         if project != EVERY_PROJECT and not re.fullmatch(NAME_PATTERN, project):
-            yield f"shared_with[{index}]", "is not a name of a project; `*` are all projects"
+            yield f"shared_with[{index}]", "is not a project name; `*` means all projects"
     if not spec.shared_with:
         return
     for name, text in texts_of(spec).items():
         if is_open(text):
             yield (
                 name,
-                "holds a placeholder, and the data source is shared: tasks of other projects would "
-                "choose where the password goes",
+                "contains a placeholder, and the data source is shared: tasks of other projects "
+                "could choose where the password is sent",
             )
 
 

@@ -5,17 +5,16 @@ to store with them, and the actions to perform after they are stored. A crash be
 healed by ``Begun``, which derives the actions again from the stored state. Normal flow, requests,
 takeover and replay all come through here. The rules are written in ``docs/semantics.md``.
 
-``draft`` is the working copy; ``readiness`` says which tasks may start, ``starting`` what they
-wait for then, ``ending`` what follows from results, ``logic`` what the tasks do that the master
-runs, ``requests`` what people may ask for, ``clock`` what time brings, ``settling`` the end.
+``draft`` is the working copy; ``readiness`` says which tasks may start, ``starts`` what they
+wait for then, ``endings`` what follows from results, ``logic`` what the tasks do that the master
+runs, ``requests`` what people may ask for, ``clock`` what time brings.
 """
 
 import sys
 
-from shoal.core.decide import clock, ending, logic, readiness, requests, starting
+from shoal.core.decide import clock, endings, logic, readiness, requests, starts
 from shoal.core.decide.draft import Draft, LongDecision
-from shoal.core.decide.ending import MAX_LOSSES
-from shoal.core.decide.settling import settle
+from shoal.core.decide.endings import MAX_LOSSES, settle
 from shoal.core.runs.events import (
     Admitted,
     Begun,
@@ -50,21 +49,21 @@ def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
     draft = Draft(run, event.at, most)
     match event:
         case Begun():
-            starting.begin(draft)
+            starts.begin(draft)
         case Admitted():
-            starting.admit(draft)
+            starts.admit(draft)
         case TimeReached():
             clock.advance(draft)
         case TaskClaimed():
-            ending.claim(draft, event)
+            endings.claim(draft, event)
         case TaskRequeued():
-            ending.requeue(draft, event)
+            endings.requeue(draft, event)
         case TaskStarted():
-            ending.start(draft, event)
+            endings.start(draft, event)
         case TaskEnded():
-            ending.end(draft, event)
+            endings.end(draft, event)
         case SlotGranted():
-            starting.take_slot(draft, event)
+            starts.take_slot(draft, event)
         case ChildChanged():
             logic.child_changed(draft, event)
         case DependencyJudged():

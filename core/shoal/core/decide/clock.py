@@ -1,6 +1,6 @@
 """What time brings: delays that are over, timeouts of tasks and of the instance, its deadline."""
 
-from shoal.core.decide import deadlines, ending, requests, starting
+from shoal.core.decide import deadlines, endings, requests, starts
 from shoal.core.decide.draft import Draft
 from shoal.core.definition.model import WorkflowTimeoutAction
 from shoal.core.runs.run import Attempt, Kill, Termination, WakeAt
@@ -31,7 +31,7 @@ def _look_at_delay(draft: Draft, attempt: Attempt) -> None:
     if attempt.state not in _DELAYS or attempt.due_at is None:
         return
     if attempt.due_at <= draft.at:
-        starting.after_delay(draft, attempt.task)
+        starts.after_delay(draft, attempt.task)
     else:
         draft.act(WakeAt(attempt.due_at))
 
@@ -68,8 +68,8 @@ def _look_at_deadlines(draft: Draft, attempt: Attempt) -> None:
             draft.overdue.append(attempt.task)
         if to_end:
             if attempt.is_between_looks:
-                ending.drop(draft, attempt)
-            ending.end_early(draft, attempt, Termination.TIMEOUT)
+                endings.drop(draft, attempt)
+            endings.end_early(draft, attempt, Termination.TIMEOUT)
             return
-    if attempt.worker and ending.must_end(draft, attempt):
+    if attempt.worker and endings.must_end(draft, attempt):
         draft.act(Kill((attempt.task, attempt.number), attempt.worker))

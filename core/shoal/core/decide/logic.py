@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 
-from shoal.core.decide import deadlines, ending
+from shoal.core.decide import deadlines, endings
 from shoal.core.decide.child_states import ChildState
 from shoal.core.decide.children import Child, Children
 from shoal.core.decide.draft import FAILURES, Draft
@@ -32,23 +32,23 @@ def start(draft: Draft, task: str) -> None:
     goes_on = draft.attempt(task).started_at is not None  # after a pause
     attempt = draft.signal(task, TaskSignal.START, started_at=draft.at)
     deadlines.remind_of(draft, attempt)
-    if goes_on and ending.must_end(draft, attempt):  # something else has failed meanwhile
-        ending.end_early(draft, attempt, Termination.KILL)
+    if goes_on and endings.must_end(draft, attempt):  # something else has failed meanwhile
+        endings.end_early(draft, attempt, Termination.KILL)
         return
     try:
         match draft.kind(task):
             case LogicKind.CONDITIONS:
                 chosen = conditions.choose(draft.spec(task).params, lambda t: _outcome(draft, t))
-                ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
+                endings.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.SWITCH:
                 chosen = switch.choose(draft.spec(task).params, _scope(draft, attempt).parameters())
-                ending.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
+                endings.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.DEPENDENT:
                 draft.act(Watch((task, attempt.number)))
             case _:
                 _start_children(draft, attempt, goes_on)
     except ShoalError as error:
-        ending.finish(draft, task, TaskSignal.FAIL, reason=str(error))
+        endings.finish(draft, task, TaskSignal.FAIL, reason=str(error))
 
 
 def _outcome(draft: Draft, task: str) -> Outcome:
@@ -81,7 +81,7 @@ def _start_children(draft: Draft, attempt: Attempt, goes_on: bool) -> None:
     for index in children.moving():
         # It is being paused or stopped, or does not know of the new attempt.
         if not goes_on or children.state(index) in _ON_THE_WAY_TO_REST:
-            ending.ask_child(draft, attempt, children, index, CommandType.RESUME)
+            endings.ask_child(draft, attempt, children, index, CommandType.RESUME)
     _advance(draft, attempt, children)
 
 
@@ -100,7 +100,7 @@ def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
         room = MapParams.model_validate(params).parallel
     room -= len(children.moving())
     while room > 0 and (again := children.next_again()) is not None:
-        ending.ask_child(draft, attempt, children, *again)
+        endings.ask_child(draft, attempt, children, *again)
         room -= 1
     while room > 0 and (new := children.next_new()) is not None:
         children.add(new)
@@ -153,12 +153,12 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
 
 def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
     """Do what follows from how the children stand, in whatever the instance is about to do."""
-    if ending.must_end(draft, attempt):
+    if endings.must_end(draft, attempt):
         _ask_all(draft, attempt, children, _STOPPABLE, CommandType.STOP)
         if children.moving():
             return
         if children.not_succeeded():
-            ending.finish_terminated(draft, attempt)
+            endings.finish_terminated(draft, attempt)
         else:
             _complete(draft, attempt, children)
     elif draft.state is not WorkflowState.PAUSING:
@@ -182,7 +182,7 @@ def _ask_all(
     indexes = [*children.moving(), *children.at_rest()]
     to_ask = [index for index in indexes if children.state(index) in states]
     for index in to_ask:
-        ending.ask_child(draft, attempt, children, index, request)
+        endings.ask_child(draft, attempt, children, index, request)
     if to_ask:
         draft.note(attempt.task, detail=children.detail)
 
@@ -191,7 +191,7 @@ def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
     bad = children.not_succeeded()
     outputs = _outputs(draft, attempt, children)
     if not bad:
-        ending.finish(draft, attempt.task, TaskSignal.SUCCEED, outputs=outputs)
+        endings.finish(draft, attempt.task, TaskSignal.SUCCEED, outputs=outputs)
         return
     first: Child = children.of(bad[0]) or {}
     told = first.get("reason") or "no reason is known"
@@ -204,7 +204,7 @@ def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
     if draft.kind(attempt.task) is LogicKind.MAP:
         items = len(children.items or ())
         reason = say(Code.REASON_ITEMS, failed=len(bad), items=items, why=reason)
-    ending.finish(draft, attempt.task, TaskSignal.FAIL, reason=reason)
+    endings.finish(draft, attempt.task, TaskSignal.FAIL, reason=reason)
 
 
 def _outputs(draft: Draft, attempt: Attempt, children: Children) -> Mapping[str, str]:
@@ -223,7 +223,7 @@ def hold(draft: Draft, attempt: Attempt) -> None:
     if draft.kind(attempt.task) in WITH_CHILDREN:
         children = Children(attempt)
         for index in children.moving():
-            ending.ask_child(draft, attempt, children, index, CommandType.PAUSE)
+            endings.ask_child(draft, attempt, children, index, CommandType.PAUSE)
         attempt = draft.note(attempt.task, detail=children.detail)
         if children.moving():
             return
@@ -235,7 +235,7 @@ def resume(draft: Draft, attempt: Attempt) -> None:
     if draft.kind(attempt.task) in WITH_CHILDREN:
         children = Children(attempt)
         for index in children.moving():
-            ending.ask_child(draft, attempt, children, index, CommandType.RESUME)
+            endings.ask_child(draft, attempt, children, index, CommandType.RESUME)
         children.continue_after_pause()
         _advance(draft, attempt, children)
 
@@ -257,10 +257,10 @@ def dependency_judged(draft: Draft, event: DependencyJudged) -> None:
                 draft.note(task, detail=event.detail, reason=event.reason)
         case Verdict.SUCCESS:
             fields = {"detail": event.detail, "reason": event.reason}
-            ending.finish(draft, task, TaskSignal.SUCCEED, **fields)
+            endings.finish(draft, task, TaskSignal.SUCCEED, **fields)
         case Verdict.FAILURE:
             fields = {"detail": event.detail, "reason": event.reason}
-            ending.finish(draft, task, TaskSignal.FAIL, **fields)
+            endings.finish(draft, task, TaskSignal.FAIL, **fields)
         case Verdict.SKIP:
             draft.note(task, detail=event.detail)
             draft.skip(task, SkipCause.BRANCH, event.reason or say(Code.REASON_NO_RUN))

@@ -2,9 +2,9 @@
 
 from enum import Flag, auto
 
-from shoal.core.decide import starting
+from shoal.core.decide import starts
 from shoal.core.decide.draft import FAILURES, Draft
-from shoal.core.decide.ending import HANDLERS, MAY_START
+from shoal.core.decide.endings import HANDLERS, MAY_START
 from shoal.core.definition.kinds import CHOOSERS
 from shoal.core.definition.model import FailureStrategy, RunWhen
 from shoal.core.runs.run import SkipCause
@@ -74,7 +74,7 @@ def judge(draft: Draft) -> None:
             if judged_now and _was_left(draft, task):
                 continue
             if not _hold_back(draft, task, held_back):
-                starting.make_ready(draft, task)
+                starts.make_ready(draft, task)
 
 
 def _hold_back(draft: Draft, task: str, failing: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shoal.core.decide import deadlines, ending, logic
+from shoal.core.decide import deadlines, endings, logic
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import (
@@ -79,7 +79,7 @@ def pause(draft: Draft, event: PauseRequested) -> None:
         return
     for attempt in draft.attempts():
         if attempt.state in (_T.QUEUED, _T.UP_FOR_RETRY, _T.DELAYED, _T.BLOCKED):
-            ending.drop(draft, attempt)
+            endings.drop(draft, attempt)
             draft.signal(attempt.task, TaskSignal.HOLD)
         elif attempt.state is _T.RUNNING and attempt.worker is None and not attempt.termination:
             logic.hold(draft, attempt)
@@ -115,7 +115,7 @@ def _retry_what_the_stop_prevented(draft: Draft) -> None:
                 attempt.task,
                 failures=attempt.failures + 1,
                 losses=attempt.losses,
-                detail=ending.kept_detail(draft, attempt),
+                detail=endings.kept_detail(draft, attempt),
                 ready=True,
             )
             _reopen_behind(draft, [attempt.task])
@@ -141,9 +141,9 @@ def stop_because(draft: Draft, reason: str | None) -> None:
         if attempt.finished:
             continue
         if attempt.state in HELD_BY_WORKER:
-            ending.end_early(draft, attempt, Termination.KILL)
+            endings.end_early(draft, attempt, Termination.KILL)
             continue
-        ending.drop(draft, attempt)
+        endings.drop(draft, attempt)
         code = Code.REASON_STOPPED_UNSTARTED
         if attempt.looks:
             code = Code.REASON_STOPPED_BETWEEN_LOOKS
@@ -189,7 +189,7 @@ def _reopen_behind(draft: Draft, changed: Iterable[str]) -> None:
 
 def _reopen_one(draft: Draft, task: str) -> None:
     """Open a new attempt that keeps the successes of the one before."""
-    draft.reopen(task, detail=ending.kept_detail(draft, draft.attempt(task)))
+    draft.reopen(task, detail=endings.kept_detail(draft, draft.attempt(task)))
 
 
 # -- of single tasks ----------------------------------------------------------------------------
@@ -237,9 +237,9 @@ def kill(draft: Draft, event: KillRequested) -> None:
     elif attempt.finished:
         draft.refusal = f"cannot kill {event.task}: it is {attempt.state} already"
     elif attempt.state in HELD_BY_WORKER:
-        ending.end_early(draft, attempt, Termination.KILL)
+        endings.end_early(draft, attempt, Termination.KILL)
     else:
-        ending.drop(draft, attempt)
+        endings.drop(draft, attempt)
         code = Code.REASON_KILLED_BY_REQUEST_UNSTARTED
         if attempt.looks:
             code = Code.REASON_KILLED_BETWEEN_LOOKS
@@ -259,10 +259,10 @@ def force(draft: Draft, event: ForceRequested) -> None:
         draft.signal(event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
         _reopen_behind(draft, [event.task])
     elif draft.kind(event.task) is LogicKind.DEPENDENT and attempt.state is _T.RUNNING:
-        ending.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
+        endings.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
     elif attempt.is_between_looks:
-        ending.drop(draft, attempt)
-        ending.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
+        endings.drop(draft, attempt)
+        endings.finish(draft, event.task, TaskSignal.SUCCEED, forced=True, reason=reason)
     else:
         draft.state = draft.run.state
         draft.refusal = (

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from enum import IntEnum
+from typing import Annotated, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -18,7 +19,6 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from shoal.core.definition.priority import Priority
 from shoal.core.timing.durations import parse_duration
 
 # Names stand in paths of logs and znodes, so they are slugs.
@@ -50,6 +50,30 @@ def _seconds(value: Any) -> Any:
 Duration = Annotated[
     float, BeforeValidator(_seconds, json_schema_input_type=str | float), Field(ge=0)
 ]
+
+
+PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+
+
+class Priority(IntEnum):
+    """HIGHEST (0) to LOWEST (4). Files and the API use the names."""
+
+    HIGHEST = 0
+    HIGH = 1
+    MEDIUM = 2
+    LOW = 3
+    LOWEST = 4
+
+    @classmethod
+    def read(cls, value: Any) -> "Priority":
+        """Return the level for a name (any case) or number. Raises ValueError naming all."""
+        if isinstance(value, str) and value.upper() in cls.__members__:
+            return cls[value.upper()]
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 4:
+            return cls(value)
+        raise ValueError(f"must be one of {', '.join(cls.__members__)} (or 0 to 4)")
+
+
 Level = Annotated[
     Priority,
     BeforeValidator(Priority.read, json_schema_input_type=str),

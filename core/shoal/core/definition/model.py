@@ -21,6 +21,7 @@ from shoal.core.definition.fields import (
     Name,
     Owner,
     ParameterName,
+    Priority,
     RefersTo,
     Strict,
     WallTime,
@@ -29,7 +30,6 @@ from shoal.core.definition.fields import (
 )
 from shoal.core.definition.labels import Labels
 from shoal.core.definition.parameters import ParameterSpec
-from shoal.core.definition.priority import Priority
 from shoal.core.definition.resources import (
     MOST_PUBLISHED,
     MOST_REFERENCES,

@@ -2,5 +2,5 @@
 
 Pure: rows of results come in as mappings with the columns of ``docs/insight.md``, times come from
 outside. ``windows`` has what days are looked at, ``days`` what is kept of a row, ``baselines`` how
-long something usually takes, ``expected`` when an open run will end.
+long something usually takes, ``expectation`` when an open run will end.
 """

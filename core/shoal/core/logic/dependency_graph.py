@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from shoal.core.logic.dependency_rules import WorkflowName
 from shoal.core.logic.intervals import UnknownDateValue, intervals
-from shoal.core.logic.judging import WorkflowName
 from shoal.core.logic.references import Link
 from shoal.core.timing.wallclock import SECOND, first_instant_from
 

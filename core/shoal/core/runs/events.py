@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from shoal.core.definition.selection import Selection
-from shoal.core.runs.commands import Parent
+from shoal.core.runs.commands import CommandType, NewCommand, Parent
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
 LONGEST_ERROR = 500  # characters of an error line
@@ -71,7 +71,7 @@ class TaskEnded:
     ``worker`` reports it; None when a master declares the attempt lost. ``started_at`` and
     ``ended_at`` are the worker's account (None: ``at``), for people: nothing is timed by them.
     ``permanent``: a failure that would be the same another time. ``again_s``: with RESCHEDULE, the
-    seconds until the next look; it is kept within ``SHORTEST_S`` and ``LONGEST_S`` of ``looks``.
+    seconds until the next poll, kept within the bounds of ``poll_interval``.
     ``environment``: see TaskStarted. ``cpu_s`` and ``max_rss_kb``: processor time of all its
     processes, and the largest resident size of one of them in KiB; None: not measured.
     ``error_line``: what its log says of a failure, in one line of
@@ -227,3 +227,29 @@ Event = (
     | DependencyJudged
     | Request
 )
+
+
+OF_WHOLE: Mapping[CommandType, type[PauseRequested | ResumeRequested | RecoverRequested]] = {
+    CommandType.PAUSE: PauseRequested,
+    CommandType.RESUME: ResumeRequested,
+    CommandType.RECOVER: RecoverRequested,
+}
+
+
+def request_of(command: NewCommand, at: datetime) -> Request:
+    """Return the event of a command. Raises KeyError for one that is not a request about a run."""
+    match command.type:
+        case CommandType.STOP:
+            return StopRequested(at, command.detail.get("reason"), command.parent)
+        case CommandType.RERUN_TASKS:
+            assert command.selection is not None, "checked when it was accepted"
+            return RerunRequested(command.selection, at)
+        case CommandType.KILL_TASK:
+            assert command.task is not None, "checked when it was accepted"
+            return KillRequested(command.task, at)
+        case CommandType.FORCE_SUCCESS:
+            assert command.task is not None, "checked when it was accepted"
+            reason = command.detail.get("reason")
+            return ForceRequested(command.task, at, command.requested_by, reason)
+        case _:
+            return OF_WHOLE[command.type](at, command.parent)

@@ -13,9 +13,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from shoal.core.definition.fields import ONE_LINE
+from shoal.core.definition.fields import ONE_LINE, Priority, PriorityName
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
-from shoal.core.definition.priority import Priority, PriorityName
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT
 from shoal.core.timing.instant import Instant

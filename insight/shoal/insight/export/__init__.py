@@ -1,6 +1,6 @@
 """The export: what has ended leaves the database for Parquet files, each row once.
 
-``exporter`` makes one export after the other, ``gathering`` reads the database, ``columns`` turns
-rows into Arrow tables, ``verifying`` says which files are read back and what follows if one is not
-whole, ``compaction`` joins small files, ``program`` is what a master starts.
+``exporter`` makes one export after the other. ``extraction`` reads the database, ``columns`` turns
+rows into Arrow tables, ``damage`` finds files that are damaged or missing and exports their rows
+again, ``compaction`` joins small files, ``program`` is what a master starts.
 """

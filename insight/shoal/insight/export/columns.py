@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.core.definition.model import TaskSpec
-from shoal.insight.history.tables import HistoryTable, Kind
+from shoal.insight.history.tables import ColumnKind, HistoryTable
 
 _GROUP = TaskSpec.model_fields["worker_group"].default
 _TASK = pa.struct(
@@ -20,14 +20,14 @@ _TASK = pa.struct(
         pa.field("upstream", pa.list_(pa.string()), nullable=False),
     ]
 )
-_TYPES: Mapping[Kind, Any] = {
-    Kind.TEXT: pa.string(),
-    Kind.INTEGER: pa.int64(),
-    Kind.NUMBER: pa.float64(),
-    Kind.YES_NO: pa.bool_(),
-    Kind.TIME: pa.timestamp("us", tz="UTC"),
-    Kind.LABELS: pa.map_(pa.string(), pa.string()),
-    Kind.TASKS: pa.list_(_TASK),
+_TYPES: Mapping[ColumnKind, Any] = {
+    ColumnKind.TEXT: pa.string(),
+    ColumnKind.INTEGER: pa.int64(),
+    ColumnKind.NUMBER: pa.float64(),
+    ColumnKind.YES_NO: pa.bool_(),
+    ColumnKind.TIME: pa.timestamp("us", tz="UTC"),
+    ColumnKind.LABELS: pa.map_(pa.string(), pa.string()),
+    ColumnKind.TASKS: pa.list_(_TASK),
 }
 
 

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from shoal.core.errors import ShoalError
 from shoal.insight.export.columns import by_day, each_once
 from shoal.insight.export.compaction import Compaction, joined
-from shoal.insight.export.gathering import Gathered, Gatherer
-from shoal.insight.export.verifying import (
+from shoal.insight.export.damage import (
     Damage,
     damages_of,
     gone_back,
@@ -31,14 +30,15 @@ from shoal.insight.export.verifying import (
     to_look_at,
     with_damages,
 )
+from shoal.insight.export.extraction import Gathered, Gatherer
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import HistoryTable
 from shoal.runtime import failpoints
 from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.exporting.finished import Ends
-from shoal.sql.repositories.exporting.position import Exported, Position
+from shoal.sql.repositories.exports.finished_rows import Ends
+from shoal.sql.repositories.exports.position import Exported, Position
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
@@ -52,7 +52,7 @@ class ExportTaken(ShoalError):
 
 
 @dataclass
-class Summary:
+class ExportSummary:
     """What an export has done: rows by table, in how many steps, and rows it could not read."""
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -90,13 +90,13 @@ class Exporter:
         self._anew, self._forget_damaged = anew, forget_damaged
         self._checked = ""  # the file that was looked at again last
 
-    async def run(self) -> Summary:
+    async def run(self) -> ExportSummary:
         """Export all that has ended by now, then join small files.
 
         Raises ExportTaken, StorageError, DamagedHistory, SqlError: what counts so far stays, and
         the next export goes on from there.
         """
-        summary = Summary()
+        summary = ExportSummary()
         last, contents = await self._begin()
         now = await self._now()
         ends = await self._gatherer.ends()
@@ -157,7 +157,7 @@ class Exporter:
         contents: Contents,
         ends: Ends,
         now: datetime,
-        summary: Summary,
+        summary: ExportSummary,
     ) -> tuple[Exported, Contents]:
         """Look at files that nobody has read back yet, at a few of the others, and at damaged ones.
 
@@ -444,7 +444,9 @@ def _is_at(position: Position, ends: Ends) -> bool:
     )
 
 
-def _count(summary: Summary, files: Sequence[HistoryFile], left_out: Mapping[str, int]) -> None:
+def _count(
+    summary: ExportSummary, files: Sequence[HistoryFile], left_out: Mapping[str, int]
+) -> None:
     summary.steps += 1
     for file in files:
         summary.rows[file.table] = summary.rows.get(file.table, 0) + file.rows

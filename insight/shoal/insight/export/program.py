@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from shoal.core.errors import ShoalError
-from shoal.insight.export.exporter import Exporter, Summary
+from shoal.insight.export.exporter import Exporter, ExportSummary
 from shoal.insight.history.store import HistoryStore
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.sql import Database, Patience
@@ -66,7 +66,7 @@ async def export(
     *,
     anew: bool = False,
     forget_damaged: bool = False,
-) -> Summary:
+) -> ExportSummary:
     """Export the history of a cluster to the storage at ``url``. Raises ShoalError."""
     async with _database(cluster) as database:
         exporter = Exporter(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """The type of a column. Times are UTC, in microseconds."""
 
     TEXT = "text"
@@ -22,11 +22,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Column:
+class HistoryColumn:
     """A column of a table. ``required``: it is never NULL."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     required: bool = False
 
 
@@ -40,18 +40,18 @@ class HistoryTable:
     name: str
     key: Sequence[str]
     at: str
-    columns: Sequence[Column]
+    columns: Sequence[HistoryColumn]
 
 
-def _required(*names: str, kind: Kind) -> list[Column]:
-    return [Column(name, kind, required=True) for name in names]
+def _required(*names: str, kind: ColumnKind) -> list[HistoryColumn]:
+    return [HistoryColumn(name, kind, required=True) for name in names]
 
 
-def _optional(*names: str, kind: Kind) -> list[Column]:
-    return [Column(name, kind) for name in names]
+def _optional(*names: str, kind: ColumnKind) -> list[HistoryColumn]:
+    return [HistoryColumn(name, kind) for name in names]
 
 
-_EVENT = Column("event_id", Kind.INTEGER, required=True)
+_EVENT = HistoryColumn("event_id", ColumnKind.INTEGER, required=True)
 
 #: Attempts that have ended, each with what it cost.
 ATTEMPTS = HistoryTable(
@@ -59,22 +59,22 @@ ATTEMPTS = HistoryTable(
     key=("attempt_id",),
     at="finished_at",
     columns=(
-        *_required("attempt_id", "instance_id", kind=Kind.INTEGER),
-        *_required("project", "workflow", kind=Kind.TEXT),
-        *_required("version", kind=Kind.INTEGER),
-        *_required("task", "type", "worker_group", kind=Kind.TEXT),
-        *_optional("worker", kind=Kind.TEXT),
-        *_required("attempt", kind=Kind.INTEGER),
-        *_required("state", kind=Kind.TEXT),
-        *_optional("reason", kind=Kind.TEXT),  # 2,000 characters at most
-        *_optional("exit_code", kind=Kind.INTEGER),
-        *_required("forced", kind=Kind.YES_NO),
+        *_required("attempt_id", "instance_id", kind=ColumnKind.INTEGER),
+        *_required("project", "workflow", kind=ColumnKind.TEXT),
+        *_required("version", kind=ColumnKind.INTEGER),
+        *_required("task", "type", "worker_group", kind=ColumnKind.TEXT),
+        *_optional("worker", kind=ColumnKind.TEXT),
+        *_required("attempt", kind=ColumnKind.INTEGER),
+        *_required("state", kind=ColumnKind.TEXT),
+        *_optional("reason", kind=ColumnKind.TEXT),  # 2,000 characters at most
+        *_optional("exit_code", kind=ColumnKind.INTEGER),
+        *_required("forced", kind=ColumnKind.YES_NO),
         # NULL where it did not come to that: a task that was skipped was never queued.
-        *_optional("waiting_since", "queued_at", "started_at", kind=Kind.TIME),
-        *_required("finished_at", kind=Kind.TIME),
-        *_optional("cpu_s", kind=Kind.NUMBER),
-        *_optional("max_rss_kb", kind=Kind.INTEGER),
-        *_optional("error_line", "fingerprint", kind=Kind.TEXT),
+        *_optional("waiting_since", "queued_at", "started_at", kind=ColumnKind.TIME),
+        *_required("finished_at", kind=ColumnKind.TIME),
+        *_optional("cpu_s", kind=ColumnKind.NUMBER),
+        *_optional("max_rss_kb", kind=ColumnKind.INTEGER),
+        *_optional("error_line", "fingerprint", kind=ColumnKind.TEXT),
         _EVENT,
     ),
 )
@@ -85,20 +85,20 @@ INSTANCES = HistoryTable(
     key=("instance_id",),
     at="finished_at",
     columns=(
-        *_required("instance_id", kind=Kind.INTEGER),
-        *_required("project", "workflow", kind=Kind.TEXT),
-        *_required("version", kind=Kind.INTEGER),
-        *_required("state", kind=Kind.TEXT),
-        *_optional("reason", kind=Kind.TEXT),
+        *_required("instance_id", kind=ColumnKind.INTEGER),
+        *_required("project", "workflow", kind=ColumnKind.TEXT),
+        *_required("version", kind=ColumnKind.INTEGER),
+        *_required("state", kind=ColumnKind.TEXT),
+        *_optional("reason", kind=ColumnKind.TEXT),
         # schedule, backfill, parent (a sub-workflow), rerun, or request (by a user or a program)
-        *_required("trigger", kind=Kind.TEXT),
-        *_optional("schedule_id", "backfill_id", "parent_instance_id", kind=Kind.INTEGER),
-        *_required("priority", kind=Kind.INTEGER),
-        *_required("logical_time", "created_at", kind=Kind.TIME),
-        *_optional("admitted_at", "started_at", kind=Kind.TIME),
-        *_required("finished_at", kind=Kind.TIME),
-        *_optional("deadline_at", "late_at", kind=Kind.TIME),
-        *_required("labels", kind=Kind.LABELS),
+        *_required("trigger", kind=ColumnKind.TEXT),
+        *_optional("schedule_id", "backfill_id", "parent_instance_id", kind=ColumnKind.INTEGER),
+        *_required("priority", kind=ColumnKind.INTEGER),
+        *_required("logical_time", "created_at", kind=ColumnKind.TIME),
+        *_optional("admitted_at", "started_at", kind=ColumnKind.TIME),
+        *_required("finished_at", kind=ColumnKind.TIME),
+        *_optional("deadline_at", "late_at", kind=ColumnKind.TIME),
+        *_required("labels", kind=ColumnKind.LABELS),
         _EVENT,
     ),
 )
@@ -110,10 +110,10 @@ PLANS = HistoryTable(
     key=("project", "workflow", "version", "published_at"),
     at="published_at",
     columns=(
-        *_required("project", "workflow", kind=Kind.TEXT),
-        *_required("version", kind=Kind.INTEGER),
-        *_required("tasks", kind=Kind.TASKS),
-        *_required("published_at", kind=Kind.TIME),
+        *_required("project", "workflow", kind=ColumnKind.TEXT),
+        *_required("version", kind=ColumnKind.INTEGER),
+        *_required("tasks", kind=ColumnKind.TASKS),
+        *_required("published_at", kind=ColumnKind.TIME),
         _EVENT,
     ),
 )
@@ -124,11 +124,11 @@ COMMANDS = HistoryTable(
     key=("command_id",),
     at="handled_at",
     columns=(
-        *_required("command_id", kind=Kind.INTEGER),
-        *_required("type", "project", "workflow", "requested_by", "state", kind=Kind.TEXT),
-        *_optional("reason", kind=Kind.TEXT),
-        *_optional("instance_id", "schedule_id", kind=Kind.INTEGER),
-        *_required("created_at", "handled_at", kind=Kind.TIME),
+        *_required("command_id", kind=ColumnKind.INTEGER),
+        *_required("type", "project", "workflow", "requested_by", "state", kind=ColumnKind.TEXT),
+        *_optional("reason", kind=ColumnKind.TEXT),
+        *_optional("instance_id", "schedule_id", kind=ColumnKind.INTEGER),
+        *_required("created_at", "handled_at", kind=ColumnKind.TIME),
         _EVENT,
     ),
 )
@@ -139,10 +139,10 @@ TAKEOVERS = HistoryTable(
     key=("takeover_id",),
     at="at",
     columns=(
-        *_required("takeover_id", "partition", "epoch", kind=Kind.INTEGER),
-        *_required("owner", kind=Kind.TEXT),
-        *_optional("previous_owner", kind=Kind.TEXT),
-        *_required("at", kind=Kind.TIME),
+        *_required("takeover_id", "partition", "epoch", kind=ColumnKind.INTEGER),
+        *_required("owner", kind=ColumnKind.TEXT),
+        *_optional("previous_owner", kind=ColumnKind.TEXT),
+        *_required("at", kind=ColumnKind.TIME),
         _EVENT,
     ),
 )

@@ -60,12 +60,12 @@ def _run(given: argparse.Namespace) -> int:
     from shoal.insight.history.store import HistoryStore
     from shoal.insight.jobs.catalogue import chosen
     from shoal.insight.jobs.days import Days
-    from shoal.insight.jobs.running import Request, run, run_with_late
-    from shoal.insight.jobs.staging import Format
+    from shoal.insight.jobs.output import Format
+    from shoal.insight.jobs.run import JobsRequest, run, run_with_late
 
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
     history = HistoryStore.at(given.history or _history_of_settings())
-    request = Request(
+    request = JobsRequest(
         history=history.root,
         out=given.out or history.results,
         days=Days.parse(given.days, datetime.now(UTC).date()),

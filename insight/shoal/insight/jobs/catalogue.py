@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.errors import UnknownJob
+from shoal.insight.jobs.output import JobOutput, by_day
 from shoal.insight.jobs.rollups import baselines as expectations
 from shoal.insight.jobs.rollups import (
     capacity,
@@ -29,10 +30,10 @@ from shoal.insight.jobs.rollups import (
 )
 from shoal.insight.jobs.rollups.loads import DayLoads
 from shoal.insight.jobs.rows.packing import joined, packed, unpacked
-from shoal.insight.jobs.rows.parts import Part
-from shoal.insight.jobs.staging import Found, by_day
+from shoal.insight.jobs.rows.parts import RowsPart
+from shoal.insight.serving.results import RESULTS
 
-_OfPart = Callable[[Part, Days], pa.Table]
+_OfPart = Callable[[RowsPart, Days], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,20 @@ class Inputs:
     parts: int
     days: Days
 
-    def of_parts(self, compute: _OfPart, schema: pa.Schema) -> Found:
+    def of_parts(self, compute: _OfPart, schema: pa.Schema) -> JobOutput:
         """Compute a result from each part by itself."""
         numbers = self.context.parallelize(range(self.parts), self.parts)
-        return Found(schema, numbers.flatMap(_ByPart(self.folder, self.days, compute)))
+        return JobOutput(schema, numbers.flatMap(_ByPart(self.folder, self.days, compute)))
 
-    def of_loads(self, compute: Callable[[DayLoads], pa.Table], schema: pa.Schema) -> Found:
+    def of_loads(self, compute: Callable[[DayLoads], pa.Table], schema: pa.Schema) -> JobOutput:
         """Compute a result from the loads of each day by itself."""
         days = [DayLoads(self.folder, number_of(day)) for day in self.days]
         numbers = self.context.parallelize(days, min(len(days), self.parts))
-        return Found(schema, numbers.flatMap(partial(_of_loads, compute)))
+        return JobOutput(schema, numbers.flatMap(partial(_of_loads, compute)))
 
-    def of_table(self, table: pa.Table) -> Found:
+    def of_table(self, table: pa.Table) -> JobOutput:
         """Return a result that is small, and there already."""
-        return Found(table.schema, self.context.parallelize(list(by_day(0, table)), 1))
+        return JobOutput(table.schema, self.context.parallelize(list(by_day(0, table)), 1))
 
     def needed_loads(self, days: Days) -> pa.Table:
         """Return the loads of some days: hours and names, few rows."""
@@ -79,7 +80,7 @@ class _ByPart:
     compute: _OfPart
 
     def __call__(self, number: int) -> Iterator[tuple[int, tuple[int, bytes]]]:
-        return by_day(number, self.compute(Part(self.folder, number), self.days))
+        return by_day(number, self.compute(RowsPart(self.folder, number), self.days))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class _Packed:
     compute: _OfPart
 
     def __call__(self, number: int) -> bytes:
-        return packed(self.compute(Part(self.folder, number), self.days))
+        return packed(self.compute(RowsPart(self.folder, number), self.days))
 
 
 def _of_loads(
@@ -99,7 +100,7 @@ def _of_loads(
 
 
 @dataclass(frozen=True)
-class Reach:
+class DayReach:
     """How far a job looks at rows of a table: days before and after those that are asked for.
 
     ``of_last``: seen from the last day alone, as its result is one of that day.
@@ -116,68 +117,73 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Job:
+class InsightJob:
     """A job. ``attempts``, ``instances``, ``loads``: which rows it needs; None: none.
 
-    ``columns``: of the attempts. ``is_snapshot``: its result is one as of the last of the days, not
-    one of each day. ``needs_all_loads``: not only what worker groups needed. ``goes_on``: what is
-    late for a day changes the results of the days after it as well. ``is_served``: its result is
-    for the database, too (``serving/results.py``).
+    ``columns``: of the attempts. ``needs_all_loads``: not only what worker groups needed.
+    ``goes_on``: what is late for a day changes the results of the days after it as well.
     """
 
     name: str
-    compute: Callable[[Inputs], Found]
-    attempts: Reach | None = None
+    compute: Callable[[Inputs], JobOutput]
+    attempts: DayReach | None = None
     columns: Sequence[str] = ()
-    instances: Reach | None = None
-    is_snapshot: bool = False
-    loads: Reach | None = None
+    instances: DayReach | None = None
+    loads: DayReach | None = None
     needs_all_loads: bool = False
     goes_on: bool = False
-    is_served: bool = True
+
+    @property
+    def is_served(self) -> bool:
+        """Whether its result is loaded into the database."""
+        return self.name in RESULTS
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it has one result, as of the last of the days, instead of one for each day."""
+        return self.is_served and RESULTS[self.name].is_snapshot
 
     def days(self, days: Days) -> Days:
         """Return the days of which there are results."""
         return days.up_to_last(1) if self.is_snapshot else days
 
 
-_DAYS = Reach()
-_LAST_60 = Reach(before=expectations.WINDOW_DAYS - 1, of_last=True)
-_LAST_28 = Reach(before=schedules.WINDOW_DAYS - 1, of_last=True)
+_DAYS = DayReach()
+_LAST_60 = DayReach(before=expectations.WINDOW_DAYS - 1, of_last=True)
+_LAST_28 = DayReach(before=schedules.WINDOW_DAYS - 1, of_last=True)
 #: Attempts of the runs that ended on the days; ``needed`` knows since when there are any.
-OF_RUNS = Reach(before=LONGEST_DAYS)
-_AFTER = Reach(after=LONGEST_DAYS)
+OF_RUNS = DayReach(before=LONGEST_DAYS)
+_AFTER = DayReach(after=LONGEST_DAYS)
 
 _ALL = (
-    Job(
+    InsightJob(
         "task_days",
         lambda on: on.of_parts(tasks.task_days, tasks.SCHEMA),
         attempts=_DAYS,
         columns=tasks.COLUMNS,
     ),
-    Job(
-        "critical_paths",
+    InsightJob(
+        "critical_paths",  # not served: a row for each task of each run is too much for a database
         lambda on: on.of_parts(critical.critical_paths, critical.SCHEMA),
         attempts=OF_RUNS,
         columns=critical.COLUMNS,
         instances=_DAYS,
-        is_served=False,  # a row for each task of each run is too much for a database
     ),
-    Job(
+    InsightJob(
         "critical_days",
         lambda on: on.of_parts(gains.critical_days, gains.SCHEMA),
         attempts=OF_RUNS,
         columns=critical.COLUMNS,
         instances=_DAYS,
     ),
-    Job(
+    InsightJob(
         "workflow_days",
         lambda on: on.of_parts(workflows.workflow_days, workflows.SCHEMA),
         attempts=OF_RUNS,
         columns=critical.COLUMNS,
         instances=_DAYS,
     ),
-    Job(
+    InsightJob(
         "worker_days",
         lambda on: on.of_loads(workers.worker_days, workers.SCHEMA),
         attempts=_AFTER,
@@ -185,7 +191,7 @@ _ALL = (
         loads=_DAYS,
         needs_all_loads=True,
     ),
-    Job(
+    InsightJob(
         "concurrency_hours",
         lambda on: on.of_loads(concurrency.concurrency_hours, concurrency.SCHEMA),
         attempts=_AFTER,
@@ -193,66 +199,60 @@ _ALL = (
         loads=_DAYS,
         needs_all_loads=True,
     ),
-    Job(
+    InsightJob(
         "capacity",
         lambda on: on.of_table(capacity.capacity(on.needed_loads(_LAST_60.days(on.days)), on.days)),
-        attempts=Reach(before=capacity.WINDOW_DAYS - 1, after=LONGEST_DAYS, of_last=True),
+        attempts=DayReach(before=capacity.WINDOW_DAYS - 1, after=LONGEST_DAYS, of_last=True),
         columns=loads.COLUMNS,
-        is_snapshot=True,
         loads=_LAST_60,
     ),
-    Job(
+    InsightJob(
         "costs",
         lambda on: on.of_parts(costs.costs, costs.SCHEMA),
         attempts=_DAYS,
         columns=costs.COLUMNS,
         instances=_AFTER,
     ),
-    Job(
+    InsightJob(
         "failures",
         lambda on: on.of_parts(failures.failures, failures.SCHEMA),
-        attempts=Reach(before=failures.WINDOW_DAYS - 1),
+        attempts=DayReach(before=failures.WINDOW_DAYS - 1),
         columns=failures.COLUMNS,
         goes_on=True,
     ),
-    Job(
+    InsightJob(
         "flapping",
         lambda on: on.of_parts(flapping.flapping, flapping.SCHEMA),
         attempts=_LAST_60,
         columns=flapping.COLUMNS,
-        is_snapshot=True,
     ),
-    Job(
+    InsightJob(
         "baselines",
         lambda on: on.of_parts(expectations.baselines, expectations.SCHEMA),
         attempts=_LAST_60,
         columns=expectations.COLUMNS,
         instances=_LAST_60,
-        is_snapshot=True,
     ),
-    Job(
+    InsightJob(
         "baseline_errors",
         lambda on: on.of_parts(expectations.baseline_errors, expectations.ERRORS_SCHEMA),
         instances=_LAST_60,
-        is_snapshot=True,
     ),
-    Job(
+    InsightJob(
         "schedule_minutes",
         lambda on: on.of_table(schedules.schedule_minutes(on.fires, on.days)),
         instances=_LAST_28,
-        is_snapshot=True,
     ),
-    Job(
+    InsightJob(
         "schedule_moves",
         lambda on: on.of_table(schedules.schedule_moves(on.fires, on.days)),
         instances=_LAST_28,
-        is_snapshot=True,
     ),
 )
-JOBS: Mapping[str, Job] = {job.name: job for job in _ALL}
+JOBS: Mapping[str, InsightJob] = {job.name: job for job in _ALL}
 
 
-def chosen(names: Iterable[str] | None) -> list[Job]:
+def chosen(names: Iterable[str] | None) -> list[InsightJob]:
     """Return the jobs of some names, in the order in which they share most. Raises UnknownJob."""
     wanted = set(JOBS if names is None else names)
     if unknown := wanted - JOBS.keys():
@@ -260,7 +260,9 @@ def chosen(names: Iterable[str] | None) -> list[Job]:
     return [job for job in _ALL if job.name in wanted]
 
 
-def needed(reaches: Sequence[Reach | None], days: Days, begun: date | None = None) -> Days | None:
+def needed(
+    reaches: Sequence[DayReach | None], days: Days, begun: date | None = None
+) -> Days | None:
     """Return the days that hold all that is reached for; None: nothing is.
 
     ``begun``: when the first of the runs that ended on the days had begun, if that is known.
@@ -271,8 +273,8 @@ def needed(reaches: Sequence[Reach | None], days: Days, begun: date | None = Non
     return Days(min(one.first for one in reached), max(one.last for one in reached))
 
 
-def known_reach(reach: Reach, days: Days, begun: date | None) -> Reach:
+def known_reach(reach: DayReach, days: Days, begun: date | None) -> DayReach:
     """Return how far a job looks, now that it is known when the first of the runs had begun."""
     if reach is not OF_RUNS or begun is None:
         return reach
-    return Reach(before=min(max((days.first - begun).days, 0), LONGEST_DAYS))
+    return DayReach(before=min(max((days.first - begun).days, 0), LONGEST_DAYS))

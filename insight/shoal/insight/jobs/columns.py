@@ -9,6 +9,7 @@ import pyarrow as pa
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import Flags, ints, is_there
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.serving.results import RESULTS
 
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
@@ -30,6 +31,11 @@ def schema_of(columns: str) -> pa.Schema:
     """Return the schema of ``name type, name type`` …, with the names that SQL has for types."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
+
+
+def result_schema(name: str) -> pa.Schema:
+    """Return the schema of a result that is served, by the name of its job."""
+    return schema_of(RESULTS[name].declared)
 
 
 def start_of(day: date) -> datetime:
@@ -89,10 +95,12 @@ def optional(values: Numbers) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
 
 
-def table_of(schema: pa.Schema, *columns: pa.Array | Ints | Numbers) -> pa.Table:
-    """Return a table of columns that are given in the order of its schema."""
+def table_of(schema: pa.Schema, **columns: pa.Array | Ints | Numbers) -> pa.Table:
+    """Return a table of the columns of a schema, which are given by their names."""
+    assert columns.keys() == set(schema.names), "all columns of the schema, and no others"
     arrays = [
         (one if isinstance(one, pa.Array) else pa.array(one)).cast(field.type)
-        for one, field in zip(columns, schema, strict=True)
+        for field in schema
+        for one in (columns[field.name],)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)

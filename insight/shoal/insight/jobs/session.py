@@ -85,7 +85,7 @@ def _folder_of_sockets() -> str | None:
 
     Java keeps to the first one that a process names. Tasks of Shoal have a ``TMPDIR`` deep below.
     """
-    from shoal.insight.jobs.staging import scratch_folder
+    from shoal.insight.jobs.output import scratch_folder
 
     places = (tempfile.gettempdir(), "/tmp")  # noqa: S108 - a new folder in it, for us alone
     for place in places:

@@ -17,7 +17,7 @@ from shoal.insight.jobs.errors import MissingFile
 
 
 @dataclass(frozen=True)
-class HistoryFile:
+class SourceFile:
     """A file that counts. ``url`` is absolute; ``rows`` is how many it has.
 
     Its rows come from the exports ``since`` to ``exported``, which are numbered in their order.
@@ -39,14 +39,12 @@ def history_files(root: str, table: str, days: Days | None = None) -> list[str]:
     return [one.url for one in files_of(manifested(root), table, days)]
 
 
-def files_of(
-    files: Iterable[HistoryFile], table: str, days: Days | None = None
-) -> list[HistoryFile]:
+def files_of(files: Iterable[SourceFile], table: str, days: Days | None = None) -> list[SourceFile]:
     """Return the files of a table and of some days; None: of all."""
     return [one for one in files if one.table == table and (days is None or one.day in days)]
 
 
-def manifested(root: str) -> list[HistoryFile]:
+def manifested(root: str) -> list[SourceFile]:
     """Return all files that manifests name. Raises NoHistory, DamagedHistory, StorageError."""
     store = HistoryStore.at(root)
     contents = store.contents()
@@ -54,7 +52,7 @@ def manifested(root: str) -> list[HistoryFile]:
         raise NoHistory(root)
     fs, path = fsspec.core.url_to_fs(store.root)
     return [
-        HistoryFile(
+        SourceFile(
             url=fs.unstrip_protocol(f"{path}/{one.path}"),
             table=one.table,
             day=one.day,
@@ -66,7 +64,7 @@ def manifested(root: str) -> list[HistoryFile]:
     ]
 
 
-def first_begun(files: Iterable[HistoryFile], days: Days) -> date | None:
+def first_begun(files: Iterable[SourceFile], days: Days) -> date | None:
     """Return the day on which the first of the runs was created that ended on some days.
 
     None: there is none. Reads one column. Raises MissingFile.
@@ -83,7 +81,7 @@ def first_begun(files: Iterable[HistoryFile], days: Days) -> date | None:
     return min(earliest, default=None)
 
 
-def local_paths(files: Sequence[HistoryFile], scratch: Path) -> list[str]:
+def local_paths(files: Sequence[SourceFile], scratch: Path) -> list[str]:
     """Return where files are that all machines see; those of a URL are copied to ``scratch``.
 
     Raises MissingFile.

@@ -18,7 +18,7 @@ _CELL_WIDTH, _CELL_HEIGHT = 36, 26
 
 
 @dataclass(frozen=True)
-class Column:
+class ChartColumn:
     """A column: its name, what it tells, and its parts from below, each of a class and a size."""
 
     name: str
@@ -41,7 +41,7 @@ class HeatCell:
     told: str
 
 
-def columns(key: str, title: str, told: str, some: Sequence[Column], unit: str = "") -> str:
+def columns(key: str, title: str, told: str, some: Sequence[ChartColumn], unit: str = "") -> str:
     """Return columns side by side. ``key``: of the drawing, for its words."""
     top = max((one.total for one in some), default=0.0) or 1.0
     step = (_WIDTH - _LEFT) / max(1, len(some))

@@ -41,7 +41,7 @@ def _answering(store: HistoryStore) -> Any:
     try:
         import pyarrow as pa
 
-        from shoal.insight.past.reading import PastReader
+        from shoal.insight.past.reader import PastReader
     except ImportError as error:
         why = f"{error}; the API needs the extra files: pip install 'shoal[files]'"
         return lambda _: {"error": why}

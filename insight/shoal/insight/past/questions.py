@@ -52,7 +52,7 @@ class PastPage:
 
 
 @dataclass(frozen=True)
-class PastRun:
+class PastInstance:
     """A past run: its row, those of its attempts in their order, and the tasks of its version.
 
     ``tasks`` None: the history does not have the plan. ``left_out``: so many earlier attempts are

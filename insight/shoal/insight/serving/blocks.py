@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
-from shoal.core.insight.aggregates import Values
-from shoal.insight.serving.aggregates import Aggregates
-from shoal.insight.serving.results import Kind, Result
+from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
+from shoal.insight.serving.results import ServedResult, ValueKind
 from shoal.sql.repositories.insight.batches import NewBlock
 
 #: Characters of a block, more or less: what a reader gets at once, and a transaction writes.
@@ -23,13 +22,13 @@ MOST_CHARS = 256_000
 _LONGEST_NAME = 100
 _NAMES = ("project", "workflow")
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_IS_KIND: Mapping[Kind, Callable[[pa.DataType], bool]] = {
-    Kind.TEXT: lambda of: pa.types.is_string(of) or pa.types.is_large_string(of),
-    Kind.INTEGER: pa.types.is_integer,
-    Kind.NUMBER: pa.types.is_floating,
-    Kind.YES_NO: pa.types.is_boolean,
-    Kind.TIME: lambda of: pa.types.is_timestamp(of) and of.tz is not None,
-    Kind.DAY: pa.types.is_date,
+_IS_KIND: Mapping[ValueKind, Callable[[pa.DataType], bool]] = {
+    ValueKind.TEXT: lambda of: pa.types.is_string(of) or pa.types.is_large_string(of),
+    ValueKind.INTEGER: pa.types.is_integer,
+    ValueKind.NUMBER: pa.types.is_floating,
+    ValueKind.YES_NO: pa.types.is_boolean,
+    ValueKind.TIME: lambda of: pa.types.is_timestamp(of) and of.tz is not None,
+    ValueKind.DAY: pa.types.is_date,
 }
 
 
@@ -37,7 +36,7 @@ class BadResult(ShoalError):
     """A file is not a result of a job, or not one that this version knows."""
 
 
-def table_of(result: Result, content: bytes) -> pa.Table:
+def table_of(result: ServedResult, content: bytes) -> pa.Table:
     """Return the rows of a file. Raises BadResult."""
     try:
         file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
@@ -54,7 +53,7 @@ def table_of(result: Result, content: bytes) -> pa.Table:
     return table
 
 
-def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
+def blocks_of(result: ServedResult, table: pa.Table) -> Iterator[NewBlock]:
     """Yield the blocks of all rows, by project and workflow; then those of the aggregates."""
     names = [name for name in result.columns if name not in _NAMES]
     if not result.has_project:
@@ -79,6 +78,29 @@ def blocks_of(result: Result, table: pa.Table) -> Iterator[NewBlock]:
         yield from aggregate_blocks(aggregates)
 
 
+class Aggregates:
+    """Collects the aggregates of a result, which views over weeks read in place of its rows.
+
+    ``rows`` are those of all its workflows, or None: readers take the rows of the result then.
+    """
+
+    def __init__(self, aggregation: Aggregation[Any]) -> None:
+        self._aggregation = aggregation
+        self.columns = aggregation.columns
+        self.rows: list[Values] | None = []
+
+    def add(self, name: Name, rows: Rows) -> None:
+        """Add all rows of a workflow."""
+        if self.rows is None:
+            return
+        try:
+            one = self._aggregation.of(rows)
+        except (TypeError, ValueError):  # a NULL for a count: readers leave that workflow out
+            self.rows = None
+            return
+        self.rows += self._aggregation.written(name, one)
+
+
 def aggregate_blocks(aggregates: Aggregates) -> Iterator[NewBlock]:
     """Yield the blocks of aggregates: one at least, so that there are some shows."""
     if not aggregates.rows:
@@ -88,7 +110,7 @@ def aggregate_blocks(aggregates: Aggregates) -> Iterator[NewBlock]:
         yield replace(block, place=-1 - block.place)
 
 
-def _check_columns(result: Result, schema: pa.Schema) -> None:
+def _check_columns(result: ServedResult, schema: pa.Schema) -> None:
     found = set(schema.names)
     wrong = [
         f"{name} is {schema.field(name).type}, not {kind}"

@@ -18,13 +18,13 @@ from typing import TypeVar
 
 from shoal.insight.serving.blocks import BadResult, blocks_of, table_of
 from shoal.insight.serving.marks import BadMark, age_s, read
-from shoal.insight.serving.results import RESULTS, Result
+from shoal.insight.serving.results import RESULTS
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime import failpoints
 from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import IntegrityViolated, InvalidValue, RollupTaken, SqlError
-from shoal.sql.repositories.insight.batches import Batch, Counting, NewBlock
+from shoal.sql.repositories.insight.batches import Batch, NewBlock
 from shoal.sql.repositories.insight.rollups import RollupDay
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ _TRIES = 5  # while others load the same day
 
 
 @dataclass
-class Summary:
+class LoadSummary:
     """What was loaded: results, with how many rows; and days that went, by the rules of retention.
 
     ``refused``: why a result was not loaded, in a line for each.
@@ -93,19 +93,18 @@ class Loader:
         self._database, self._store = database, store
         self._share, self._keep_days = share, keep_days
 
-    async def run(self, *, is_all: bool = False) -> Summary:
+    async def run(self, *, is_all: bool = False) -> LoadSummary:
         """Load what is new, let go what is too old, and remove what does not count.
 
-        ``is_all``: compare every file with the database, whether a mark names it or not, and load
-        what an older version has loaded without aggregates. Raises StorageError, SqlError: what
-        counts so far stays, and the next run goes on from there.
+        ``is_all``: compare every file with the database, whether a mark names it or not. Raises
+        StorageError, SqlError: what counts so far stays, and the next run goes on from there.
         """
-        summary = Summary()
+        summary = LoadSummary()
         now = await self._now()
         there = await self._look(summary)
         rules = self._rules(there, now)
         for key in sorted(self._wanted(there, rules, is_all), key=lambda one: (one[1], one[0])):
-            await self._see_to(key, there.marked.get(key), summary, is_all=is_all)
+            await self._see_to(key, there.marked.get(key), summary)
         failpoints.hit("load.before_marks_go")
         for name in there.marks:
             await asyncio.to_thread(self._store.remove_mark, name)
@@ -113,7 +112,7 @@ class Loader:
         await self._clean(now)
         return summary
 
-    async def _look(self, summary: Summary) -> _Present:
+    async def _look(self, summary: LoadSummary) -> _Present:
         """Find out what there is."""
         names: list[str] = []
         marked: dict[Key, set[str]] = {}
@@ -165,12 +164,12 @@ class Loader:
         return (key for key in found if rules.keeps(*key))
 
     async def _see_to(
-        self, key: Key, digests: Collection[str] | None, summary: Summary, *, is_all: bool
+        self, key: Key, digests: Collection[str] | None, summary: LoadSummary
     ) -> None:
         """Load a result unless it is there already, or cannot be."""
         for remaining in reversed(range(_TRIES)):
             try:
-                rows = await self._load(key, digests, is_all=is_all)
+                rows = await self._load(key, digests)
             except (BadResult, ObjectMissing, InvalidValue, IntegrityViolated) as error:
                 job, day = key
                 place = f"{self._store.url}/{job}/day={day}/rows.parquet"
@@ -185,11 +184,11 @@ class Loader:
                 summary.rows += rows
             return
 
-    async def _load(self, key: Key, digests: Collection[str] | None, *, is_all: bool) -> int | None:
+    async def _load(self, key: Key, digests: Collection[str] | None) -> int | None:
         """Load a result; return its rows, or None if it is there already.
 
-        ``digests``: those that marks say its file may have; None: any. ``is_all``: also if only
-        its aggregates are not there. Raises BadResult, ObjectMissing, RollupTaken.
+        ``digests``: those that marks say its file may have; None: any. Raises BadResult,
+        ObjectMissing, RollupTaken.
         """
         job, day = key
         result = RESULTS.get(job)
@@ -201,8 +200,7 @@ class Loader:
         )
         content = await asyncio.to_thread(self._store.result, job, day)
         digest = hashlib.sha256(content).hexdigest()
-        is_there = before is not None and before.digest == digest
-        if is_there and not (is_all and await self._lacks_aggregates(result, before)):
+        if before is not None and before.digest == digest:
             return None
         if digests is not None and digest not in digests:
             raise BadResult(
@@ -223,14 +221,6 @@ class Loader:
         failpoints.hit("load.after_publish")
         return int(table.num_rows)
 
-    async def _lacks_aggregates(self, result: Result, counting: Counting | None) -> bool:
-        """Whether an older version has loaded what counts, without aggregates."""
-        if result.aggregation is None or counting is None:
-            return False
-        return not await self._in_turn(
-            lambda uow: uow.rollup_batches.has_aggregates(counting.batch), is_reading=True
-        )
-
     async def _publish(self, batch: Batch, digest: str, rows: int) -> None:
         at = await self._now()
         await self._in_turn(lambda uow: uow.rollup_batches.publish(batch, digest, rows, at))
@@ -239,7 +229,7 @@ class Loader:
         at = await self._now()
         await self._in_turn(lambda uow: uow.rollup_batches.add(batch, blocks, at))
 
-    async def _forget(self, there: _Present, rules: _Rules, summary: Summary) -> None:
+    async def _forget(self, there: _Present, rules: _Rules, summary: LoadSummary) -> None:
         """Let go what is too old: from the database first, then from the storage."""
         for job, day in there.known:
             if not rules.keeps(job, day):

@@ -24,7 +24,7 @@ class BadMark(ValueError):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredResult:
     """A result that was stored. ``sha256`` is that of its file."""
 
     job: str
@@ -44,20 +44,20 @@ def age_s(name: str) -> float:
     return datetime.now(UTC).timestamp() - int(name.partition("-")[0]) / 1_000_000
 
 
-def written(results: Sequence[Stored]) -> bytes:
+def written(results: Sequence[StoredResult]) -> bytes:
     """Return the content of a mark."""
     listed = [asdict(one) | {"day": one.day.isoformat()} for one in results]
     return json.dumps({"format": _FORMAT, "results": listed}, separators=(",", ":")).encode()
 
 
-def read(content: bytes) -> list[Stored]:
+def read(content: bytes) -> list[StoredResult]:
     """Return what a mark says. Raises BadMark."""
     try:
         found = read_json(content)
         if found["format"] != _FORMAT:
             raise BadMark(f"it has the format {found['format']!r:.20}, which a newer Shoal writes")
         return [
-            Stored(
+            StoredResult(
                 job=str(one["job"]),
                 day=date.fromisoformat(one["day"]),
                 rows=int(one["rows"]),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shoal.core.errors import ShoalError
 from shoal.insight.export.program import history_of
-from shoal.insight.serving.loader import Loader, Summary
+from shoal.insight.serving.loader import Loader, LoadSummary
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.sql import Database, Patience
@@ -48,7 +48,7 @@ async def load(
     share: float = 1.0,
     keep_days: float = 0,
     is_all: bool = False,
-) -> Summary:
+) -> LoadSummary:
     """Load the results beside a cluster's history in the storage at ``url``. Raises ShoalError."""
     store = ResultStore(await history_of(cluster, url))
     patience = Patience.of(cluster.database_silence_s)

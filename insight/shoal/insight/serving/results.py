@@ -1,18 +1,18 @@
-"""Which results are loaded into the database, and the columns that each has.
+"""The results that are served, and their columns: for the jobs, the loader and the database.
 
-``docs/insight.md`` says what the columns mean; the column ``day`` is in the name of a file. A
-result without a project is of the cluster as a whole.
+``docs/insight.md`` says what the columns mean. A result without a project is of the whole cluster.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a column holds. Times are UTC."""
 
     TEXT = "text"
@@ -23,16 +23,34 @@ class Kind(StrEnum):
     DAY = "day"
 
 
+_KINDS = {
+    "string": ValueKind.TEXT,
+    "int": ValueKind.INTEGER,
+    "bigint": ValueKind.INTEGER,
+    "double": ValueKind.NUMBER,
+    "boolean": ValueKind.YES_NO,
+    "timestamp": ValueKind.TIME,
+    "date": ValueKind.DAY,
+}
+
+
 @dataclass(frozen=True)
-class Result:
+class ServedResult:
     """A result. ``is_snapshot``: as of a day, looking back; of these only the newest one counts.
 
-    ``aggregation``: how its rows become one for each workflow, for views over weeks.
+    ``declared``: all columns in their order, ``name type, name type`` …, with the names that SQL
+    has for types. ``aggregation``: how its rows become one for each workflow, for views over weeks.
     """
 
-    columns: Mapping[str, Kind]
+    declared: str
     is_snapshot: bool = False
     aggregation: Aggregation[Any] | None = None
+
+    @cached_property
+    def columns(self) -> Mapping[str, ValueKind]:
+        """The columns that are loaded: all but ``day``, which is in the name of a file."""
+        pairs = (column.split() for column in self.declared.split(","))
+        return {name: _KINDS[kind] for name, kind in pairs if name != "day"}
 
     @property
     def has_project(self) -> bool:
@@ -40,127 +58,78 @@ class Result:
         return "project" in self.columns
 
 
-def _columns(
-    texts: str = "", integers: str = "", numbers: str = "", **more: Kind
-) -> dict[str, Kind]:
-    return {
-        **dict.fromkeys(texts.split(), Kind.TEXT),
-        **dict.fromkeys(integers.split(), Kind.INTEGER),
-        **dict.fromkeys(numbers.split(), Kind.NUMBER),
-        **more,
-    }
-
-
 def _spread(name: str, percentiles: str = "p50 p95 p99") -> str:
-    return " ".join(f"{name}_{what}" for what in (*percentiles.split(), "mean", "max"))
+    columns = (*percentiles.split(), "mean", "max")
+    return ", ".join(f"{name}_{what} double" for what in columns)
 
 
-RESULTS: Mapping[str, Result] = {
-    "task_days": Result(
-        _columns(
-            texts="project workflow task type",
-            integers="attempts succeeded failed lost killed skipped rescheduled retries max_rss_kb",
-            numbers=f"{_spread('duration')} {_spread('wait')} busy_s cpu_s",
-        ),
+RESULTS: Mapping[str, ServedResult] = {
+    "task_days": ServedResult(
+        "day date, project string, workflow string, task string, type string, attempts bigint, "
+        "succeeded bigint, failed bigint, lost bigint, killed bigint, skipped bigint, "
+        "rescheduled bigint, retries bigint, "
+        f"{_spread('duration')}, {_spread('wait')}, "
+        "busy_s double, cpu_s double, max_rss_kb bigint",
         aggregation=TASK_DAYS,
     ),
-    "critical_days": Result(
-        _columns(
-            texts="project workflow task",
-            integers="runs runs_of_day",
-            numbers="own_p50_s own_mean_s gain_mean_s gain_max_s gain_sum_s",
-        )
+    "critical_days": ServedResult(
+        "day date, project string, workflow string, task string, runs bigint, runs_of_day bigint, "
+        "own_p50_s double, own_mean_s double, gain_mean_s double, gain_max_s double, "
+        "gain_sum_s double"
     ),
-    "workflow_days": Result(
-        _columns(
-            texts="project workflow",
-            integers="runs succeeded failed stopped by_schedule by_backfill by_parent by_rerun "
-            "by_request late",
-            numbers=" ".join(
-                (_spread("duration"), _spread("admission"), _spread("critical", "p50 p95"))
-            ),
-        ),
+    "workflow_days": ServedResult(
+        "day date, project string, workflow string, runs bigint, succeeded bigint, failed bigint, "
+        "stopped bigint, by_schedule bigint, by_backfill bigint, by_parent bigint, "
+        "by_rerun bigint, by_request bigint, late bigint, "
+        f"{_spread('duration')}, {_spread('admission')}, {_spread('critical', 'p50 p95')}",
         aggregation=RUN_DAYS,
     ),
-    "worker_days": Result(
-        _columns(
-            texts="worker",
-            integers="attempts failed lost hours slots",
-            numbers="busy_s utilisation",
-        )
+    "worker_days": ServedResult(
+        "day date, worker string, attempts bigint, failed bigint, lost bigint, busy_s double, "
+        "hours bigint, slots bigint, utilisation double"
     ),
-    "concurrency_hours": Result(
-        _columns(
-            texts="worker_group",
-            integers="hour running_max waiting_max needed_max",
-            numbers="running_mean waiting_mean",
-        )
+    "concurrency_hours": ServedResult(
+        "day date, hour int, worker_group string, running_mean double, running_max bigint, "
+        "waiting_mean double, waiting_max bigint, needed_max bigint"
     ),
-    "capacity": Result(
-        _columns(
-            texts="worker_group",
-            integers="hour slots tested_hours",
-            numbers="expected error_p50 within_p95",
-            forecast_day=Kind.DAY,
-        ),
+    "capacity": ServedResult(
+        "day date, forecast_day date, hour int, worker_group string, slots int, expected double, "
+        "tested_hours int, error_p50 double, within_p95 double",
         is_snapshot=True,
     ),
-    "costs": Result(
-        _columns(
-            texts="project workflow task label value",
-            integers="attempts",
-            numbers="cpu_s memory_gb_s slot_s",
-        ),
+    "costs": ServedResult(
+        "day date, project string, workflow string, task string, label string, value string, "
+        "attempts bigint, cpu_s double, memory_gb_s double, slot_s double",
         aggregation=COSTS,
     ),
-    "failures": Result(
-        _columns(
-            texts="project workflow task fingerprint sample",
-            integers="count count_day",
-            first_seen=Kind.TIME,
-            last_seen=Kind.TIME,
-        )
+    "failures": ServedResult(
+        "day date, fingerprint string, project string, workflow string, task string, "
+        "sample string, first_seen timestamp, last_seen timestamp, count bigint, count_day bigint"
     ),
-    "flapping": Result(
-        _columns(
-            texts="project workflow task",
-            integers="runs changes",
-            numbers="failed_rate retried_rate",
-            last_seen=Kind.TIME,
-        ),
+    "flapping": ServedResult(
+        "day date, project string, workflow string, task string, runs bigint, changes bigint, "
+        "failed_rate double, retried_rate double, last_seen timestamp",
         is_snapshot=True,
     ),
-    "baselines": Result(
-        _columns(
-            texts="project workflow task",
-            integers="weekday hour n wait_n",
-            numbers="p50_s p95_s mad_s late_after_s wait_p50_s wait_p95_s wait_mad_s",
-        ),
+    "baselines": ServedResult(
+        "day date, project string, workflow string, task string, weekday int, hour int, n bigint, "
+        "p50_s double, p95_s double, mad_s double, late_after_s double, wait_n bigint, "
+        "wait_p50_s double, wait_p95_s double, wait_mad_s double",
         is_snapshot=True,
     ),
-    "baseline_errors": Result(
-        _columns(
-            texts="project workflow",
-            integers="runs",
-            numbers="error_p50_s error_share_p50 within_p95 late_share",
-        ),
+    "baseline_errors": ServedResult(
+        "day date, project string, workflow string, runs bigint, error_p50_s double, "
+        "error_share_p50 double, within_p95 double, late_share double",
         is_snapshot=True,
     ),
-    "schedule_minutes": Result(
-        _columns(
-            texts="scope",
-            integers="minute starts_max",
-            numbers="starts_mean skew_p50_s skew_p95_s skew_max_s",
-            is_hot=Kind.YES_NO,
-        ),
+    "schedule_minutes": ServedResult(
+        "day date, scope string, minute int, starts_mean double, starts_max bigint, "
+        "skew_p50_s double, skew_p95_s double, skew_max_s double, is_hot boolean",
         is_snapshot=True,
     ),
-    "schedule_moves": Result(
-        _columns(
-            texts="project workflow",
-            integers="place schedule_id minute move_min",
-            numbers="starts_per_day highest_before highest_after",
-        ),
+    "schedule_moves": ServedResult(
+        "day date, place int, schedule_id bigint, project string, workflow string, minute int, "
+        "move_min int, starts_per_day double, highest_before double, highest_after double",
         is_snapshot=True,
     ),
 }

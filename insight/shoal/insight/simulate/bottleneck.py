@@ -7,9 +7,9 @@ from typing import Literal
 
 from shoal.core.timing.durations import format_duration
 from shoal.insight.simulate.changes import with_slots
-from shoal.insight.simulate.engine.cluster import Cluster
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
 from shoal.insight.simulate.engine.pool import Congestion, Pool
-from shoal.insight.simulate.engine.workflow import Prepared
+from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import Model
 from shoal.insight.simulate.simulation import Question, play
 
@@ -64,7 +64,7 @@ class Bottleneck:
 
 
 def first_bottleneck(
-    model: Model, question: Question, prepared: Prepared, cluster: Cluster
+    model: Model, question: Question, prepared: PreparedPlan, cluster: SimulatedCluster
 ) -> Bottleneck | None:
     """Return the first bottleneck of a simulation; None: no task waited longer than the limit."""
     found: list[tuple[datetime, int, Kind, Pool, Congestion]] = []
@@ -78,7 +78,7 @@ def first_bottleneck(
     if not found:
         return None
     _, _, kind, pool, congestion = min(found)
-    search = _Search(model, question, prepared, kind, pool.name)
+    search = _SlotSearch(model, question, prepared, kind, pool.name)
     never_waits = search.never_waits()
     enough, longest_s = search.enough(pool.slots, never_waits, cluster.attempts)
     shares = _shares(congestion)
@@ -98,11 +98,11 @@ def first_bottleneck(
     )
 
 
-class _Search:
+class _SlotSearch:
     """Simulates with other numbers of slots of one pool."""
 
     def __init__(
-        self, model: Model, question: Question, prepared: Prepared, kind: Kind, name: str
+        self, model: Model, question: Question, prepared: PreparedPlan, kind: Kind, name: str
     ) -> None:
         self._model, self._question, self._prepared = model, question, prepared
         self._kind, self._name = kind, name

@@ -11,7 +11,13 @@ from pathlib import Path
 from shoal.core.timing.durations import format_duration
 from shoal.insight.pages import document
 from shoal.insight.pages.document import table
-from shoal.insight.simulate.result import HourOfPool, PoolResult, Result, Spread, WorkflowResult
+from shoal.insight.simulate.result import (
+    HourOfPool,
+    PoolResult,
+    SimulationResult,
+    Spread,
+    WorkflowResult,
+)
 
 _WIDTH, _HEIGHT = 960, 150  # of a plot, in units of its own
 _LEFT, _TOP = 72, 12
@@ -19,12 +25,12 @@ _MOST_WORKFLOWS = 50  # in the table
 _MOST_TICKS = 8
 
 
-def write(result: Result, path: Path) -> None:
+def write(result: SimulationResult, path: Path) -> None:
     """Write the page to a file. Raises PageNotWritten."""
     document.write(page(result), path)
 
 
-def page(result: Result) -> str:
+def page(result: SimulationResult) -> str:
     """Return the page as HTML."""
     title = f"Simulation from {_time(result.start)} to {_time(result.end)}"
     return document.document(
@@ -42,7 +48,7 @@ def page(result: Result) -> str:
     )
 
 
-def _bottleneck(result: Result) -> Iterator[str]:
+def _bottleneck(result: SimulationResult) -> Iterator[str]:
     limit = format_duration(result.limit_s)
     yield "<h2>First bottleneck</h2>"
     found = result.bottleneck
@@ -166,7 +172,7 @@ def _ticks(hours: Sequence[HourOfPool], step: float, y: float) -> Iterator[str]:
         yield f'<text x="{_LEFT + index * step:.1f}" y="{y}">{text}</text>'
 
 
-def _workflows(result: Result) -> Iterator[str]:
+def _workflows(result: SimulationResult) -> Iterator[str]:
     ordered = sorted(
         result.workflows, key=lambda one: (-one.late.max_s, -one.waits.max_s, one.name)
     )
@@ -202,7 +208,7 @@ def _workflow_row(one: WorkflowResult) -> list[str]:
     ]
 
 
-def _left_out(result: Result) -> Iterator[str]:
+def _left_out(result: SimulationResult) -> Iterator[str]:
     if not result.left_out:
         return
     yield "<h2>What was assumed or left out</h2><ul>"

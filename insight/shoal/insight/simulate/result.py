@@ -11,10 +11,10 @@ from typing import Any
 
 from shoal.insight.simulate.bottleneck import Bottleneck, first_bottleneck
 from shoal.insight.simulate.engine.chance import quantile
-from shoal.insight.simulate.engine.cluster import Cluster
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
 from shoal.insight.simulate.engine.ledger import Notes
 from shoal.insight.simulate.engine.pool import Pool
-from shoal.insight.simulate.engine.workflow import Prepared
+from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import Model
 from shoal.insight.simulate.simulation import Question, play
 
@@ -96,7 +96,7 @@ class WorkflowResult:
 
 
 @dataclass(frozen=True)
-class Result:
+class SimulationResult:
     """Everything that a simulation says. ``left_out``: what it did not or could not simulate."""
 
     start: str
@@ -122,9 +122,9 @@ class Result:
         return sorted(found, key=lambda one: (-one.late.max_s, one.name))
 
 
-def simulate(model: Model, question: Question) -> Result:
+def simulate(model: Model, question: Question) -> SimulationResult:
     """Simulate, and simulate again with more slots to find how many would be enough."""
-    prepared = Prepared(model, question.shifts)
+    prepared = PreparedPlan(model, question.shifts)
     cluster = play(model, question, prepared=prepared)
     bottleneck = first_bottleneck(model, question, prepared, cluster)
     return result_of(model, question, prepared, cluster, bottleneck)
@@ -133,13 +133,13 @@ def simulate(model: Model, question: Question) -> Result:
 def result_of(
     model: Model,
     question: Question,
-    prepared: Prepared,
-    cluster: Cluster,
+    prepared: PreparedPlan,
+    cluster: SimulatedCluster,
     bottleneck: Bottleneck | None,
-) -> Result:
+) -> SimulationResult:
     """Return what a simulated cluster says."""
     workflows = tuple(_workflow(name, notes) for name, notes in cluster.ledger.of.items())
-    return Result(
+    return SimulationResult(
         _text(question.start),
         _text(question.end),
         question.seed,
@@ -154,7 +154,7 @@ def result_of(
     )
 
 
-def _left_out(model: Model, prepared: Prepared, cluster: Cluster) -> Iterable[str]:
+def _left_out(model: Model, prepared: PreparedPlan, cluster: SimulatedCluster) -> Iterable[str]:
     yield from model.notes
     yield from prepared.assumed
     if cluster.dependencies.assumes:

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from shoal.core.errors import ShoalError
 from shoal.insight.simulate.engine.arrivals import Arrival, fired, requested
-from shoal.insight.simulate.engine.cluster import Cluster, OnClaim
-from shoal.insight.simulate.engine.workflow import Prepared
+from shoal.insight.simulate.engine.cluster import SimulatedCluster
+from shoal.insight.simulate.engine.workers import OnClaim
+from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import Model
 
 LIMIT_S = 60.0
@@ -46,17 +47,17 @@ def play(
     model: Model,
     question: Question,
     *,
-    prepared: Prepared | None = None,
+    prepared: PreparedPlan | None = None,
     arrivals: Iterable[Arrival] | None = None,
     on_claim: OnClaim | None = None,
-) -> Cluster:
+) -> SimulatedCluster:
     """Simulate and return the cluster as it is in the end.
 
     ``arrivals``: what starts, in the order of time; None: what the timetables and rates say.
-    ``on_claim``: see ``Cluster``.
+    ``on_claim``: see ``SimulatedCluster``.
     """
-    prepared = prepared or Prepared(model, question.shifts)
-    cluster = Cluster(
+    prepared = prepared or PreparedPlan(model, question.shifts)
+    cluster = SimulatedCluster(
         prepared.workflows,
         model.groups,
         model.concurrency,
@@ -69,7 +70,7 @@ def play(
     return cluster
 
 
-def _arrivals(prepared: Prepared, question: Question) -> Iterator[Arrival]:
+def _arrivals(prepared: PreparedPlan, question: Question) -> Iterator[Arrival]:
     start, end, seed = question.start, question.end, question.seed
     sources: list[Iterator[Arrival]] = []
     for workflow in prepared.workflows.values():

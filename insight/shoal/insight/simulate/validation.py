@@ -11,8 +11,8 @@ from shoal.core.runs.run import Attempt
 from shoal.core.runs.states import TaskSignal
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.chance import mixed, quantile
-from shoal.insight.simulate.engine.outcomes import Outcome
-from shoal.insight.simulate.engine.workflow import Prepared
+from shoal.insight.simulate.engine.outcomes import SimulatedOutcome
+from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import Model
 from shoal.insight.simulate.result import Spread
 from shoal.insight.simulate.simulation import LIMIT_S, Question, play
@@ -139,7 +139,7 @@ def _waits(
     repeats: bool,
 ) -> _Waits:
     """Simulate; return the waits of attempts."""
-    prepared = Prepared(model)
+    prepared = PreparedPlan(model)
     if repeats:
         prepared.repeat(_recorded(attempts, question.seed))
     waits: dict[tuple[int, str, int], float] = {}
@@ -175,11 +175,11 @@ def _key(seed: int, run_id: int) -> int:
 
 def _recorded(
     attempts: Iterable[RecordedAttempt], seed: int
-) -> Mapping[tuple[str, str], Mapping[tuple[int, int], Outcome]]:
-    found: defaultdict[tuple[str, str], dict[tuple[int, int], Outcome]] = defaultdict(dict)
+) -> Mapping[tuple[str, str], Mapping[tuple[int, int], SimulatedOutcome]]:
+    found: defaultdict[tuple[str, str], dict[tuple[int, int], SimulatedOutcome]] = defaultdict(dict)
     for one in attempts:
         if one.seconds is not None:
-            outcome = Outcome(one.seconds, one.signal, again_s=one.again_s)
+            outcome = SimulatedOutcome(one.seconds, one.signal, again_s=one.again_s)
             found[one.workflow, one.task][_key(seed, one.run_id), one.number] = outcome
     return found
 

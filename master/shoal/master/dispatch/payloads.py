@@ -21,7 +21,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
@@ -47,7 +47,7 @@ from shoal.runtime.secret_stores.errors import (
     SecretRefused,
     StoreGivenUp,
 )
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 

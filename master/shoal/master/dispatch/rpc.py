@@ -33,7 +33,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
 from shoal.runtime import failpoints
-from shoal.runtime.secret_stores.resolving import Resolver
+from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.errors import NotFound

@@ -8,11 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from shoal.core.data_sources import SourceKind
-from shoal.core.data_sources.naming import Path, is_source_name, names_sources, sources_named
-from shoal.core.data_sources.rendering import UnusableDataSource, rendered
-from shoal.core.data_sources.spec import EVERY_PROJECT, texts_of
-from shoal.core.data_sources.stored import StoredDataSource
+from shoal.core.data_sources.references import Path, is_source_name, names_sources, sources_named
+from shoal.core.data_sources.resolution import UnusableDataSource, rendered
+from shoal.core.data_sources.spec import EVERY_PROJECT, StoredDataSource, texts_of
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.macros.placeholders import SECRETS_PREFIX
@@ -21,7 +19,7 @@ from shoal.core.runs.scope import Levels, Scope, SecretUnusable
 from shoal.master.dispatch.secrets import ProjectSecrets
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import to_message
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import load_source_kind, load_task_type
 from shoal.runtime.vault import Vault, password_of_source
 
 _LONGEST_NAME = 210  # characters that are shown
@@ -49,7 +47,7 @@ class UnknownDataSource(ShoalError):
 class WrongKind(ShoalError):
     """A task names a data source of a kind that it can do nothing with."""
 
-    def __init__(self, wanted: "WantedSource", kind: SourceKind) -> None:
+    def __init__(self, wanted: "WantedSource", kind: str) -> None:
         self.name, self.kind = wanted.name, kind
         fit = ", ".join(sorted(wanted.kinds))
         super().__init__(
@@ -76,7 +74,7 @@ class WantedSource:
     field: str
     name: str  # as it is written
     home: str  # the project that has it
-    kinds: frozenset[SourceKind]  # that fit; empty: all
+    kinds: frozenset[str]  # that fit; empty: all
 
     @property
     def plain(self) -> str:
@@ -151,8 +149,8 @@ class SourceMaker:
     ) -> dict[str, pb.DataSource]:
         """Return what the payload holds, by the name as it is written.
 
-        All of ``wanted`` are in ``stored``. Raises WrongKind, UnusableDataSource, InvalidMacro,
-        UnknownSecret, VaultError.
+        All of ``wanted`` are in ``stored``. Raises WrongKind, UnknownSourceKind,
+        UnusableDataSource, InvalidMacro, UnknownSecret, VaultError.
         """
         found = {}
         for each in wanted:
@@ -173,7 +171,14 @@ class SourceMaker:
         render = self._scope.render if is_ours else refuse
         password = self.password_of(source)
         return to_message(
-            rendered(whole, source.spec, render, password=password, version=source.version)
+            rendered(
+                whole,
+                source.spec,
+                load_source_kind(source.spec.kind),
+                render,
+                password=password,
+                version=source.version,
+            )
         )
 
     def password_of(self, source: StoredDataSource) -> str:

@@ -7,7 +7,7 @@ what a master has read is good for that long, and most payloads cost no statemen
 import asyncio
 from collections.abc import Mapping
 
-from shoal.core.access.restrictions import Restricted, no_such_group
+from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.errors import ShoalError
 from shoal.sql import Database
 

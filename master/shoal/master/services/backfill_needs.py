@@ -17,7 +17,7 @@ from shoal.core.backfill.upstream import Upstream
 from shoal.core.backfill.window import BackfillRun, Outcome, Step, window
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.backfill_planning import Scheduled, workflows_of
+from shoal.sql.backfill_plans import Scheduled, workflows_of
 
 _S = BackfillRunState
 

@@ -6,9 +6,8 @@ plans anew: definitions of other projects, and rights, may have changed meanwhil
 
 from collections.abc import Collection
 
-from shoal.core.access.judging import Verdict, judge
+from shoal.core.access.authorization import Thing, Verdict, judge
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.backfill.plan import Plan
 from shoal.core.backfill.request import BackfillRefused
 from shoal.core.runs.commands import Command

@@ -43,8 +43,8 @@ from shoal.master.services.backfill_rights import require_plan, require_rights
 from shoal.master.services.service import PASSING, MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
+from shoal.sql.backfill_plans import plan_of
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.definitions.backfill_planning import plan_of
 
 log = structlog.get_logger()
 

@@ -22,8 +22,7 @@ import structlog
 
 from shoal.core.access.grants import Grant
 from shoal.core.errors import ShoalError
-from shoal.core.logic.dependent import Params
-from shoal.core.logic.judging import (
+from shoal.core.logic.dependency_rules import (
     Found,
     Judgement,
     Question,
@@ -32,6 +31,7 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.logic.dependent import Params
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Action, AttemptKey, Decision, Run, SkipCause, Watch
 from shoal.core.runs.states import TaskState

@@ -5,5 +5,5 @@ refers to is read when a worker fetches an attempt that uses it, is in memory al
 forgotten after seconds.
 
 ``store`` is what a plug-in implements; ``reference`` says who may read what; ``stores`` are those
-of the settings; ``resolving`` is how masters read, without waiting for stores that do not answer.
+of the settings; ``resolver`` is how masters read, without waiting for stores that do not answer.
 """

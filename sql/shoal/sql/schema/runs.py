@@ -124,7 +124,7 @@ Index(
     workflow_instance.c.logical_time,
     workflow_instance.c.id,
 )
-# Every filter of lists is one or several walks along these: see ``walks.py``.
+# Every filter of lists is one or several walks along these: see ``index_walks.py``.
 _NEWEST = (workflow_instance.c.created_at, workflow_instance.c.id)
 Index(None, *_NEWEST)
 Index(None, workflow_instance.c.state, *_NEWEST)

@@ -20,7 +20,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=
 class Unreadable:
     """Stands for a value that could not be decoded, so that the other rows can be read.
 
-    ``made`` says whether there has been one since the process began: see ``reading.py``.
+    ``made`` says whether there has been one since the process began: see ``statements/rows.py``.
     """
 
     made = False

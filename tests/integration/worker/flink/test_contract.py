@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import Option, SourceKind
+from shoal.core.data_sources import Option
 from shoal.proto.tls import create_identity
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.child.probe import ProbeParams
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink import cluster, leftovers, progress
 from shoal.worker.types.flink.names import jar_name, job_id
-from shoal.worker.types.flink.probe import probe
 from shoal.worker.types.http.request import basic
-from shoal.worker.types.sql.probe import ProbeParams
 from tests.integration.worker.flink.kit import TAG, Attempt
 from tests.support.flink_rest import MAIN_FAILED, NO_CLASS, STACK, FlinkRest, source_of
 from tests.support.http_server import HttpServer, Received, answer, says
@@ -387,7 +386,7 @@ async def probed(server: HttpServer, folder: Path, monkeypatch: pytest.MonkeyPat
     )
     work: Work[ProbeParams] = Work(request, ProbeParams(data_source=source.name), folder)
     monkeypatch.setattr(work, "log", said.append)
-    await probe(work)
+    await cluster.probe(work)
     return "\n".join(said)
 
 
@@ -395,7 +394,7 @@ async def test_probe_says_what_answers(
     flink: FlinkRest, server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flink.jobs = {FIRST: "RUNNING", OTHER: "FINISHED"}
-    assert source_of(server).kind is SourceKind.FLINK
+    assert source_of(server).kind == "flink"
     assert await probed(server, tmp_path, monkeypatch) == "Flink 2.3.0, 1 jobs running"
     assert not any(one.startswith(("POST", "PATCH", "DELETE")) for one in asked(server))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.procedure.kind import Procedure
 from tests.integration.drivers.kit import wait_until
 from tests.integration.drivers.servers import Served
@@ -123,7 +123,7 @@ def test_routine_with_the_rights_of_another_user(server: Served, tmp_path: Path)
 
 
 def test_other_kinds_of_data_sources(tmp_path: Path) -> None:
-    source = DataSource("file", SourceKind.SQLITE, database=":memory:")
+    source = DataSource("file", "sqlite", database=":memory:")
     ended = ran(source, {"name": "f"}, tmp_path / "a", kind=Procedure)
     assert ended.code == 65
     assert "PROCEDURE cannot use the kind 'sqlite'" in ended.reason

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.quality.kind import DataQuality
 from tests.integration.drivers.kit import connected, run, wait_until
 from tests.integration.drivers.servers import Served
@@ -60,7 +60,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> DataSource:
     """A database with the two tables, of the kind that the test is for."""
     kind = request.param
     if kind in ("sqlite", "duckdb"):
-        found = DataSource("w", SourceKind(kind), database=str(tmp_path / "data.db"))
+        found = DataSource("w", kind, database=str(tmp_path / "data.db"))
         (sqlite3 if kind == "sqlite" else duckdb).connect(found.database).close()
     else:
         found = request.getfixturevalue(kind).source
@@ -145,7 +145,7 @@ def test_hidden_columns_are_not_shown(source: DataSource, tmp_path: Path) -> Non
 
 
 def test_tables_of_two_databases(postgresql: Served, tmp_path: Path) -> None:
-    file = DataSource("w", SourceKind.SQLITE, database=str(tmp_path / "data.db"))
+    file = DataSource("w", "sqlite", database=str(tmp_path / "data.db"))
     for source in (postgresql.source, file):
         session = connected(source)
         run(session, *TABLE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import CANCELLED, FAILED, PERMANENT, read_not_repeatable
 from tests.integration.worker.sql.kit import ENDLESS, Ended, Process, ran
 
@@ -20,7 +20,7 @@ def db(tmp_path: Path) -> DataSource:
         connection.execute("create table t (a integer primary key, b text)")
         connection.executemany("insert into t values (?, ?)", [(1, "one"), (2, "two")])
     connection.close()
-    return DataSource("db", SourceKind.SQLITE, database=str(file))
+    return DataSource("db", "sqlite", database=str(file))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def rows(db: DataSource, query: str = "select a, b from t order by a") -> list[A
 
 
 def test_duckdb_draws_no_bar_into_the_log(folder: Path) -> None:
-    source = DataSource("db", SourceKind.DUCKDB, database=":memory:")
+    source = DataSource("db", "duckdb", database=":memory:")
     # What takes more than two seconds would get one.
     asked = {"sql": "select current_setting('enable_progress_bar') as bar", "result": "row"}
     ended = ran(source, asked, folder)
@@ -213,7 +213,7 @@ def test_settling_ends_well_when_nothing_runs(db: DataSource, folder: Path) -> N
 
 
 def test_duckdb_runs_statements_and_streams_rows(tmp_path: Path, folder: Path) -> None:
-    source = DataSource("duck", SourceKind.DUCKDB, database=str(tmp_path / "d.duckdb"))
+    source = DataSource("duck", "duckdb", database=str(tmp_path / "d.duckdb"))
     ended = ran(
         source,
         {

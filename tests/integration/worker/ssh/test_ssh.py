@@ -13,7 +13,7 @@ from typing import Any
 import asyncssh
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.ssh.kind import Ssh
 from tests.integration.drivers.kit import Proxied, wait_until
 from tests.integration.worker.sql.kit import TAG, Ended, Process, ran
@@ -145,7 +145,7 @@ def test_program_from_a_resource_gets_parameters_as_variables(
 def test_resource_that_is_no_program_fails_before_anything_runs(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
-    nobody = DataSource("farm", SourceKind.SSH, host="127.0.0.1", port=1, user="etl")
+    nobody = DataSource("farm", "ssh", host="127.0.0.1", port=1, user="etl")
     params = {"file": "run.sh"}
     ended = done(nobody, tmp_path / "a", None, params=params, files={"run.sh": content})
     assert (ended.code, ended.settled) == (65, True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from tests.integration.drivers.conftest import postgresql as postgresql
 from tests.integration.drivers.servers import Served
 from tests.integration.worker.http.conftest import server as server
@@ -220,7 +220,7 @@ def db(tmp_path: Path) -> DataSource:
     with sqlite3.connect(file) as connection:
         connection.execute("create table t (a integer, b text)")
     connection.close()
-    return DataSource("db", SourceKind.SQLITE, database=str(file))
+    return DataSource("db", "sqlite", database=str(file))
 
 
 def insert(db: DataSource, *rows: tuple[int, str]) -> None:
@@ -276,7 +276,7 @@ def test_query_that_will_never_do_fails_for_good(
 
 
 def test_database_that_cannot_be_reached_is_asked_again(folder: Path) -> None:
-    gone = DataSource("gone", SourceKind.POSTGRESQL, host="127.0.0.1", port=9, user="u")
+    gone = DataSource("gone", "postgresql", host="127.0.0.1", port=9, user="u")
     looked = look_at_rows(folder, gone, {"sql": "select 1"})
     assert looked.code == NOT_YET
     assert looked.settled

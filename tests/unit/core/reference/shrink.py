@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 from tests.unit.core.reference.cases import Case, as_written
 from tests.unit.core.reference.instances import Difference
 from tests.unit.core.reference.play import replay

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.core.checks.parameters import params_findings
-from shoal.core.data_sources.naming import sources_named
+from shoal.core.data_sources.references import sources_named
 from shoal.worker.types.quality.params import DataQualityParams, part_of
 
 

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.data_sources import SourceKind
-from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
 from shoal.worker.types.sql.statements.value_types import NoValue, ValueType, typed
+from tests.unit.worker.sql.dialects import DIALECTS
 
-K = SourceKind
 PARAMETERS = {"x": "it's; --", "n": "7", "dt": "2026-01-31"}
 
 
@@ -23,7 +21,7 @@ def quoted(name: str) -> str:
 
 def bound(
     text: str,
-    kind: SourceKind = K.POSTGRESQL,
+    kind: str = "postgresql",
     types: dict[str, ValueType] | None = None,
     style: str = "?",
 ) -> Bound:
@@ -58,7 +56,7 @@ def test_percent_is_doubled_where_percent_opens_values() -> None:
 
 
 def test_comments_stay_and_comments_that_are_run_do_not() -> None:
-    got = bound("/* ${x} */ select 1 /*! + ${n} */ # ${x}", K.MARIADB)
+    got = bound("/* ${x} */ select 1 /*! + ${n} */ # ${x}", "mariadb")
     assert got.text == "/* ${x} */ select 1 /*! + ? */ # ${x}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
@@ -134,7 +134,7 @@ class Site:
 
     def work(self, sql: str, **params: Any) -> Work[SqlParams]:
         given = SqlParams.model_validate({"data_source": "db", "sql": sql, **params})
-        source = DataSource("db", SourceKind.MARIADB)
+        source = DataSource("db", "mariadb")
         request = Request("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
         return Work(request, given, self._folder)
 

@@ -1,49 +1,45 @@
-"""The worker's gRPC service for probes: whether a data source can be used from here.
+"""The worker's gRPC service for probes, which test whether a data source can be used from here.
 
-A worker is asked, not the API: it has the network, the drivers and the rights that tasks have. The
-driver runs in a process below the launcher, as in a task.
+A worker tests data sources, not the API, because it has the network, the drivers and the rights
+that tasks have. The probe runs in a process below the launcher, as a task does.
 """
 
 import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import grpc.aio
 
-from shoal.core.data_sources import SourceKind
+from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
+from shoal.runtime.plugins import load_source_kind
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.processes.launcher import Launcher
 from shoal.worker.processes.program import LaunchRequest, Outcome
 from shoal.worker.processes.variables import base_environment
 from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.types.child import outcome
-from shoal.worker.types.child.kind import argv
+from shoal.worker.types.child.kind import argv, is_kept_by_worker
+from shoal.worker.types.child.probe import Probe
 from shoal.worker.types.child.request import Request
 
 PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
 _LONGEST_ANSWER = 2_000  # bytes
-# What tries a data source of a kind; without an entry it is a database.
-_PROBES = {
-    SourceKind.SSH: "shoal.worker.types.ssh.probe:probe",
-    SourceKind.FLINK: "shoal.worker.types.flink.probe:probe",
-}
-_DATABASE_PROBE = "shoal.worker.types.sql.probe:probe"
-_TASK_TYPE = "shoal.worker.types.sql.probe:Probe"
 
 
 class ProbeService(ProbeServiceServicer):
     """Tries data sources, each in a folder that is removed afterwards.
 
-    ``own_spark`` says of which kind the worker's own Spark Connect servers are; it blocks, and
-    raises ShoalError if there can be none.
+    A probe gets the variables of ``worker_env`` that a task gets, those of ``env_pass`` included.
+    ``own_spark`` describes the worker's own Spark Connect servers. It blocks, and raises ShoalError
+    if the worker cannot have any.
     """
 
     def __init__(
@@ -51,9 +47,11 @@ class ProbeService(ProbeServiceServicer):
         launcher: Launcher,
         root: Path,
         worker_env: Mapping[str, str],
+        env_pass: Sequence[str],
         own_spark: Callable[[], str],
     ) -> None:
-        self._launcher, self._root, self._env = launcher, root, worker_env
+        self._launcher, self._root = launcher, root
+        self._env, self._env_pass = worker_env, env_pass
         self._own_spark = own_spark
         self._room = asyncio.Semaphore(AT_ONCE)
 
@@ -75,17 +73,18 @@ class ProbeService(ProbeServiceServicer):
         return pb.ProbeResponse(ok=ok, text=text, took_s=time.monotonic() - began)
 
     async def _probe(self, request: pb.ProbeRequest, folder: Path) -> tuple[bool, str]:
+        source = from_message(request.name, request.data_source)
         try:
-            source = from_message(request.name, request.data_source)
-        except ValueError as error:
-            return False, f"this worker does not know such a data source (is it older?): {error}"
-        if source.kind is SourceKind.SPARK and not source.host:
+            kind = load_source_kind(source.kind)
+        except UnknownSourceKind as error:
+            return False, f"on this worker: {error}"
+        if is_kept_by_worker(source):
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)
         masks = forms([source.password] if source.password else [])
         asked = Request(
-            work=_PROBES.get(source.kind, _DATABASE_PROBE),
-            task_type=_TASK_TYPE,
+            work=kind.probe,
+            task_type=f"{Probe.__module__}:{Probe.__qualname__}",
             params={"data_source": request.name},
             parameters={},
             task_instance_id=0,
@@ -97,7 +96,7 @@ class ProbeService(ProbeServiceServicer):
             LaunchRequest(
                 id=folder.name,
                 argv=argv(),
-                env=base_environment(self._env, folder),
+                env=base_environment(self._env, folder, self._env_pass),
                 cwd=folder,
                 log_path=folder / "log",
                 record_path=folder / "record.json",

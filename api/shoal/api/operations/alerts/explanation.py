@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from shoal.core.alerts.matching import mismatch
 from shoal.core.alerts.occurrences import Occurrence, Trigger, occurrence, settled, warned
 from shoal.core.alerts.records import Alert, Definition, DefinitionKind, Delivery
-from shoal.core.alerts.rules import RuleSpec
+from shoal.core.alerts.rules import RuleSpec, mismatch
 from shoal.core.runs.records import ChangeEvent
 from shoal.sql import UnitOfWork
 

@@ -3,9 +3,8 @@
 from datetime import datetime
 
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.core.alerts.messages.facts import Facts
-from shoal.core.alerts.messages.message import Message
-from shoal.core.alerts.messages.writing import reworded, write
+from shoal.core.alerts.messages.composition import reworded, write
+from shoal.core.alerts.messages.message import Facts, Message
 from shoal.core.alerts.occurrences import MOMENTS
 from shoal.core.alerts.records import Alert, AlertState, Delivery, DeliveryKind
 from shoal.core.alerts.rules import RuleSpec

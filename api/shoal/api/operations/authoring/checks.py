@@ -5,17 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.core.access.grants import Grant, no_such_file
-from shoal.core.access.reaches import reaches
+from shoal.core.access.grants import Grant, no_such_file, reaches
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.resources import Reference, foreign, is_shared
 from shoal.core.macros import placeholders
 from shoal.core.task_types import ResourceName, fields_marked
-from shoal.runtime.definitions import check_definition
 from shoal.runtime.documents.source import Source
 from shoal.runtime.documents.yaml_file import read_yaml
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import check_definition, load_task_type
 from shoal.sql import UnitOfWork
 
 _TEXT = "the text"  # what places in it are called, which have lines

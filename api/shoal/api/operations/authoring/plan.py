@@ -14,7 +14,7 @@ from shoal.api.schemas.authoring import (
     WorkflowPlanOut,
 )
 from shoal.api.schemas.schedules import ScheduleOut
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.runs.records import Workflow
 from shoal.sql import UnitOfWork

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 
 from shoal.api.schemas.schedules import ScheduleOut
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
-from shoal.sql.statements.reading import leave_out
+from shoal.sql.statements.rows import leave_out
 
 FIRE_TIMES = 5
 Days = Mapping[tuple[str, str], frozenset[date]]

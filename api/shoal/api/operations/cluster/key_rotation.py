@@ -19,7 +19,7 @@ from shoal.runtime import failpoints
 from shoal.runtime.key_file import KEY_BYTES
 from shoal.runtime.vault import UnknownKey, Vault, VaultError, key_of, password_of_source
 from shoal.sql import Database
-from shoal.sql.repositories.definitions.sealing import Sealed, SealingState
+from shoal.sql.repositories.definitions.secrets_keys import Sealed, SealingState
 
 log = structlog.get_logger()
 

@@ -7,10 +7,10 @@ from datetime import date, datetime
 
 from shoal.api.operations.runs.timeline import critical_path
 from shoal.api.web.answers import shown
-from shoal.core.insight import comparing, expected
+from shoal.core.insight import expectation
 from shoal.core.insight.baselines import Baselines
-from shoal.core.insight.comparing import Comparison
-from shoal.core.insight.expected import Expected
+from shoal.core.insight.comparison import Comparison, compare
+from shoal.core.insight.expectation import Expected
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql import UnitOfWork
@@ -86,7 +86,7 @@ async def expected_of(
         return {}
     _, found = await cache.of(uow, {(one.project, one.workflow) for one in open_})
     return {
-        one.id: expected.of_run(one, found.get((one.project, one.workflow), _NONE), now)
+        one.id: expectation.of_run(one, found.get((one.project, one.workflow), _NONE), now)
         for one in open_
     }
 
@@ -101,10 +101,10 @@ async def expected_by_tasks(
 ) -> Expected:
     """Return what is expected of a run, by its open tasks if possible."""
     if not _is_open(run):
-        return expected.NOTHING
+        return expectation.NOTHING
     name = (run.project, run.workflow)
     _, found = await cache.of(uow, {name})
-    return expected.of_tasks(run, upstream, newest, found.get(name, _NONE), now)
+    return expectation.of_tasks(run, upstream, newest, found.get(name, _NONE), now)
 
 
 def _is_open(run: Instance) -> bool:
@@ -134,8 +134,8 @@ async def against_usual(
     of, found = await cache.of(uow, {name})
     usual = found.get(name, _NONE)
     path = critical_path(upstream, newest)
-    comparison = comparing.compare(run, tasks, path, usual, now)
-    coming = expected.NOTHING
+    comparison = compare(run, tasks, path, usual, now)
+    coming = expectation.NOTHING
     if _is_open(run):
-        coming = expected.of_tasks(run, upstream, newest, usual, now)
+        coming = expectation.of_tasks(run, upstream, newest, usual, now)
     return Against(run, of, comparison, coming)

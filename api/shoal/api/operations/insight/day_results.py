@@ -13,14 +13,14 @@ from datetime import date
 from typing import Any, TypeVar
 
 from shoal.api.web.answers import legible
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
 from shoal.core.insight.days import CostBlock
 from shoal.core.insight.windows import Window
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
 from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
-from shoal.sql.statements.reading import leave_out
+from shoal.sql.statements.rows import leave_out
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from shoal.api.operations.insight.day_results import (
     of_seen,
     rows_of,
 )
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Name
 from shoal.core.insight.costs import CostBy, CostGroup, CostName, Named, cost_groups
 from shoal.core.insight.days import Cost, CostBlock, TaskDay, costs_of

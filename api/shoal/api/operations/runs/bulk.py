@@ -13,13 +13,13 @@ from shoal.api.operations.commands import new_command, same_request
 from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
 from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.decide import decide
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType, NewCommand
+from shoal.core.runs.events import request_of
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
-from shoal.core.runs.requests import request_of
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import UnitOfWork

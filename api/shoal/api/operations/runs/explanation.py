@@ -10,7 +10,7 @@ from shoal.api.services import Services
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
-from shoal.core.insight import expected
+from shoal.core.insight import expectation
 from shoal.core.runs.overlap import Policy
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Instance, TaskInstance
@@ -48,7 +48,7 @@ async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Fi
         coming = await expected_by_tasks(
             uow, shoal.usual, facts.instance, facts.plan.upstream, facts.tasks, now
         )
-        findings += expected.findings(coming, now)
+        findings += expectation.findings(coming, now)
     if facts.instance.state in FINISHED_WORKFLOW:
         return facts, findings
     findings += await _of_partition(shoal, facts.instance.partition)

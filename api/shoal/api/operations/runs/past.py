@@ -11,11 +11,11 @@ from fastapi import FastAPI, Request, Response
 from shoal.api.access.callers import Caller
 from shoal.api.services import Services, services_of
 from shoal.api.web.problems import kind_of, problem_response
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
-from shoal.insight.past.asking import PastUnavailable
-from shoal.insight.past.questions import PastRun
+from shoal.insight.past.client import PastUnavailable
+from shoal.insight.past.questions import PastInstance
 from shoal.sql.errors import NotFound
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ async def visible_names(
     return names if project is None else [name for name in names if name == project]
 
 
-async def past_run(shoal: Services, instance_id: int) -> PastRun:
+async def past_run(shoal: Services, instance_id: int) -> PastInstance:
     """Return a past run. Raises NotFound if there is none."""
     run = await shoal.past.run(instance_id)
     if run is None:

@@ -14,8 +14,8 @@ from shoal.api.schemas.views.dependencies import (
     DependencyTask,
 )
 from shoal.api.web.answers import by_id, shown
+from shoal.core.access.authorization import Visible
 from shoal.core.access.grants import Grant
-from shoal.core.access.judging import Visible
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.logic.dependency_graph import (
     DependencyGraph,
@@ -26,7 +26,7 @@ from shoal.core.logic.dependency_graph import (
     dependency_graph,
     last,
 )
-from shoal.core.logic.judging import WorkflowName
+from shoal.core.logic.dependency_rules import WorkflowName
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql import UnitOfWork
 from shoal.sql.repositories.authoring.references import Network

@@ -7,7 +7,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from shoal.api.operations.authoring.timetables import Days, days_of, timetable_of
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
 from shoal.core.runs.records import Instance, Schedule
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState

@@ -12,8 +12,8 @@ from shoal.api.schemas.platform.access import RestrictionIn, RestrictionOut
 from shoal.api.services import Shoal
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
+from shoal.core.access.grants import Restricted
 from shoal.core.access.permissions import Permission
-from shoal.core.access.restrictions import Restricted
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.sql import UnitOfWork
 

@@ -13,7 +13,7 @@ from shoal.api.services import Shoal
 from shoal.api.web.answers import answer, legible
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.comparing import Compared, ComparedTask
+from shoal.core.insight.comparison import Compared, ComparedTask
 
 router = strict_router("insight")
 

@@ -22,7 +22,7 @@ from shoal.api.schemas.insight.load import (
 )
 from shoal.api.services import Shoal
 from shoal.api.web.answers import legible
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.load import heat_map, worker_loads
 from shoal.core.insight.windows import Window

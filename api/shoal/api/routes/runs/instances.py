@@ -24,8 +24,8 @@ from shoal.api.web.answers import answer, by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.priority import Priority
-from shoal.core.insight.expected import NOTHING, Expected
+from shoal.core.definition.fields import Priority
+from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
 

@@ -21,8 +21,8 @@ from shoal.api.web.middleware import StreamBroken
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.api.web.sse import EventStream, encode
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.errors import ShoalError
 from shoal.core.runs.records import TaskInstance
 

@@ -25,7 +25,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.states import WorkflowState
 from shoal.insight.past.questions import PageWanted
 

@@ -35,9 +35,9 @@ from shoal.api.web.answers import answer, legible
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
-from shoal.core.definition.priority import Priority
+from shoal.core.definition.fields import Priority
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Attempt, Run

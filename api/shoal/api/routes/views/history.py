@@ -14,8 +14,8 @@ from shoal.api.schemas.views.history import HappenedOut
 from shoal.api.services import Shoal
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.access.things import Thing
 from shoal.core.runs.filters import HistoryFilter
 
 router = strict_router("events")

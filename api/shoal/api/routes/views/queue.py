@@ -23,8 +23,7 @@ from shoal.api.web.paging import (
 )
 from shoal.coordination import Entry
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import NAME_PATTERN
-from shoal.core.definition.priority import Priority, PriorityName
+from shoal.core.definition.fields import NAME_PATTERN, Priority, PriorityName
 from shoal.core.runs.records import TaskInstance
 
 router = strict_router("cluster")

@@ -20,7 +20,7 @@ from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.expected import NOTHING, Expected
+from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
 from shoal.core.timing.instant import Instant
 

@@ -45,7 +45,7 @@ from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
 from shoal.core.runs.states import WorkflowState
-from shoal.runtime.definitions import check_definition
+from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
 MOST_LAST_RUNS = 30

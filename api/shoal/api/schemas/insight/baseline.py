@@ -5,8 +5,8 @@ from datetime import date, datetime
 from pydantic import Field
 
 from shoal.api.schemas.common import Answer
-from shoal.core.insight.comparing import Verdict
-from shoal.core.insight.expected import Basis
+from shoal.core.insight.comparison import Verdict
+from shoal.core.insight.expectation import Basis
 from shoal.core.runs.states import TaskState, WorkflowState
 
 

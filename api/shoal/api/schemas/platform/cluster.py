@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import Answer
-from shoal.core.definition.priority import PriorityName
+from shoal.core.definition.fields import PriorityName
 
 
 class MasterOut(Answer):

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from shoal.api.schemas.common import Answer
-from shoal.core.definition.priority import PriorityName
+from shoal.core.definition.fields import PriorityName
 from shoal.core.runs.states import TaskState, WorkflowState
 
 

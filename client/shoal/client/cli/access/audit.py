@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.client.cli.exits import Exit
+from shoal.client.cli.exits import ExitStatus
 from shoal.client.cli.terminal.options import Data, Json, Limit, Project
 
 _MOST_LINKS = 500  # of one answer
@@ -53,7 +53,7 @@ def list_entries(
     """List what was changed or refused, the newest first. Owners of a project name it."""
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient
 
@@ -90,7 +90,7 @@ def list_entries(
         say("nothing of that kind was done")
         return
     now = datetime.now(UTC)
-    shown = Grid(["at", "who", "from", "action", "project", "object~", "outcome", "more>"])
+    shown = TextTable(["at", "who", "from", "action", "project", "object~", "outcome", "more>"])
     for one in found:
         count = one["detail"].get("count", "")
         outcome = "" if one["outcome"] == "done" else one["outcome"]
@@ -146,7 +146,7 @@ def verify(
         if not findings:
             say(f"{verifier.count} entries, nothing was changed; head {last or 'none yet'}")
     if findings:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)
 
 
 @group.command()

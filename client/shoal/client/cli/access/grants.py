@@ -34,7 +34,7 @@ def list_grants(
 ) -> None:
     """List what others may do."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -46,7 +46,7 @@ def list_grants(
     if not found and not files:
         say(f"project {project} lets no other one do anything")
         return
-    shown = Grid(["project", "may"])
+    shown = TextTable(["project", "may"])
     for one in found:
         shown.add(_called(one["project"]), one["what"])
     for shared in files:

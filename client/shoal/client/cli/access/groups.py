@@ -33,7 +33,7 @@ def list_groups(data: Data = None, as_json: Json = False) -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -44,7 +44,7 @@ def list_groups(data: Data = None, as_json: Json = False) -> None:
     if not found:
         say("no groups; make one with `shoal group add GROUP`")
         return
-    shown = Grid(["group", "members~", "description~"])
+    shown = TextTable(["group", "members~", "description~"])
     for one in found:
         shown.add(one["name"], ", ".join(one["members"]), Text(one["description"], "dim"))
     out().print(shown.table(out().width))

@@ -38,7 +38,7 @@ def list_members(
 ) -> None:
     """List who has a role. Administrators may do everything, and are not among them."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -49,7 +49,7 @@ def list_members(
     if not found:
         say(f"project {project} has no members; `shoal member set ROLE --user NAME` makes one")
         return
-    shown = Grid(["member", "kind", "role"])
+    shown = TextTable(["member", "kind", "role"])
     for one in found:
         shown.add(one["name"], one["kind"].replace("-", " "), one["role"])
     out().print(shown.table(out().width))

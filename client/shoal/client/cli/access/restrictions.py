@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.client.cli.terminal.options import Data, Json
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.grants import Restricted
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -109,7 +109,7 @@ def open_to_all(what: What, name: Name, data: Data = None) -> None:
 def list_restrictions(data: Data = None, as_json: Json = False) -> None:
     """List what some projects alone may use. For administrators."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -120,7 +120,7 @@ def list_restrictions(data: Data = None, as_json: Json = False) -> None:
     if not found:
         say("every project may use every worker group and every environment")
         return
-    shown = Grid(["kind", "name", "for"])
+    shown = TextTable(["kind", "name", "for"])
     for one in found:
         shown.add(one["kind"], one["name"], _for(one["projects"]))
     out().print(shown.table(out().width))

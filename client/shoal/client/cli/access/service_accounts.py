@@ -31,7 +31,7 @@ def list_accounts(project: Project = None, data: Data = None, as_json: Json = Fa
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
@@ -44,7 +44,7 @@ def list_accounts(project: Project = None, data: Data = None, as_json: Json = Fa
         say(f"project {home} has none; `shoal service-account add NAME --role ROLE` makes one")
         return
     now = datetime.now(UTC)
-    shown = Grid(["service account", "state", "made"])
+    shown = TextTable(["service account", "state", "made"])
     for one in found:
         state = "" if one["disabled_at"] is None else "disabled"
         shown.add(one["name"], state, clock(one["created_at"], now))

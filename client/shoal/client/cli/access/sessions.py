@@ -23,7 +23,7 @@ def list_sessions(data: Data = None, as_json: Json = False) -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -35,7 +35,7 @@ def list_sessions(data: Data = None, as_json: Json = False) -> None:
         say("no sessions; `shoal token list` shows what programs use")
         return
     now = datetime.now(UTC)
-    shown = Grid(["id>", "address", "browser~", "began", "last used", "ends"])
+    shown = TextTable(["id>", "address", "browser~", "began", "last used", "ends"])
     for one in found:
         times = (one["created_at"], one["used_at"], one["expires_at"])
         shown.add(

@@ -12,8 +12,8 @@ from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
     from shoal.client.discovery import Api
-    from shoal.client.logins import Login
-    from shoal.client.rest.access.sign_in import Place
+    from shoal.client.logins import SavedLogin
+    from shoal.client.rest.access.sign_in import ApiAddress
     from shoal.client.rest.operations.generated.operations import Operations
 
 
@@ -73,7 +73,7 @@ def login(
     """
     from shoal.client.discovery import api_of, unreachable_hint
     from shoal.client.logins import keep_login, logins_file, read_logins
-    from shoal.client.rest.access.sign_in import Place, require_encryption
+    from shoal.client.rest.access.sign_in import ApiAddress, require_encryption
 
     if (provider is not None and not oidc) or (oidc and (ldap or name is not None)):
         raise typer.BadParameter(
@@ -87,7 +87,7 @@ def login(
     former = logins.at(where)
     if ca is None and former is not None and former.ca is not None:
         ca = Path(former.ca)
-    place = Place(where, unreachable_hint(where), ca)
+    place = ApiAddress(where, unreachable_hint(where), ca)
     if oidc:
         signing = by_browser(place, provider)
     else:
@@ -107,7 +107,7 @@ def login(
 
 
 @contextmanager
-def _by_password(place: "Place", name: str, *, directory: bool) -> "Iterator[Operations]":
+def _by_password(place: "ApiAddress", name: str, *, directory: bool) -> "Iterator[Operations]":
     from shoal.client.rest.access.sign_in import sign_in
 
     of = " in the directory" if directory else ""
@@ -215,18 +215,18 @@ def _change_now(session: "Operations", password: str) -> None:
     session.change_password({"current": password, "new": new})
 
 
-def _login(session: "Operations", url: str, days: int, ca: Path | None) -> "Login":
+def _login(session: "Operations", url: str, days: int, ca: Path | None) -> "SavedLogin":
     """Make a token for this machine."""
     import socket
 
-    from shoal.client.logins import Login
+    from shoal.client.logins import SavedLogin
 
     name = f"shoal on {socket.gethostname()}"[:_LONGEST_NAME]
     token = session.create_token({"name": name, "days": days})
     expires_at = token["expires_at"]
     assert expires_at is not None, "asked for with days"
     kept = None if ca is None else str(ca)
-    return Login(url, token["owner"], token["token"], token["id"], expires_at, kept)
+    return SavedLogin(url, token["owner"], token["token"], token["id"], expires_at, kept)
 
 
 def _revoke(api: "Api", *, must: bool = False) -> None:
@@ -250,7 +250,7 @@ def _revoke(api: "Api", *, must: bool = False) -> None:
         say(f"the former token {api.login.token_id} is not revoked: {error}")
 
 
-def _tell(made: "Login", *, as_json: bool) -> None:
+def _tell(made: "SavedLogin", *, as_json: bool) -> None:
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.discovery import find_api
 
@@ -268,7 +268,7 @@ _MOST_S = 600.0
 
 
 @contextmanager
-def by_browser(place: "Place", provider: str | None) -> "Iterator[Operations]":
+def by_browser(place: "ApiAddress", provider: str | None) -> "Iterator[Operations]":
     """Sign in at a provider of the API. Raises NoWay, NobodyCame, and what ``sign_in`` raises.
 
     A browser that cannot be opened here can be one that reaches a port of this machine.
@@ -290,7 +290,7 @@ def by_browser(place: "Place", provider: str | None) -> "Iterator[Operations]":
         yield session
 
 
-def _provider(place: "Place", wanted: str | None) -> str:
+def _provider(place: "ApiAddress", wanted: str | None) -> str:
     """Return the name of the provider; the only one need not be said."""
     from shoal.client.errors import NoWay
     from shoal.client.rest.access.sign_in import ways

@@ -142,10 +142,10 @@ def _print(tokens: "list[TokenOut]") -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid(["id>", "owner", "token~", "limited to~", "made", "last used", "expires"])
+    shown = TextTable(["id>", "owner", "token~", "limited to~", "made", "last used", "expires"])
     for one in tokens:
         limits = [*(one["permissions"] or ()), *(one["projects"] or ())]
         shown.add(

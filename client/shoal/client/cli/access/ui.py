@@ -29,10 +29,10 @@ def open_ui(
     ] = False,
 ) -> None:
     """Open the web UI in a browser. For your own `shoal up` the link signs you in, once."""
-    from shoal.client.discovery import Source, find_api
+    from shoal.client.discovery import TokenSource, find_api
 
     api = find_api(data)
-    if api.source is not Source.DATA_FOLDER:
+    if api.source is not TokenSource.DATA_FOLDER:
         print(f"{api.url}/", flush=True)
         if not no_browser:
             typer.launch(f"{api.url}/")

@@ -30,7 +30,7 @@ def list_users(data: Data = None, as_json: Json = False) -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -42,7 +42,7 @@ def list_users(data: Data = None, as_json: Json = False) -> None:
         say("no users; make one with `shoal user add NAME`")
         return
     now = datetime.now(UTC)
-    shown = Grid(["user", "name~", "may", "state", "made"])
+    shown = TextTable(["user", "name~", "may", "state", "made"])
     for one in found:
         may = "everything" if one["is_admin"] else ""
         shown.add(one["name"], one["full_name"], may, _state(one), clock(one["created_at"], now))

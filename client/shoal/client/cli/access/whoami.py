@@ -38,13 +38,13 @@ def _print(me: "MeOut", api: "Api") -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     out().print(Text.assemble((me["name"], "bold"), f" at {api.url}"))
     for line in (_token(api), *_rights(me)):
         out().print(Text(line, "dim"))
     if me["roles"]:
-        shown = Grid(["project", "role"])
+        shown = TextTable(["project", "role"])
         for one in me["roles"]:
             shown.add(one["project"], one["role"])
         out().print(shown.table(out().width))

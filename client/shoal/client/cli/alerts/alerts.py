@@ -169,9 +169,11 @@ def alerts_table(found: "list[AlertOut]", now: datetime, width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["id>", "at", "severity", "state", "what", "run>", "rule", "in hand", "reason~"])
+    shown = TextTable(
+        ["id>", "at", "severity", "state", "what", "run>", "rule", "in hand", "reason~"]
+    )
     for one in found:
         run = "" if one["instance_id"] is None else str(one["instance_id"])
         about = "/".join(filter(None, (one["workflow"], one["task"])))
@@ -225,9 +227,9 @@ def messages_table(found: "list[AlertDeliveryOut]", now: datetime, width: int) -
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["id>", "at", "kind", "receiver", "channel", "state", "tries>", "answer~"])
+    shown = TextTable(["id>", "at", "kind", "receiver", "channel", "state", "tries>", "answer~"])
     colours = {"SENT": "green", "FAILED": "red"}
     for one in found:
         shown.add(

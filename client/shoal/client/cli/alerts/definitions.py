@@ -78,7 +78,7 @@ def kinds(data: Data = None, as_json: Json = False) -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -86,7 +86,7 @@ def kinds(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    shown = Grid(["kind", "option", "needed", "what~"])
+    shown = TextTable(["kind", "option", "needed", "what~"])
     for one in found:
         schema = one["options_schema"]
         needed = schema.get("required", ())
@@ -196,7 +196,7 @@ def _look(
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
     from shoal.client.sources.object_files import summary, written
 
@@ -217,7 +217,7 @@ def _look(
         say(f"project {home} has no {thing}s; `shoal alert apply FILE` makes them")
         return
     now = datetime.now(UTC)
-    shown = Grid([thing, "version>", "changed", "what~"])
+    shown = TextTable([thing, "version>", "changed", "what~"])
     for one in found:
         what = Text(summary(thing, one["spec"]), "dim")
         shown.add(one["name"], str(one["version"]), clock(one["updated_at"], now), what)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.exits import Exit
+from shoal.client.cli.exits import ExitStatus
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, in_utc
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def silences(project: Project = None, data: Data = None, as_json: Json = False) 
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
@@ -110,7 +110,7 @@ def silences(project: Project = None, data: Data = None, as_json: Json = False) 
         say(f"nothing of project {home} is silenced")
         return
     now = datetime.now(UTC)
-    shown = Grid(["id>", "until", "what", "by", "reason~"])
+    shown = TextTable(["id>", "until", "what", "by", "reason~"])
     for one in found:
         what = covered(home, one)
         shown.add(
@@ -186,4 +186,4 @@ def try_channel(
     else:
         say(f"no alert server has taken it within {timeout}; is one running?", "red")
     if found["state"] != "SENT":
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)

@@ -80,7 +80,7 @@ def _show(graph: "DependencyGraphOut") -> None:
     from shoal.client.cli.runs.graph import draw
     from shoal.client.cli.terminal.appearance import lasted, state_text
     from shoal.client.cli.terminal.output import out, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     nodes = {one["id"]: one for one in graph["nodes"]}
     if not graph["edges"]:
@@ -92,7 +92,7 @@ def _show(graph: "DependencyGraphOut") -> None:
     edges: dict[str, list[DependencyEdge]] = {name: [] for name in nodes}
     for edge in graph["edges"]:
         edges[edge["target"]].append(edge)
-    shown = Grid(["workflow", "state", "run>", "lasted>", "~"])
+    shown = TextTable(["workflow", "state", "run>", "lasted>", "~"])
     for line in draw(_upstream(graph, list(nodes))):
         node = nodes[line.task]
         run = node["runs"][0] if node["runs"] else None

@@ -39,7 +39,7 @@ def list_drafts(project: Project = None, data: Data = None, as_json: Json = Fals
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
@@ -52,7 +52,7 @@ def list_drafts(project: Project = None, data: Data = None, as_json: Json = Fals
         say(f"no drafts in project {home}")
         return
     now = datetime.now(UTC)
-    shown = Grid(["workflow", "editor", "base>", "newest>", "changed"])
+    shown = TextTable(["workflow", "editor", "base>", "newest>", "changed"])
     for one in found:
         numbers = (str(one["base_version"]), str(one["newest_version"]))
         shown.add(one["name"], one["editor"], *numbers, clock(one["updated_at"], now))

@@ -21,7 +21,7 @@ def versions(
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -30,7 +30,7 @@ def versions(
         print_json(found)
         return
     now = datetime.now(UTC)
-    shown = Grid(["version>", "published", "by"])
+    shown = TextTable(["version>", "published", "by"])
     for one in found:
         shown.add(str(one["version"]), clock(one["created_at"], now), one["published_by"] or "")
     out().print(shown.table(out().width))

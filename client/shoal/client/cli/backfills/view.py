@@ -27,10 +27,10 @@ def backfills_table(found: "Iterable[BackfillOut]", width: int) -> "Table":
     """Return a line for each backfill."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid(["id>", "workflow", "state", "created", "lasted>", "dates", "~"])
+    shown = TextTable(["id>", "workflow", "state", "created", "lasted>", "dates", "~"])
     for item in found:
         shown.add(
             str(item["id"]),
@@ -81,9 +81,9 @@ def runs_table(runs: "Iterable[BackfillRunOut]", width: int) -> "Table":
     """Return a line for each date."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["number>", "date", "workflow", "state", "tries>", "instance>", "~"])
+    shown = TextTable(["number>", "date", "workflow", "state", "tries>", "instance>", "~"])
     for run in runs:
         shown.add(
             str(run["position"]),
@@ -101,9 +101,9 @@ def plan_table(runs: "Iterable[PlannedOut]", width: int) -> "Table":
     """Return a line for each date of a plan."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["number>", "date", "workflow", "~"])
+    shown = TextTable(["number>", "date", "workflow", "~"])
     for run in runs:
         skipped = run["skipped"]
         shown.add(
@@ -115,7 +115,7 @@ def plan_table(runs: "Iterable[PlannedOut]", width: int) -> "Table":
     return shown.table(width, ("number",))
 
 
-class Progress:
+class BackfillProgress:
     """Shows how far a backfill has come: a bar on a terminal, else a line for each change."""
 
     def __init__(self, bar: Any) -> None:
@@ -146,9 +146,9 @@ class Progress:
 
 
 @contextmanager
-def progress_of(backfill_id: int) -> Iterator[Progress]:
+def progress_of(backfill_id: int) -> Iterator[BackfillProgress]:
     """Show the progress of a backfill on standard error while the block runs."""
     from shoal.client.cli.terminal.output import err, progress
 
     with progress(f"backfill {backfill_id}") as bar:
-        yield Progress(bar if err().is_terminal else None)
+        yield BackfillProgress(bar if err().is_terminal else None)

@@ -148,12 +148,12 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
     from rich.console import Console
 
     from shoal.client.discovery import data_folder
-    from shoal.client.local.doctor import Verdict, examine
+    from shoal.client.local.doctor import CheckVerdict, examine
 
     marks = {
-        Verdict.OK: "[green]✓[/]",
-        Verdict.WARNING: "[yellow]![/]",
-        Verdict.FAILED: "[red]✗[/]",
+        CheckVerdict.OK: "[green]✓[/]",
+        CheckVerdict.WARNING: "[yellow]![/]",
+        CheckVerdict.FAILED: "[red]✗[/]",
     }
     console = Console(stderr=as_json, highlight=False)
     findings = []
@@ -166,7 +166,7 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
                 console.print(f"  {'':<12} → {finding.advice}", markup=False, soft_wrap=True)
     if as_json:
         print(json.dumps([asdict(f) for f in findings], indent=2))
-    if any(f.verdict is Verdict.FAILED for f in findings):
+    if any(f.verdict is CheckVerdict.FAILED for f in findings):
         raise typer.Exit(1)
 
 

@@ -150,7 +150,7 @@ def list_environments(data: Data = None, as_json: Json = False) -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -161,7 +161,7 @@ def list_environments(data: Data = None, as_json: Json = False) -> None:
     if not found:
         say("no environments; make one with `shoal environment set NAME --python PATH`")
         return
-    shown = Grid(
+    shown = TextTable(
         ["environment", "version>", "variables>", "python", "setup", "for", "description~"]
     )
     for one in found:
@@ -180,7 +180,7 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -198,7 +198,7 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
         "workflows": ", ".join(found["workflows"]),
         **{f"${variable}": value for variable, value in sorted(found["variables"].items())},
     }
-    shown = Grid(["field", "value~"])
+    shown = TextTable(["field", "value~"])
     for field, value in lines.items():
         if value or field.startswith("$"):
             shown.add(field, value)

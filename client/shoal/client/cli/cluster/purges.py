@@ -115,10 +115,10 @@ def _print(asked: "PurgeOut", stores: "StoresOut") -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     sizes = {one["name"]: one for one in stores["stores"]}
-    shown = Grid(["store", "would go>" if asked["dry_run"] else "gone>", "rows>", "size>"])
+    shown = TextTable(["store", "would go>" if asked["dry_run"] else "gone>", "rows>", "size>"])
     for name, count, table in (
         ("instances", asked["instances"], "workflow_instance"),
         ("attempts", asked["attempts"], "task_instance"),

@@ -27,7 +27,7 @@ def queue(
     """List tasks that wait for a worker, in the order in which workers claim them."""
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -41,7 +41,7 @@ def queue(
     from rich.text import Text
 
     now = datetime.now(UTC)
-    shown = Grid(["group", "place>", "task", "instance>", "priority", "queued"])
+    shown = TextTable(["group", "place>", "task", "instance>", "priority", "queued"])
     for one in found:
         if one["task"] is None:
             name = Text("of a project that you may not see", "dim")
@@ -62,7 +62,7 @@ def takeovers(limit: Limit = 20, data: Data = None, as_json: Json = False) -> No
     """List which masters have taken which partitions from which, newest first."""
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -76,7 +76,7 @@ def takeovers(limit: Limit = 20, data: Data = None, as_json: Json = False) -> No
     from rich.text import Text
 
     now = datetime.now(UTC)
-    shown = Grid(["at", "partition>", "owner", "before", "epoch>"])
+    shown = TextTable(["at", "partition>", "owner", "before", "epoch>"])
     for one in found:
         shown.add(
             clock(one["at"], now),

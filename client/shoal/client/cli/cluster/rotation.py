@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.client.cli.exits import Exit
+from shoal.client.cli.exits import ExitStatus
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def keys(data: Data = None, as_json: Json = False) -> None:
     """Show which keys there are, by their ids, and which masters have them."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -43,7 +43,7 @@ def keys(data: Data = None, as_json: Json = False) -> None:
     for name, keys in (("old", found["old"]), ("retired", found["retired"])):
         role |= dict.fromkeys(keys, name)
     known = dict.fromkeys([*role, *found["here"], *filter(None, found["used"])])
-    shown = Grid(["key", "is", "values>", "masters>"])
+    shown = TextTable(["key", "is", "values>", "masters>"])
     for key in filter(None, known):
         having = sum(key in there for there in found["masters"].values())
         shown.add(
@@ -75,7 +75,7 @@ def rotate(data: Data = None, as_json: Json = False) -> None:
     else:
         _tell(done, encrypted)
     if done["phase"] != "done":
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)
 
 
 def _rotated(

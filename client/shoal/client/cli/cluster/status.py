@@ -11,7 +11,7 @@ from shoal.client.cli.terminal.options import Data, Json
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.discovery import Api
     from shoal.client.rest.operations.generated.types import (
         Check,
@@ -140,8 +140,7 @@ def _show_quarantined(cluster: "ClusterOut") -> None:
     """What masters cannot work with: a few lines, since one cause may concern many."""
     from shoal.client.cli.terminal.output import out
 
-    # An API of an earlier version says nothing of it.
-    found = cluster.get("set_aside") or []
+    found = cluster["set_aside"]
     for one in found[:_MOST_QUARANTINED]:
         text = f"{one['kind']} {one['item']} is quarantined: {one['reason']}"
         out().print(_check(False, text), soft_wrap=True)
@@ -161,7 +160,6 @@ def _show_others_quarantined(health: "Health") -> None:
     from shoal.client.cli.terminal.appearance import one_line
     from shoal.client.cli.terminal.output import out
 
-    # An API of an earlier version says nothing of it.
     found = health.get("quarantine")
     if not found:
         return
@@ -200,7 +198,7 @@ def _group(cluster: "ClusterOut") -> "Text":
 
 def _alerts(cluster: "ClusterOut") -> "Text | None":
     """Whether people are told of what they have asked for; None: of nothing."""
-    servers = cluster.get("alert_servers")  # an older API has none
+    servers = cluster["alert_servers"]
     if servers is None:
         return None
     count = f"{len(servers)} at work" if servers else "none is at work: nobody is told of anything"
@@ -222,13 +220,15 @@ def _backlog(cluster: "ClusterOut") -> "Text":
     )
 
 
-def _masters(cluster: "ClusterOut", now: datetime) -> "Grid":
+def _masters(cluster: "ClusterOut", now: datetime) -> "TextTable":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import lasted
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    grid = Grid(["master", "", "address", "partitions>", "newest epoch>", "open instances>", "up>"])
+    grid = TextTable(
+        ["master", "", "address", "partitions>", "newest epoch>", "open instances>", "up>"]
+    )
     for master in cluster["masters"]:
         owned = [part for part in cluster["partitions"] if part["owner"] == master["id"]]
         newest = max((part["epoch"] for part in owned), default=None)
@@ -245,12 +245,12 @@ def _masters(cluster: "ClusterOut", now: datetime) -> "Grid":
     return grid
 
 
-def _partitions(cluster: "ClusterOut") -> "Grid":
+def _partitions(cluster: "ClusterOut") -> "TextTable":
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    grid = Grid(["partition>", "owner", "epoch>", "open instances>", "pending commands>"])
+    grid = TextTable(["partition>", "owner", "epoch>", "open instances>", "pending commands>"])
     for part in cluster["partitions"]:
         grid.add(
             str(part["index"]),
@@ -267,13 +267,13 @@ def _number(count: int | None) -> str:
     return f"{count:,}" if count else ""
 
 
-def _workers(cluster: "ClusterOut", now: datetime) -> "Grid":
+def _workers(cluster: "ClusterOut", now: datetime) -> "TextTable":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import lasted
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    grid = Grid(["worker", "address", "group", "running>", "slots>", "up>"])
+    grid = TextTable(["worker", "address", "group", "running>", "slots>", "up>"])
     for worker in cluster["workers"]:
         address = Text(worker["address"], "dim")
         busy, slots = str(worker["running"]), str(worker["slots"])
@@ -282,14 +282,14 @@ def _workers(cluster: "ClusterOut", now: datetime) -> "Grid":
     return grid
 
 
-def _queues(cluster: "ClusterOut") -> "Grid":
+def _queues(cluster: "ClusterOut") -> "TextTable":
     """What waits, and whether anybody will ever take it."""
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     groups = {worker["group"] for worker in cluster["workers"]}
-    grid = Grid(["queue", "waiting>", "~"])
+    grid = TextTable(["queue", "waiting>", "~"])
     for queue in cluster["queues"]:
         if queue["depth"]:
             lonely = "" if queue["group"] in groups else "no worker serves this group"

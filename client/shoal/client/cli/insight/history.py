@@ -112,10 +112,10 @@ def status(data: Data = None, as_json: Json = False) -> None:
     import asyncio
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.insight.export.program import exports_of, history_of
     from shoal.insight.history.tables import TABLES
-    from shoal.insight.past.asking import PastLost
+    from shoal.insight.past.client import PastLost
 
     cluster = cluster_with_history(data)
     store = asyncio.run(history_of(cluster, cluster.history_url))
@@ -136,7 +136,7 @@ def status(data: Data = None, as_json: Json = False) -> None:
         settled = _iso(found.settled_until)
         print_json({"url": store.root, "settled_until": settled, "tables": tables})
         return
-    shown = Grid(["table", "files>", "rows>", "bytes>", "first day", "last day"])
+    shown = TextTable(["table", "files>", "rows>", "bytes>", "first day", "last day"])
     for name, one in tables.items():
         first, last = str(one["first_day"] or ""), str(one["last_day"] or "")
         shown.add(name, f"{one['files']:,}", f"{one['rows']:,}", f"{one['bytes']:,}", first, last)

@@ -8,7 +8,7 @@ import typer
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
-    from shoal.client.cli.workflows.apply import Plan
+    from shoal.client.cli.workflows.apply import ApplyPlan
     from shoal.client.rest.client import ShoalClient
 
 _BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -100,11 +100,11 @@ def _require_memory(memory: str | None) -> None:
         )
 
 
-def _plans(client: "ShoalClient", project: str) -> "list[Plan]":
+def _plans(client: "ShoalClient", project: str) -> "list[ApplyPlan]":
     """Return what publishing the workflows would do."""
     from dataclasses import replace
 
-    from shoal.client.cli.workflows.apply import Plan, publish_definition
+    from shoal.client.cli.workflows.apply import ApplyPlan, publish_definition
     from shoal.client.sources.definitions import load_definitions
     from shoal.insight import workflows
 
@@ -114,7 +114,7 @@ def _plans(client: "ShoalClient", project: str) -> "list[Plan]":
     for one in found:
         spec = one.spec.model_copy(update={"project": project})
         definition = replace(one, spec=spec)
-        plans.append(Plan(definition, publish_definition(client, definition, dry_run=True)))
+        plans.append(ApplyPlan(definition, publish_definition(client, definition, dry_run=True)))
     return plans
 
 
@@ -148,7 +148,9 @@ def _known_history(data: Data) -> str:
         ) from error
 
 
-def _tell(project: str, plans: "list[Plan]", before: dict[str, str], after: dict[str, str]) -> None:
+def _tell(
+    project: str, plans: "list[ApplyPlan]", before: dict[str, str], after: dict[str, str]
+) -> None:
     from datetime import UTC, datetime, timedelta
 
     from rich.text import Text

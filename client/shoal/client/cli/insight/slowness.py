@@ -54,7 +54,7 @@ def why_slow(
 
 def said(found: "BaselineOut") -> str:
     """Return what is to be said of a run, in one sentence."""
-    from shoal.core.insight.comparing import Verdict, sentence, when_of
+    from shoal.core.insight.comparison import Verdict, sentence, when_of
 
     run = found["run"]
     usual = run["usual"]
@@ -86,7 +86,7 @@ def _is_of_interest(task: "ComparedTaskOut") -> bool:
 def _tasks_table(tasks: "list[ComparedTaskOut]", width: int) -> "Table":
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.core.timing.durations import format_duration
 
     def length(seconds: float | None) -> str:
@@ -94,7 +94,7 @@ def _tasks_table(tasks: "list[ComparedTaskOut]", width: int) -> "Table":
 
     longest = max((_longest(one) for one in tasks), default=0.0) or 1.0
     columns = ["task", "took>", "usually>", "difference>", "", "waited>", "usually>"]
-    shown = Grid([*columns, "made the run>"])
+    shown = TextTable([*columns, "made the run>"])
     for one in tasks:
         usual = one["usual"]
         style = _STYLES[one["verdict"]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.operations.generated.types import BulkItem, BulkOut
 
 
-class Request(StrEnum):
+class BulkRequest(StrEnum):
     """What can be asked of many instances at once."""
 
     PAUSE = "pause"
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 
 def bulk(
-    request: Annotated[Request, typer.Argument(metavar="REQUEST", help=", ".join(Request))],
+    request: Annotated[BulkRequest, typer.Argument(metavar="REQUEST", help=", ".join(BulkRequest))],
     ids: Annotated[
         list[int] | None, typer.Argument(metavar="[ID]…", min=1, help="Ids of instances.")
     ] = None,
@@ -63,7 +63,7 @@ def bulk(
     be touched by then.
     """
     from shoal.client.cli.terminal.output import print_json, say
-    from shoal.client.errors import Refused
+    from shoal.client.errors import CommandRefused
     from shoal.client.rest.client import ShoalClient
     from shoal.core.runs.states import WorkflowState
 
@@ -94,17 +94,17 @@ def bulk(
             say("nothing was asked for; --yes does")
     failed = [one for one in done["items"] if one["problem"] is not None]
     if failed:
-        raise Refused(kind, f"{len(failed)} of {len(done['items'])} could not be asked")
+        raise CommandRefused(kind, f"{len(failed)} of {len(done['items'])} could not be asked")
 
 
-def _show(request: Request, seen: "BulkOut", done: "BulkOut | None") -> None:
+def _show(request: BulkRequest, seen: "BulkOut", done: "BulkOut | None") -> None:
     from shoal.client.cli.terminal.output import out, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     if not seen["items"]:
         say("no instances")
         return
-    shown = Grid(["id>", str(request), "~"])
+    shown = TextTable(["id>", str(request), "~"])
     results = {one["id"]: one for one in (done or seen)["items"]}
     for item in seen["items"]:
         result = results[item["id"]]

@@ -21,7 +21,7 @@ def compare(
 ) -> None:
     """Show how another run differs from one: parameters, labels, states and times of tasks."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -37,7 +37,7 @@ def compare(
     for kind, changes in (("parameter", found["parameters"]), ("label", found["labels"])):
         for change in changes:
             say(f"{kind} {change['name']}: {change['one']} -> {change['other']}")
-    shown = Grid(["task", str(one["instance_id"]), str(other["instance_id"]), "longer>"])
+    shown = TextTable(["task", str(one["instance_id"]), str(other["instance_id"]), "longer>"])
     for task in found["tasks"]:
         slower = task["slower_s"]
         shown.add(

@@ -12,7 +12,7 @@ MAX_INDENT = 12
 
 
 @dataclass(frozen=True)
-class Line:
+class GraphLine:
     """One task of the drawing. ``also_after``: upstream tasks that it is not drawn below."""
 
     task: str
@@ -21,7 +21,7 @@ class Line:
     also_after: tuple[str, ...] = ()
 
 
-def draw(depends_on: Mapping[str, Sequence[str]]) -> list[Line]:
+def draw(depends_on: Mapping[str, Sequence[str]]) -> list[GraphLine]:
     """Return the lines for ``task -> its upstream tasks``, siblings in the mapping's order.
 
     Names that are not a task of the mapping are left out. The graph must have no cycle.
@@ -35,7 +35,7 @@ def draw(depends_on: Mapping[str, Sequence[str]]) -> list[Line]:
         chosen = max(parents, key=lambda p: (depth[p], order[p]), default=None)
         parent[task] = chosen
         children.setdefault(chosen, []).append(task)
-    lines: list[Line] = []
+    lines: list[GraphLine] = []
     # (task, its branch, what stands before its children's branches, its depth)
     stack = [(task, "", "", 0) for task in reversed(children[None])]
     while stack:
@@ -43,7 +43,7 @@ def draw(depends_on: Mapping[str, Sequence[str]]) -> list[Line]:
         others = tuple(p for p in known[task] if p != parent[task])
         following = children.get(task, [])
         stem = below + ("│  " if following else "   ")
-        lines.append(Line(task, branch, stem, others))
+        lines.append(GraphLine(task, branch, stem, others))
         for child in reversed(following):
             last = child == following[-1]
             if level + 1 > MAX_INDENT:

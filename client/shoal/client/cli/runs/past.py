@@ -42,7 +42,7 @@ def show_past(found: "PastInstanceDetail") -> None:
 
     from shoal.client.cli.terminal.appearance import clock, lasted, one_line, state_text
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now, console = datetime.now(UTC), out()
     head = Text.assemble(
@@ -61,7 +61,7 @@ def show_past(found: "PastInstanceDetail") -> None:
     if found["reason"]:
         console.print(Text(found["reason"]))
     console.print()
-    shown = Grid(["id>", "task", "attempt>", "state", "started", "lasted>", "worker", "~"])
+    shown = TextTable(["id>", "task", "attempt>", "state", "started", "lasted>", "worker", "~"])
     for one in found["attempts"]:
         shown.add(
             str(one["id"]),
@@ -84,13 +84,13 @@ def list_past(found: "list[PastInstanceOut]") -> None:
 
     from shoal.client.cli.terminal.appearance import clock, lasted, state_text
     from shoal.client.cli.terminal.output import out, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     if not found:
         say("no such past runs; the exported history has what has ended some minutes ago")
         return
     now = datetime.now(UTC)
-    shown = Grid(["id>", "workflow", "state", "ended", "lasted>", "purged", "~"])
+    shown = TextTable(["id>", "workflow", "state", "ended", "lasted>", "purged", "~"])
     for item in found:
         shown.add(
             str(item["id"]),

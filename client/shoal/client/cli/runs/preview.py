@@ -51,10 +51,10 @@ def tasks_table(tasks: "list[PlannedTask]", width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.runs.graph import draw
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     by_name = {task["task"]: task for task in tasks}
-    shown = Grid(["task", "type", "group", "~"])
+    shown = TextTable(["task", "type", "group", "~"])
     for line in draw({name: task["depends_on"] for name, task in by_name.items()}):
         task = by_name[line.task]
         notes = [] if task["runs"] else ["would not run"]

@@ -42,12 +42,12 @@ _MANY_TASKS = 30  # listed at the end of a run
 def require_done(outcome: "CommandOut", as_json: bool) -> None:
     """End with status 1 if the command was refused."""
     from shoal.client.cli.terminal.output import print_json
-    from shoal.client.errors import Refused
+    from shoal.client.errors import CommandRefused
 
     if outcome["state"] == "REFUSED":
         if as_json:
             print_json(outcome)
-        raise Refused(outcome["type"], outcome["reason"] or "no reason was given")
+        raise CommandRefused(outcome["type"], outcome["reason"] or "no reason was given")
 
 
 def follow_up(

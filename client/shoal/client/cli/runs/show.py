@@ -92,7 +92,7 @@ def instances(
     from shoal.client.cli.runs.past import list_past, some_past
     from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
     from shoal.core.runs.states import WorkflowState
 
@@ -137,7 +137,7 @@ def instances(
     from rich.text import Text
 
     now = datetime.now(UTC)
-    shown = Grid(["id>", "workflow", "state", "created", "lasted>", "tasks", "~"])
+    shown = TextTable(["id>", "workflow", "state", "created", "lasted>", "tasks", "~"])
     for item in found:
         shown.add(
             str(item["id"]),

@@ -93,7 +93,7 @@ def tasks_table(
     """
     from rich.text import Text
 
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     newest = newest_attempts(instance["tasks"])
     bars = {one["task_instance_id"]: bar_text(one) for one in progress}
@@ -101,7 +101,7 @@ def tasks_table(
     for task in instance["tasks"]:
         if task["id"] != newest[task["task"]]["id"]:
             earlier.setdefault(task["task"], []).append(task)
-    shown = Grid(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
+    shown = TextTable(["task", "state", "id>", "attempt>", "started", "lasted>", "worker", "~"])
     lines = [task for task in instance["tasks"] if task["state"] != "RESCHEDULED"]
     if rows is not None and len(lines) > rows:
         for task in _most_interesting(list(newest.values()), rows):

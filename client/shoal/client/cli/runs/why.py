@@ -92,7 +92,7 @@ def task(
 
     from shoal.client.cli.terminal.appearance import clock, lasted, state_text
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -112,7 +112,7 @@ def task(
     if found["reason"]:
         console.print(Text(found["reason"]), soft_wrap=True)
     if found.get("outputs"):
-        shown = Grid(["output", "value~"])
+        shown = TextTable(["output", "value~"])
         for name, value in sorted(found["outputs"].items()):
             shown.add(name, _shortened(value))
         console.print()

@@ -155,7 +155,7 @@ def parse_priority(text: str | None) -> "PriorityName | None":
     """Return the name of a priority given as name or number. Raises BadParameter."""
     if text is None:
         return None
-    from shoal.core.definition.priority import Priority
+    from shoal.core.definition.fields import Priority
 
     try:
         return cast("PriorityName", Priority.read(int(text) if text.isdecimal() else text).name)

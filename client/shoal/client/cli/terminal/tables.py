@@ -13,7 +13,7 @@ _WRAPPED_WIDTH = 30  # a column that wraps is content with this
 
 
 @dataclass
-class Grid:
+class TextTable:
     """Rows of cells under the names of columns.
 
     A name that ends in ``>`` is a column of numbers. One that ends in ``~`` wraps its cells;

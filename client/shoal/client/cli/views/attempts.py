@@ -150,10 +150,10 @@ def attempts_table(found: "list[TaskOut]", now: datetime, width: int, *, of_one:
         memory_text,
         state_text,
     )
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     columns = ["id>", "instance>", "task", "attempt>", "state", "queued", "started", "lasted>"]
-    shown = Grid([*columns, "cpu>", "memory>", "worker", "exit>", "~"])
+    shown = TextTable([*columns, "cpu>", "memory>", "worker", "exit>", "~"])
     for one in found:
         workflow = "" if of_one else f"{one['project']}/{one['workflow']} "
         shown.add(

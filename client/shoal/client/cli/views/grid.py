@@ -69,9 +69,9 @@ def runs_table(found: "GridOut", now: datetime, width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock, lasted, state_text
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["run>", "for", "version>", "state", "lasted>", "tasks", "~"])
+    shown = TextTable(["run>", "for", "version>", "state", "lasted>", "tasks", "~"])
     for run in found["runs"]:
         shown.add(
             str(run["id"]),
@@ -168,9 +168,9 @@ def days_table(found: "list[DayOut]", width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import counts_text
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["day", "runs", "missing>", "~"])
+    shown = TextTable(["day", "runs", "missing>", "~"])
     for one in reversed(found):
         is_empty = not (one["states"] or one["missing"])
         shown.add(

@@ -105,9 +105,9 @@ def history_table(found: "list[HappenedOut]", now: datetime, width: int) -> "Tab
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
-    shown = Grid(["at", "kind", "workflow", "instance>", "task", "by", "what~"])
+    shown = TextTable(["at", "kind", "workflow", "instance>", "task", "by", "what~"])
     for one in found:
         data = one["data"]
         workflow = str(data.get("workflow") or "")

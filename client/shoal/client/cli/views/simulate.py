@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shoal.core.definition.model import WorkflowSpec
     from shoal.insight.simulate.model import Model
-    from shoal.insight.simulate.result import PoolResult, Result, WorkflowResult
+    from shoal.insight.simulate.result import PoolResult, SimulationResult, WorkflowResult
     from shoal.insight.simulate.validation import Validation
 
 _MOST_WORKFLOWS = 20  # lines of the table; all of them are in the JSON
@@ -206,7 +206,7 @@ def _slots(text: str) -> int:
 # -- output -------------------------------------------------------------------------------------
 
 
-def _show(result: "Result") -> None:
+def _show(result: "SimulationResult") -> None:
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import out, say
     from shoal.core.timing.durations import format_duration
@@ -245,11 +245,11 @@ def _show_left_out(sentences: "Sequence[str]") -> None:
 
 
 def _pools_table(kind: str, pools: "Sequence[PoolResult]", width: int) -> "Table":
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.core.timing.durations import format_duration
 
     columns = [kind, "slots>", "busy>", "attempts>", "wait p50>", "p95>", "max>", "still wait>"]
-    shown = Grid([*columns, "beyond the limit>"])
+    shown = TextTable([*columns, "beyond the limit>"])
     for pool in pools:
         waits = pool.waits
         beyond = f"{pool.congested:,}x, {format_duration(pool.congested_s)}"
@@ -266,11 +266,11 @@ def _pools_table(kind: str, pools: "Sequence[PoolResult]", width: int) -> "Table
 
 
 def _workflows_table(workflows: "Sequence[WorkflowResult]", width: int) -> "Table":
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.core.timing.durations import format_duration
 
     columns = ["workflow", "runs>", "failed>", "refused>", "lasted p50>", "p95>", "waits p95>"]
-    shown = Grid([*columns, "late>", "late p50>", "at most>"])
+    shown = TextTable([*columns, "late>", "late p50>", "at most>"])
     ordered = sorted(workflows, key=lambda one: (-one.late.max_s, -one.waits.p95_s, one.name))
     for one in ordered[:_MOST_WORKFLOWS]:
         shown.add(
@@ -321,7 +321,7 @@ def _validated(
 def _show_validation(found: "Validation", as_json: bool) -> None:
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.core.timing.durations import format_duration
 
     if as_json:
@@ -332,7 +332,7 @@ def _show_validation(found: "Validation", as_json: bool) -> None:
         f"{found.day}, in pairs: recorded and simulated"
     )
     columns = ["worker group", "durations", "attempts>", "recorded p50>", "p95>", "max>"]
-    shown = Grid([*columns, "simulated p50>", "p95>", "max>", "error p50>", "p95>"])
+    shown = TextTable([*columns, "simulated p50>", "p95>", "max>", "error p50>", "p95>"])
     for how, errors in (("as recorded", found.repeated), ("drawn", found.drawn)):
         for group, one in errors.items():
             recorded, simulated = one.recorded, one.simulated

@@ -81,14 +81,14 @@ def timeline_table(found: "Timeline", now: datetime, width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock, lasted, state_text
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     spans = [(one, _span(one, now)) for one in found["bars"]]
     moments = [moment for _, span in spans if span for moment in (span.began, span.ended)]
     axis = Axis.over(moments) if moments else None
     never = datetime.max.replace(tzinfo=UTC)  # what has not begun comes last
     spans.sort(key=lambda pair: pair[1].began if pair[1] else never)
-    shown = Grid(["task", "attempt>", "state", "started", "queued>", "lasted>", "time"])
+    shown = TextTable(["task", "attempt>", "state", "started", "queued>", "lasted>", "time"])
     for one, span in spans:
         left_queue = one["started_at"] or one["finished_at"]
         shown.add(

@@ -72,10 +72,10 @@ def lanes_table(lanes: "list[LaneOut]", now: datetime, width: int) -> "Table":
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import clock, counts_text, lasted, state_text
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     columns = ["workflow", "status", "runs", "newest>", "state", "created", "lasted>"]
-    shown = Grid([*columns, "next fire", "~"])
+    shown = TextTable([*columns, "next fire", "~"])
     for lane in lanes:
         newest = lane["runs"][0] if lane["runs"] else None
         counts: dict[str, int] = {}

@@ -23,7 +23,7 @@ _MOST_TEXT_LINES = 12  # of a text that changed
 
 
 @dataclass(frozen=True)
-class Plan:
+class ApplyPlan:
     """What publishing a definition would do."""
 
     definition: "Definition"
@@ -99,17 +99,19 @@ def _load(paths: Sequence[Path]) -> "Loaded":
         )
 
 
-def _plan(client: "ShoalClient", definitions: "Sequence[Definition]") -> list[Plan]:
+def _plan(client: "ShoalClient", definitions: "Sequence[Definition]") -> list[ApplyPlan]:
     """Ask the API what would happen. Raises InvalidDefinition with its objections, located."""
     from shoal.client.cli.terminal.output import progress
     from shoal.core.checks.workflow import InvalidDefinition
 
-    plans: list[Plan] = []
+    plans: list[ApplyPlan] = []
     problems: list[Problem] = []
     with progress("comparing") as shown:
         for definition in shown.track(definitions):
             try:
-                plans.append(Plan(definition, publish_definition(client, definition, dry_run=True)))
+                plans.append(
+                    ApplyPlan(definition, publish_definition(client, definition, dry_run=True))
+                )
             except InvalidDefinition as invalid:
                 problems += invalid.problems
     if problems:
@@ -142,7 +144,7 @@ def _path(field: str) -> tuple[str | int, ...]:
     return tuple(int(index) if index else name for index, name in parts)
 
 
-def _publish(client: "ShoalClient", plans: Sequence[Plan]) -> "list[PublishOut]":
+def _publish(client: "ShoalClient", plans: Sequence[ApplyPlan]) -> "list[PublishOut]":
     from shoal.client.cli.terminal.output import progress
 
     with progress("publishing") as shown:
@@ -196,7 +198,7 @@ def show_problems(problems: "Sequence[Problem]", conclusion: str) -> None:
     err().print(total)
 
 
-def _show(plans: Sequence[Plan], loaded: "Loaded") -> None:
+def _show(plans: Sequence[ApplyPlan], loaded: "Loaded") -> None:
     from shoal.client.cli.terminal.output import err, out
 
     quiet = [plan for plan in plans if not plan.changed]
@@ -213,7 +215,7 @@ def _show(plans: Sequence[Plan], loaded: "Loaded") -> None:
         err().print(f"no definitions, skipped: {names}{more}", style="dim", soft_wrap=True)
 
 
-def plan_lines(plan: Plan) -> "Iterator[Text]":
+def plan_lines(plan: ApplyPlan) -> "Iterator[Text]":
     """Yield what would happen to one workflow, with its changes."""
     from rich.text import Text
 
@@ -283,7 +285,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-def _conclude(plans: Sequence[Plan], dry_run: bool) -> None:
+def _conclude(plans: Sequence[ApplyPlan], dry_run: bool) -> None:
     from shoal.client.cli.terminal.output import say
 
     new = sum(plan.is_new for plan in plans)

@@ -64,7 +64,7 @@ def list_calendars(project: Project = None, data: Data = None, as_json: Json = F
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -78,7 +78,7 @@ def list_calendars(project: Project = None, data: Data = None, as_json: Json = F
     if not found:
         say("no calendars; make one with `shoal calendar set NAME DATE...`")
         return
-    shown = Grid(["calendar", "days>", "first", "last", "description~"])
+    shown = TextTable(["calendar", "days>", "first", "last", "description~"])
     for one in found:
         name = Text.assemble((f"{one['project']}/", "dim"), one["name"])
         bounds = [one["days"][0], one["days"][-1]] if one["days"] else ["", ""]

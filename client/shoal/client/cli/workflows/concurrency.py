@@ -71,7 +71,7 @@ def list_groups(project: Project = None, data: Data = None, as_json: Json = Fals
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -85,7 +85,7 @@ def list_groups(project: Project = None, data: Data = None, as_json: Json = Fals
     if not found:
         say("no concurrency groups; make one with `shoal concurrency set NAME SLOTS`")
         return
-    shown = Grid(["group", "slots>", "taken>", "waiting>", "description~"])
+    shown = TextTable(["group", "slots>", "taken>", "waiting>", "description~"])
     for one in found:
         name = Text.assemble((f"{one['project']}/", "dim"), one["name"])
         numbers = [str(one["slots"]), str(one["taken"]), str(one["waiting"])]
@@ -124,10 +124,10 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
 def _print_users(title: str, users: "list[SlotUserOut]") -> None:
     from shoal.client.cli.terminal.appearance import clock, state_text
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid([title, "instance>", "task instance>", "attempt>", "state", "since"])
+    shown = TextTable([title, "instance>", "task instance>", "attempt>", "state", "since"])
     for one in users:
         shown.add(
             f"{one['workflow']}/{one['task']}",

@@ -1,6 +1,8 @@
 """``shoal data-source``: where tasks find databases and services."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -40,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def put(
     name: Name,
     kind: Annotated[
-        str | None, typer.Option(help="Such as postgresql, mariadb, sqlite, duckdb, trino, spark.")
+        str | None, typer.Option(help="Such as postgresql, mariadb, sqlite, duckdb, spark.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Name or address of the server.")] = None,
     port: Annotated[
@@ -104,8 +106,15 @@ def put(
         changes["shared_with"] = share_with or []
     with ShoalClient.connect(data) as client:
         before = _definition(client, home, name)
-        definition = _changed(before, kind) | changes
-        options = definition["options"] | dict(_options(definition["kind"], option or []))
+        kinds = {one["kind"]: one for one in client.pages(client.list_data_source_kinds)}
+        if before is None and kind is None:
+            raise typer.BadParameter(f"--kind is required: one of {', '.join(kinds)}")
+        if before is None or kind not in (None, before["kind"]):
+            before = {"kind": kind, "options": {}}  # another kind keeps nothing
+        definition = before | changes
+        # The server knows the kinds that are installed there, and explains what it refuses.
+        schema = kinds[before["kind"]]["options_schema"] if before["kind"] in kinds else {}
+        options = definition["options"] | dict(_options(schema, option or []))
         if ca_certificate is not None:
             options["ca_certificate"] = _text_of(ca_certificate)
         definition["options"] = {key: one for key, one in options.items() if one != ""}
@@ -133,34 +142,26 @@ def _definition(client: "ShoalClient", home: str, name: str) -> dict[str, Any] |
     return {key: found[key] for key in DataSourceSpec.model_fields}
 
 
-def _changed(before: dict[str, Any] | None, kind: str | None) -> dict[str, Any]:
-    """Return what the changes are made to: nothing is kept when the kind changes."""
-    if before is not None and kind in (None, before["kind"]):
-        return before
-    from shoal.core.data_sources import SourceKind
-    from shoal.core.hints import Hints
-
-    if kind is None:
-        raise typer.BadParameter(f"say which --kind it is: {', '.join(SourceKind)}")
-    if kind not in list(SourceKind):
-        hint = Hints().of(kind, map(str, SourceKind)) or f"; there are: {', '.join(SourceKind)}"
-        raise typer.BadParameter(f"--kind {kind}: there is no such kind{hint}")
-    return {"kind": kind, "options": {}}
-
-
-def _options(kind: str, given: list[str]) -> Iterator[tuple[str, Any]]:
+def _options(schema: Mapping[str, Any], given: list[str]) -> Iterator[tuple[str, Any]]:
     for one in given:
         name, equals, text = one.partition("=")
         if not equals:
             raise typer.BadParameter(f"--option {one}: write NAME=VALUE")
-        yield name, _value(kind, name, text)
+        yield name, option_value(schema.get("properties", {}).get(name, {}), text)
 
 
-def _value(kind: str, name: str, text: str) -> Any:
-    from shoal.core.data_sources import SourceKind
-    from shoal.core.data_sources.kinds import option_from_text
+def option_value(schema: Mapping[str, Any], text: str) -> str | int | float | bool:
+    """Return the value that ``text`` stands for, such as true or 10, by the option's schema.
 
-    return option_from_text(SourceKind(kind), name, text)
+    A text that does not fit is returned unchanged, for the server to refuse.
+    """
+    types = {one.get("type") for one in schema.get("anyOf", [schema])}
+    if types & {"boolean", "integer", "number"}:
+        with suppress(ValueError):
+            value = json.loads(text)
+            if isinstance(value, bool | int | float):
+                return value
+    return text
 
 
 def _text_of(file: Path) -> str:
@@ -186,7 +187,7 @@ def list_sources(project: Project = None, data: Data = None, as_json: Json = Fal
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -200,7 +201,7 @@ def list_sources(project: Project = None, data: Data = None, as_json: Json = Fal
     if not found:
         say("no data sources; make one with `shoal data-source set NAME --kind KIND`")
         return
-    shown = Grid(["data source", "kind", "where", "user", "password", "shared with~"])
+    shown = TextTable(["data source", "kind", "where", "user", "password", "shared with~"])
     for one in found:
         name = Text.assemble((f"{one['project']}/", "dim"), one["name"])
         password = "" if not one["has_password"] else _password_of(one)
@@ -218,7 +219,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -237,7 +238,7 @@ def show(name: Name, project: Project = None, data: Data = None, as_json: Json =
         **{name: _option(value) for name, value in sorted(found["options"].items())},
         "shared with": ", ".join(found["shared_with"]),
     }
-    shown = Grid(["field", "value~"])
+    shown = TextTable(["field", "value~"])
     for field, value in lines.items():
         if value:
             shown.add(field, value)
@@ -289,7 +290,7 @@ def try_source(
     as_json: Json = False,
 ) -> None:
     """Have a worker sign in there and ask which server it is."""
-    from shoal.client.cli.exits import Exit
+    from shoal.client.cli.exits import ExitStatus
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
@@ -306,4 +307,4 @@ def try_source(
         took = f"({found['took_s']:.1f} s, {found['worker']})"
         say(f"{'ok' if found['ok'] else 'failed'}: {found['text']} {took}")
     if not found["ok"]:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)

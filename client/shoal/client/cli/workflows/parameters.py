@@ -45,7 +45,7 @@ def put(
 def list_parameters(project: Project = None, data: Data = None, as_json: Json = False) -> None:
     """List the parameters of projects."""
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -60,7 +60,7 @@ def list_parameters(project: Project = None, data: Data = None, as_json: Json = 
     if not any(found.values()):
         say("no parameters; set one with `shoal parameter set NAME VALUE`")
         return
-    shown = Grid(["project", "parameter", "value~"])
+    shown = TextTable(["project", "parameter", "value~"])
     for home, parameters in found.items():
         for name, value in sorted(parameters.items()):
             shown.add(home, name, value)

@@ -202,16 +202,16 @@ def _print(found: "list[ResourceOut]", columns: list[str]) -> None:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid(columns)
+    shown = TextTable(columns)
     for one in found:
         cells = [one["project"], one["path"], str(one["version"]), decimal(one["size"])]
         cells += [
             clock(one["created_at"], now),
             clock(one["ended_at"], now) if one["ended_at"] else "",
-            str(one.get("instance_id") or ""),  # an older API does not tell
+            str(one["instance_id"] or ""),
         ]
         shown.add(*cells[: len(columns)])
     out().print(shown.table(out().width))

@@ -60,10 +60,10 @@ def _table(found: "Sequence[ScheduleOut]") -> object:
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     now = datetime.now(UTC)
-    shown = Grid(["id>", "workflow", "schedule", "zone", "next", "~"])
+    shown = TextTable(["id>", "workflow", "schedule", "zone", "next", "~"])
     for item in found:
         name = Text.assemble((f"{item['project']}/", "dim"), item["workflow"])
         following = clock(item["next_fire_at"], now, item["timezone"])
@@ -318,7 +318,7 @@ def _show(shown: "PreviewOut", remark: str = "") -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     how = f"on_gap: {shown['on_gap']}, on_overlap: {shown['on_overlap']}"
     head = Text.assemble((shown["cron"], "bold"), f"  {shown['timezone']}  ", (how, "dim"))
@@ -328,7 +328,7 @@ def _show(shown: "PreviewOut", remark: str = "") -> None:
     if not shown["fire_times"]:
         say("it never fires again")
         return
-    lines = Grid(["local time", "UTC", ""])
+    lines = TextTable(["local time", "UTC", ""])
     for line in shown["fire_times"]:
         local = datetime.fromisoformat(line["local"])
         utc = datetime.fromisoformat(line["utc"])

@@ -81,7 +81,7 @@ def list_secrets(project: Project = None, data: Data = None, as_json: Json = Fal
 
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -98,7 +98,7 @@ def list_secrets(project: Project = None, data: Data = None, as_json: Json = Fal
         say("no secrets; set one with `shoal secret set NAME`")
         return
     now = datetime.now(UTC)
-    shown = Grid(["project", "secret", "set", "from~"])
+    shown = TextTable(["project", "secret", "set", "from~"])
     for one in found:
         set_at, where = clock(str(one["updated_at"]), now), str(one["reference"] or "")
         shown.add(str(one["project"]), str(one["name"]), set_at, where)

@@ -39,7 +39,7 @@ def workflows(
     """List the published workflows."""
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out, print_json, say
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -62,7 +62,7 @@ def workflows(
     from rich.text import Text
 
     now = datetime.now(UTC)
-    shown = Grid(["workflow", "version>", "tasks>", "changed", "owner", "description~"])
+    shown = TextTable(["workflow", "version>", "tasks>", "changed", "owner", "description~"])
     for item in found:
         name = Text.assemble((f"{item['project']}/", "dim"), item["name"])
         changed = clock(item["updated_at"], now)
@@ -118,7 +118,7 @@ def _show(
     from shoal.client.cli.runs.graph import draw
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import out
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
 
     console = out()
     head = Text.assemble((f"{project}/", "dim"), (name, "bold"), f"  version {version}")
@@ -128,7 +128,7 @@ def _show(
     if definition.get("description"):
         console.print(Text(definition["description"], "dim"))
     tasks = {task["name"]: task for task in definition["tasks"]}
-    shown = Grid(["task", "type", "run when", "group", "retries>", "also after~"])
+    shown = TextTable(["task", "type", "run when", "group", "retries>", "also after~"])
     for line in draw({key: task.get("depends_on", ()) for key, task in tasks.items()}):
         task = tasks[line.task]
         label = Text.assemble((line.branch, "dim"), line.task)
@@ -141,7 +141,7 @@ def _show(
     console.print()
     console.print(shown.table(console.width, ("group", "retries")))
     if definition.get("parameters"):
-        shown = Grid(["parameter", "type", "default", "description~"])
+        shown = TextTable(["parameter", "type", "default", "description~"])
         for key, value in definition["parameters"].items():
             default = value.get("default")
             given = Text("must be given", "dim") if default is None else Text(default)
@@ -150,7 +150,7 @@ def _show(
         console.print()
         console.print(shown.table(console.width, ("group", "retries")))
     if schedules:
-        shown = Grid(["schedule", "zone", "next"])
+        shown = TextTable(["schedule", "zone", "next"])
         now = datetime.now(UTC)
         for item in schedules:
             following = clock(item["next_fire_at"], now, item["timezone"]) or "never"
@@ -164,7 +164,7 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
     from rich.text import Text
 
     from shoal.client.cli.terminal.output import out, print_json
-    from shoal.client.cli.terminal.tables import Grid
+    from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -175,7 +175,7 @@ def task_types(data: Data = None, as_json: Json = False) -> None:
     for number, item in enumerate(found):
         if number:
             out().print()
-        shown = Grid([item["name"], "value", "default", "~"])
+        shown = TextTable([item["name"], "value", "default", "~"])
         for row in _fields(item):
             shown.add(*(Text(cell) for cell in row))
         out().print(shown.table(out().width, ("default",)))

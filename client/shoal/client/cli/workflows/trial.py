@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.client.cli.exits import Exit
+from shoal.client.cli.exits import ExitStatus
 from shoal.client.cli.terminal.options import Json
 
 if TYPE_CHECKING:
     from shoal.client.trial.execution import Tried
-    from shoal.client.trial.inputs import Rendered, TaskInputs
+    from shoal.client.trial.inputs import RenderedTask, TaskInputs
     from shoal.core.definition.environments import EnvironmentSpec
     from shoal.core.definition.model import WorkflowSpec
 
@@ -105,7 +105,7 @@ def try_task(
     tried = _run(inputs, as_json)
     _conclude(rendered, tried, as_json)
     if tried.exit_code:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(ExitStatus.FAILED)
 
 
 def _workflow(file: Path, workflow: str, task: str) -> "WorkflowSpec":
@@ -120,7 +120,7 @@ def _workflow(file: Path, workflow: str, task: str) -> "WorkflowSpec":
         loaded = load_definitions([file])
     except InvalidDefinition as invalid:
         show_problems(invalid.problems, "nothing was run")
-        raise typer.Exit(Exit.USAGE) from None
+        raise typer.Exit(ExitStatus.USAGE) from None
     specs = [one.spec for one in loaded.definitions if workflow in ("", one.spec.name)]
     found = [spec for spec in specs if any(each.name == task for each in spec.tasks)]
     if len(found) == 1:
@@ -148,7 +148,7 @@ def _environment(file: Path | None, none: bool) -> "EnvironmentSpec | None":
         return read_environment(file)
     except InvalidDefinition as invalid:
         show_problems(invalid.problems, "nothing was run")
-        raise typer.Exit(Exit.USAGE) from None
+        raise typer.Exit(ExitStatus.USAGE) from None
 
 
 def _moment(text: str | None, timezone: str) -> datetime:
@@ -188,7 +188,7 @@ def _run(inputs: "TaskInputs", as_json: bool) -> "Tried":
     return asyncio.run(try_task(inputs, write, settings))
 
 
-def _show(rendered: "Rendered", spec: "WorkflowSpec", moment: datetime) -> None:
+def _show(rendered: "RenderedTask", spec: "WorkflowSpec", moment: datetime) -> None:
     """Show what the task gets, on standard error: its output is the result."""
     import json
 
@@ -216,7 +216,7 @@ def _show(rendered: "Rendered", spec: "WorkflowSpec", moment: datetime) -> None:
         err().print(Text(f"nothing fills ${{{name}}}; give it with -p {name}=…", "yellow"))
 
 
-def _unfilled(rendered: "Rendered") -> list[str]:
+def _unfilled(rendered: "RenderedTask") -> list[str]:
     """Return the names that placeholders of the parameters ask for in vain."""
     import re
 
@@ -224,7 +224,7 @@ def _unfilled(rendered: "Rendered") -> list[str]:
     return sorted(set(re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_.]*)\}", texts)))
 
 
-def _conclude(rendered: "Rendered", tried: "Tried | None", as_json: bool) -> None:
+def _conclude(rendered: "RenderedTask", tried: "Tried | None", as_json: bool) -> None:
     from dataclasses import asdict
 
     from shoal.client.cli.terminal.output import print_json, say

@@ -25,7 +25,7 @@ class Loopback:
         self._code: str | None = None
 
     def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _CodeServer(("127.0.0.1", 0), _Handler)
         self._server.take = self._take
         return self
 
@@ -71,7 +71,7 @@ class Loopback:
         return True
 
 
-class _Server(HTTPServer):
+class _CodeServer(HTTPServer):
     take: Callable[[str], bool]
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -80,7 +80,7 @@ class _Server(HTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE_S
-    server: _Server
+    server: _CodeServer
 
     def do_GET(self) -> None:  # the library's name
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from shoal.client.errors import ApiProblem, ApiUnreachable, NotEncrypted
-from shoal.client.rest.connection import LOOPBACK, Connection
+from shoal.client.rest.connection import LOOPBACK, ApiConnection
 from shoal.client.rest.operations.call import Call
 from shoal.client.rest.operations.generated.operations import Operations
 
@@ -27,19 +27,21 @@ _BY_HAND = MappingProxyType({"Sec-Fetch-Site": "none"})
 
 
 @dataclass(frozen=True)
-class Place:
+class ApiAddress:
     """Where one signs in. ``hint``: what to do if nothing answers; ``ca``: of its certificate."""
 
     url: str
     hint: str
     ca: Path | None = None
 
-    def connection(self, headers: Mapping[str, str] | None = None) -> Connection:
+    def connection(self, headers: Mapping[str, str] | None = None) -> ApiConnection:
         """Return a connection that asks with these headers alone."""
-        return Connection(self.url, headers or {}, _TIMEOUT_S, self.hint, refused=None, ca=self.ca)
+        return ApiConnection(
+            self.url, headers or {}, _TIMEOUT_S, self.hint, refused=None, ca=self.ca
+        )
 
 
-def ways(place: Place) -> "list[WayOut]":
+def ways(place: ApiAddress) -> "list[WayOut]":
     """Return the ways of signing in. Raises ApiUnreachable."""
     with closing(place.connection()) as connection:
         return Operations(connection).get_ways()["items"]
@@ -63,10 +65,12 @@ def sign_in(
     from shoal.client.rest.operations.generated.calls import account
 
     login = account.login_by_directory if directory else account.login
-    return _session(Place(url, hint, ca), login({"name": name, "password": password}))
+    return _session(ApiAddress(url, hint, ca), login({"name": name, "password": password}))
 
 
-def sign_in_by_code(place: Place, code: str, verifier: str) -> AbstractContextManager[Operations]:
+def sign_in_by_code(
+    place: ApiAddress, code: str, verifier: str
+) -> AbstractContextManager[Operations]:
     """Sign in with what a browser has brought, which is good once. Raises as ``sign_in`` does."""
     from shoal.client.rest.operations.generated.calls import account
 
@@ -74,7 +78,7 @@ def sign_in_by_code(place: Place, code: str, verifier: str) -> AbstractContextMa
 
 
 @contextmanager
-def _session(place: Place, login: Call[None]) -> Iterator[Operations]:
+def _session(place: ApiAddress, login: Call[None]) -> Iterator[Operations]:
     require_encryption(place.url)
     cookie = _cookie(place, login)
     connection = place.connection({"Cookie": f"{COOKIE}={cookie}", **_BY_HAND})
@@ -94,7 +98,7 @@ def require_encryption(url: str) -> None:
         raise NotEncrypted(url)
 
 
-def _cookie(place: Place, login: Call[None]) -> str:
+def _cookie(place: ApiAddress, login: Call[None]) -> str:
     with closing(place.connection()) as connection:
         answer = connection.answer(login)
     found = answer.cookies.get(COOKIE)

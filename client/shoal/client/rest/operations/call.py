@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 from shoal.client.libraries import httpx
-from shoal.client.rest.operations.exchange import CONNECT_TIMEOUT_S, Exchange
+from shoal.client.rest.operations.exchange import CONNECT_TIMEOUT_S, ApiExchange
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Call(Generic[T]):
             found["timeout"] = httpx.Timeout(UPLOAD_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         return found
 
-    def read(self, exchange: Exchange, response: httpx.Response) -> T:
+    def read(self, exchange: ApiExchange, response: httpx.Response) -> T:
         """Return the answer."""
         if response.status_code == httpx.codes.NO_CONTENT:
             return cast(T, None)
@@ -88,7 +88,7 @@ def _given(headers: Mapping[str, str | None] | None) -> dict[str, str]:
     return {name: value for name, value in (headers or {}).items() if value is not None}
 
 
-class Sender(Protocol):
+class CallSender(Protocol):
     """Sends, and waits for the answer."""
 
     def send(self, call: Call[T]) -> T:
@@ -115,7 +115,7 @@ class AsyncSender(Protocol):
 class HasSender(Protocol):
     """What methods of operations are in."""
 
-    sender: Sender
+    sender: CallSender
 
 
 class HasAsyncSender(Protocol):

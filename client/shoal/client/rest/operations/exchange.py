@@ -28,7 +28,7 @@ Step: TypeAlias = float | None
 Steps: TypeAlias = Generator[Step, httpx.Response, httpx.Response]
 
 
-class Exchange:
+class ApiExchange:
     """What requests to one API have in common.
 
     ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:

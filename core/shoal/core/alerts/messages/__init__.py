@@ -1,1 +1,1 @@
-"""What messages say: ``writing`` puts ``facts`` into the words of ``phrases``."""
+"""What messages say: ``composition`` puts the facts of a ``message`` into ``phrases``."""

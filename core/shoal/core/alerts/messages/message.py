@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from shoal.core.alerts.records import DeliveryKind
+from shoal.core.alerts.records import Alert, Delivery, DeliveryKind
 from shoal.core.alerts.rules import Severity
+from shoal.core.runs.records import Instance, TaskInstance
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,27 @@ class Message:
     html: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     attachments: Sequence[Attachment] = ()
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run, with those of its tasks that matter most: what failed first."""
+
+    run: Instance
+    tasks: Sequence[TaskInstance]
+    more_tasks: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """``alerts``: the newest ones; ``total``: how many there are. The others are by their ids.
+
+    ``results``: the attempts whose outputs are told.
+    """
+
+    delivery: Delivery
+    alerts: Sequence[Alert]
+    total: int
+    runs: Mapping[int, RunFacts]
+    now: datetime
+    results: Mapping[int, TaskInstance] = field(default_factory=dict)

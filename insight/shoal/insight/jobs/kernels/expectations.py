@@ -17,7 +17,7 @@ _WEEKDAYS, _HOURS = 7, 24
 
 
 @dataclass(frozen=True)
-class Baselines:
+class BaselineArrays:
     """Baselines of some subjects, each array with a value for each of them.
 
     ``weekday``: 0 is Monday. ``number``: of values. The one of any time is there in any case.
@@ -37,7 +37,7 @@ def late_after(p50: Numbers, p95: Numbers, mad: Numbers) -> Numbers:
     return np.maximum(1.5 * p95, p50 + 3 * mad)
 
 
-def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselines:
+def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> BaselineArrays:
     """Return the baselines of all subjects that have a value; NaN is none."""
     known = ~np.isnan(values)
     subject, weekday, hour = subject[known], weekday[known], hour[known]
@@ -52,7 +52,7 @@ def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Base
             (everything, everything),
         )
     ]
-    return Baselines(
+    return BaselineArrays(
         *(
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("subject", "weekday", "hour", "number", "p50", "p95", "mad")
@@ -60,7 +60,7 @@ def baselines(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Base
     )
 
 
-def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselines:
+def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> BaselineArrays:
     code = _code(subject, weekday, hour)
     group, count = compressed(code, int(code.max(initial=-1)) + 1)
     codes = np.zeros(count, dtype=np.int64)
@@ -73,7 +73,7 @@ def _level(subject: Ints, weekday: Ints, hour: Ints, values: Numbers) -> Baselin
     place = np.cumsum(kept) - 1
     keys, values, codes = place[group[used]], values[used], codes[kept]
     number, (p50, p95), mad = spreads(keys, values, len(codes), (0.5, 0.95))
-    return Baselines(
+    return BaselineArrays(
         subject=codes // ((_WEEKDAYS + 1) * (_HOURS + 1)),
         weekday=codes // (_HOURS + 1) % (_WEEKDAYS + 1) + ANY,
         hour=codes % (_HOURS + 1) + ANY,
@@ -89,7 +89,7 @@ def _code(subject: Ints, weekday: Ints, hour: Ints) -> Ints:
     return (subject * (_WEEKDAYS + 1) + weekday - ANY) * (_HOURS + 1) + hour - ANY
 
 
-def chosen(known: Baselines, subject: Ints, weekday: Ints, hour: Ints) -> Ints:
+def chosen(known: BaselineArrays, subject: Ints, weekday: Ints, hour: Ints) -> Ints:
     """Return which of the baselines counts for each subject, weekday and hour; -1: none."""
     codes = _code(known.subject, known.weekday, known.hour)
     order = np.argsort(codes)

@@ -28,7 +28,7 @@ _NEVER = np.int64(-(1 << 60))
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanGraph:
     """A DAG in topological order. ``upstream``, ``downstream``: positions in ``names``."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Plan:
     downstream: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, upstream: Mapping[str, Sequence[str]]) -> "Plan":
+    def of(cls, upstream: Mapping[str, Sequence[str]]) -> "PlanGraph":
         """Return the plan of tasks with the names of those before them. Raises CycleError."""
         known = {task: sorted(set(before) & upstream.keys()) for task, before in upstream.items()}
         names = tuple(TopologicalSorter(known).static_order())
@@ -77,7 +77,7 @@ class _Times:
     before: Ints
 
 
-def critical_paths(plan: Plan, started: Ints, finished: Ints, ran: Flags) -> Links:
+def critical_paths(plan: PlanGraph, started: Ints, finished: Ints, ran: Flags) -> Links:
     """Return the paths from the beginning of each run to the end of its last task.
 
     ``started``, ``finished``, ``ran``: tasks x runs. Of equal ends that of the task with the
@@ -110,7 +110,7 @@ def critical_paths(plan: Plan, started: Ints, finished: Ints, ran: Flags) -> Lin
     )
 
 
-def _forward(plan: Plan, started: Ints, finished: Ints, ran: Flags) -> _Times:
+def _forward(plan: PlanGraph, started: Ints, finished: Ints, ran: Flags) -> _Times:
     """Return what each task waited for, and for how long."""
     names = np.argsort(np.argsort(np.array(plan.names)))
     end = np.zeros_like(finished)
@@ -152,7 +152,7 @@ def _latest(ends: Ints, ranks: Ints) -> Ints:
     return np.asarray(np.where(latest, ranks, -2).argmax(axis=0), dtype=np.int64)
 
 
-def _gains(plan: Plan, times: _Times, ran: Flags) -> Ints:
+def _gains(plan: PlanGraph, times: _Times, ran: Flags) -> Ints:
     """Return by how much each run would end earlier without the time of each task."""
     count, runs = times.end.shape
     # The longest way from the end of a task to an end, and from the start of its wait to there.

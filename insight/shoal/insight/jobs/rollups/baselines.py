@@ -15,37 +15,30 @@ from shoal.insight.jobs.columns import (
     dates,
     number_of,
     optional,
-    schema_of,
+    result_schema,
     seconds,
     table_of,
     within,
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
-from shoal.insight.jobs.kernels.expectations import Baselines, late_after
+from shoal.insight.jobs.kernels.expectations import BaselineArrays, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.expectations import chosen as counting
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
 TEST_DAYS = 7
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, weekday int, hour int, n bigint, "
-    "p50_s double, p95_s double, mad_s double, late_after_s double, wait_n bigint, "
-    "wait_p50_s double, wait_p95_s double, wait_mad_s double"
-)
-ERRORS_SCHEMA = schema_of(
-    "day date, project string, workflow string, runs bigint, error_p50_s double, "
-    "error_share_p50 double, within_p95 double, late_share double"
-)
+SCHEMA = result_schema("baselines")
+ERRORS_SCHEMA = result_schema("baseline_errors")
 _WORKFLOW = ("project", "workflow")
 _TASK = (*_WORKFLOW, "task")
 COLUMNS = (*_TASK, "state", "queued_at", "started_at", "finished_at")
 _OF_RUNS = (*_WORKFLOW, "state", "created_at", "started_at", "finished_at")
 
 
-def baselines(part: Part, days: Days) -> pa.Table:
+def baselines(part: RowsPart, days: Days) -> pa.Table:
     """Return, as of the last of the days, the baselines of each workflow (task ``''``) and task.
 
     They are of what SUCCEEDED in the 60 days that end with it. ``weekday`` (0: Monday) and ``hour``
@@ -63,7 +56,7 @@ def baselines(part: Part, days: Days) -> pa.Table:
     )
 
 
-def baseline_errors(part: Part, days: Days) -> pa.Table:
+def baseline_errors(part: RowsPart, days: Days) -> pa.Table:
     """Return, as of the last of the days, how well baselines have predicted durations of runs.
 
     Each of the last 7 days is predicted from the days before it, of the same 60. ``runs``: how
@@ -93,16 +86,17 @@ def baseline_errors(part: Part, days: Days) -> pa.Table:
     seen = np.flatnonzero(runs)
     return table_of(
         ERRORS_SCHEMA,
-        dates(np.full(len(seen), last)),
-        *(taken(rows, name, subjects.first[seen]) for name in _WORKFLOW),
-        runs[seen],
-        error_p50[seen],
-        optional(share_p50[seen]),
-        *(np.bincount(code, one, count)[seen] / runs[seen] for one in (within_p95, late)),
+        day=dates(np.full(len(seen), last)),
+        **{name: taken(rows, name, subjects.first[seen]) for name in _WORKFLOW},
+        runs=runs[seen],
+        error_p50_s=error_p50[seen],
+        error_share_p50=optional(share_p50[seen]),
+        within_p95=np.bincount(code, within_p95, count)[seen] / runs[seen],
+        late_share=np.bincount(code, late, count)[seen] / runs[seen],
     )
 
 
-def _runs(part: Part, days: Days) -> pa.Table:
+def _runs(part: RowsPart, days: Days) -> pa.Table:
     return _succeeded(part.instances(*_OF_RUNS), WorkflowState.SUCCEEDED, days)
 
 
@@ -136,29 +130,36 @@ def _expected(rows: pa.Table, subjects: _Subjects, since: str, days: Days) -> pa
     at = counting(waits, found.subject, found.weekday, found.hour)
     has = at >= 0
     first = subjects.first[found.subject]
-    names = [taken(rows, name, first) for name in _TASK if name in rows.column_names]
-    if len(names) < len(_TASK):
-        names.append(pa.array([""] * len(first), pa.string()))
+    names = {name: taken(rows, name, first) for name in _TASK if name in rows.column_names}
+    of_workflow = {"task": pa.array([""] * len(first), pa.string())}
+    wait = {
+        f"wait_{name}": pa.array(
+            values[at] if len(values) else np.zeros(len(at), values.dtype), mask=~has
+        )
+        for name, values in {
+            "n": waits.number,
+            "p50_s": waits.p50,
+            "p95_s": waits.p95,
+            "mad_s": waits.mad,
+        }.items()
+    }
     return table_of(
         SCHEMA,
-        dates(np.full(len(first), number_of(days.last))),
-        *names,
-        found.weekday,
-        found.hour,
-        found.number,
-        found.p50,
-        found.p95,
-        found.mad,
-        late_after(found.p50, found.p95, found.mad),
-        *(
-            pa.array(values[at] if len(values) else np.zeros(len(at), values.dtype), mask=~has)
-            for values in (waits.number, waits.p50, waits.p95, waits.mad)
-        ),
+        day=dates(np.full(len(first), number_of(days.last))),
+        **(of_workflow | names),
+        weekday=found.weekday,
+        hour=found.hour,
+        n=found.number,
+        p50_s=found.p50,
+        p95_s=found.p95,
+        mad_s=found.mad,
+        late_after_s=late_after(found.p50, found.p95, found.mad),
+        **wait,
     )
 
 
 def _compared(
-    known: Baselines, at: Ints, code: Ints, real: Numbers
+    known: BaselineArrays, at: Ints, code: Ints, real: Numbers
 ) -> tuple[Ints, Numbers, Numbers, Numbers, Numbers]:
     """Return codes, absolute errors, these by the real value, whether within p95, whether late."""
     p50, p95, mad = known.p50[at], known.p95[at], known.mad[at]

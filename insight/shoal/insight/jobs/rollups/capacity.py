@@ -12,7 +12,7 @@ from shoal.insight.jobs.columns import (
     chosen,
     end_us,
     number_of,
-    schema_of,
+    result_schema,
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of
@@ -20,10 +20,7 @@ from shoal.insight.jobs.kernels.forecasts import AHEAD_DAYS, backtest, filled, f
 from shoal.insight.jobs.rollups.loads import NEEDED
 
 WINDOW_DAYS = 60
-SCHEMA = schema_of(
-    "day date, forecast_day date, hour int, worker_group string, slots int, expected double, "
-    "tested_hours int, error_p50 double, within_p95 double"
-)
+SCHEMA = result_schema("capacity")
 
 
 def capacity(loads: pa.Table, days: Days) -> pa.Table:
@@ -48,18 +45,18 @@ def capacity(loads: pa.Table, days: Days) -> pa.Table:
         weekday = (first_day + EPOCH_WEEKDAY) % 7
         expected, judged = forecast(needed, weekday), backtest(needed, weekday)
         rows += [
-            (
-                days.last,
-                days.last + timedelta(days=step + 1),
-                hour_of_day,
-                name,
-                math.ceil(expected.p95[step, hour_of_day] - 1e-9),
-                float(expected.p50[step, hour_of_day]),
-                judged.hours,
-                None if math.isnan(judged.error_p50) else judged.error_p50,
-                None if math.isnan(judged.within_p95) else judged.within_p95,
-            )
+            {
+                "day": days.last,
+                "forecast_day": days.last + timedelta(days=step + 1),
+                "hour": hour_of_day,
+                "worker_group": name,
+                "slots": math.ceil(expected.p95[step, hour_of_day] - 1e-9),
+                "expected": float(expected.p50[step, hour_of_day]),
+                "tested_hours": judged.hours,
+                "error_p50": None if math.isnan(judged.error_p50) else judged.error_p50,
+                "within_p95": None if math.isnan(judged.within_p95) else judged.within_p95,
+            }
             for step in range(AHEAD_DAYS)
             for hour_of_day in range(24)
         ]
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist(rows, SCHEMA)

@@ -5,16 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import DAY_US, HOUR_US, chosen, dates, schema_of, table_of
+from shoal.insight.jobs.columns import DAY_US, HOUR_US, chosen, dates, result_schema, table_of
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.rollups.loads import NEEDED, RUNNING, WAITING, DayLoads
 
 _HOURS = DAY_US // HOUR_US
-SCHEMA = schema_of(
-    "day date, hour int, worker_group string, running_mean double, running_max bigint, "
-    "waiting_mean double, waiting_max bigint, needed_max bigint"
-)
+SCHEMA = result_schema("concurrency_hours")
 
 
 def concurrency_hours(day: DayLoads) -> pa.Table:
@@ -36,14 +33,14 @@ def concurrency_hours(day: DayLoads) -> pa.Table:
     hour = ints(loads, "hour")[first]
     return table_of(
         SCHEMA,
-        dates(hour // _HOURS),
-        hour % _HOURS,
-        taken(loads, "name", first),
-        mean[RUNNING],
-        most[RUNNING],
-        mean[WAITING],
-        most[WAITING],
-        most[NEEDED],
+        day=dates(hour // _HOURS),
+        hour=hour % _HOURS,
+        worker_group=taken(loads, "name", first),
+        running_mean=mean[RUNNING],
+        running_max=most[RUNNING],
+        waiting_mean=mean[WAITING],
+        waiting_max=most[WAITING],
+        needed_max=most[NEEDED],
     )
 
 

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import DAY_US, chosen, dates, schema_of, seconds, table_of, within
+from shoal.insight.jobs.columns import (
+    DAY_US,
+    chosen,
+    dates,
+    result_schema,
+    seconds,
+    table_of,
+    within,
+)
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import (
     compressed,
@@ -16,12 +24,9 @@ from shoal.insight.jobs.kernels.arrays import (
     taken,
 )
 from shoal.insight.jobs.kernels.grouped import Ints, Numbers
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, label string, value string, "
-    "attempts bigint, cpu_s double, memory_gb_s double, slot_s double"
-)
+SCHEMA = result_schema("costs")
 _KEY = ("day", "project", "workflow", "task")
 COLUMNS = (
     *("project", "workflow", "version", "instance_id", "task", "worker"),
@@ -34,7 +39,7 @@ MOST_VALUES = 100
 OTHERS = "…"
 
 
-def costs(part: Part, days: Days) -> pa.Table:
+def costs(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day, task and label, and one with an empty label for all its attempts.
 
     ``slot_s``: seconds in which attempts had a slot of a worker; ``memory_gb_s``: gigabytes (10**9
@@ -86,15 +91,15 @@ def _rows(
 ) -> pa.Table:
     return table_of(
         SCHEMA,
-        *(taken(rows, name, first) for name in _KEY),
-        label,
-        value,
-        np.bincount(group, minlength=len(first)),
-        *(np.bincount(group, one, len(first)) for one in used.values()),
+        **{name: taken(rows, name, first) for name in _KEY},
+        label=label,
+        value=value,
+        attempts=np.bincount(group, minlength=len(first)),
+        **{name: np.bincount(group, one, len(first)) for name, one in used.items()},
     )
 
 
-def _labels(rows: pa.Table, part: Part, days: Days) -> tuple[Ints, Ints, pa.Array, pa.Array]:
+def _labels(rows: pa.Table, part: RowsPart, days: Days) -> tuple[Ints, Ints, pa.Array, pa.Array]:
     """Return a row for each attempt and label of its run: which attempt, and which label.
 
     And the names and values of the labels.

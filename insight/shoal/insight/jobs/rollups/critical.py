@@ -21,9 +21,9 @@ from shoal.insight.jobs.columns import (
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import coded, groups, ints, is_there
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.kernels.paths import Plan
+from shoal.insight.jobs.kernels.paths import PlanGraph
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = schema_of(
     "day date, project string, workflow string, instance_id bigint, place int, task string, "
@@ -38,7 +38,7 @@ _SECOND = 1_000_000
 _Version = tuple[str, str, int]  # project, workflow, version
 
 
-def critical_paths(part: Part, days: Days) -> pa.Table:
+def critical_paths(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each link of the path of each run that ended on one of the days.
 
     A link is the newest attempt of a task that ran. From the task that ended last (of equals that
@@ -55,7 +55,7 @@ def critical_paths(part: Part, days: Days) -> pa.Table:
     return part.kept(name, SCHEMA, lambda: _computed(part, days))
 
 
-def _computed(part: Part, days: Days) -> pa.Table:
+def _computed(part: RowsPart, days: Days) -> pa.Table:
     runs = part.instances(*_OF_RUN)
     runs = chosen(runs, within(runs, "finished_at", days))
     rows = part.attempts(*COLUMNS)
@@ -111,17 +111,17 @@ def _walked(
             yield _links(plan, key, rows.slice(begin, end - begin))
 
 
-def _ordered(upstream: Mapping[str, Sequence[str]] | None) -> Plan | None:
+def _ordered(upstream: Mapping[str, Sequence[str]] | None) -> PlanGraph | None:
     """Return a plan in order; None: unknown, or none that could have run."""
     if upstream is None:
         return None
     try:
-        return Plan.of(upstream)
+        return PlanGraph.of(upstream)
     except CycleError:
         return None
 
 
-def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.Table:
+def _links(plan: PlanGraph, key: _Version, table: pa.Table) -> pa.Table:
     """Return the rows of some runs of a plan."""
     place = _places(plan, table)
     table = chosen(table, place >= 0)
@@ -143,21 +143,21 @@ def _links(plan: Plan, key: _Version, table: pa.Table) -> pa.Table:
     project, workflow, _ = key
     return table_of(
         SCHEMA,
-        dates(ended[links.run] // DAY_US),
-        pa.array([project] * len(of), pa.string()),
-        pa.array([workflow] * len(of), pa.string()),
-        ids[links.run],
-        links.place,
-        pa.array(plan.names, pa.string()).take(pa.array(links.task)),
-        ints(table, "attempt_id")[of],
-        attempt[of],
-        links.wait / _SECOND,
-        links.own / _SECOND,
-        links.gain / _SECOND,
+        day=dates(ended[links.run] // DAY_US),
+        project=pa.array([project] * len(of), pa.string()),
+        workflow=pa.array([workflow] * len(of), pa.string()),
+        instance_id=ids[links.run],
+        place=links.place,
+        task=pa.array(plan.names, pa.string()).take(pa.array(links.task)),
+        attempt_id=ints(table, "attempt_id")[of],
+        attempt=attempt[of],
+        wait_s=links.wait / _SECOND,
+        own_s=links.own / _SECOND,
+        gain_s=links.gain / _SECOND,
     )
 
 
-def _places(plan: Plan, table: pa.Table) -> Ints:
+def _places(plan: PlanGraph, table: pa.Table) -> Ints:
     """Return the position of each row's task in the plan; -1: it is not in it."""
     codes, names = coded(table, "task")
     places = pc.index_in(names, value_set=pa.array(plan.names, pa.string()))

@@ -11,20 +11,17 @@ from shoal.insight.jobs.columns import (
     chosen,
     dates,
     number_of,
-    schema_of,
+    result_schema,
     table_of,
     within,
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
-SCHEMA = schema_of(
-    "day date, fingerprint string, project string, workflow string, task string, sample string, "
-    "first_seen timestamp, last_seen timestamp, count bigint, count_day bigint"
-)
+SCHEMA = result_schema("failures")
 _KEY = ("fingerprint", "project", "workflow", "task")
 COLUMNS = (
     *("project", "workflow", "task", "state", "attempt_id", "finished_at"),
@@ -33,7 +30,7 @@ COLUMNS = (
 _SAMPLE_CHARS = 500
 
 
-def failures(part: Part, days: Days) -> pa.Table:
+def failures(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day, fingerprint and task of which an attempt FAILED so on that day.
 
     ``count_day`` is of the day; ``count``, ``first_seen`` and ``last_seen`` are of the 60 days that
@@ -62,13 +59,13 @@ def failures(part: Part, days: Days) -> pa.Table:
     line = pc.coalesce(rows["error_line"], rows["reason"], "").combine_chunks()
     return table_of(
         SCHEMA,
-        dates(number[starts]),
-        *(taken(rows, name, newest) for name in _KEY),
-        pc.utf8_slice_codeunits(line.take(pa.array(newest)), 0, _SAMPLE_CHARS),
-        finished[since],
-        finished[ends - 1],
-        ends - since,
-        ends - starts,
+        day=dates(number[starts]),
+        **{name: taken(rows, name, newest) for name in _KEY},
+        sample=pc.utf8_slice_codeunits(line.take(pa.array(newest)), 0, _SAMPLE_CHARS),
+        first_seen=finished[since],
+        last_seen=finished[ends - 1],
+        count=ends - since,
+        count_day=ends - starts,
     )
 
 

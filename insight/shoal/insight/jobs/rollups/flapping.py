@@ -4,18 +4,15 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.core.runs.states import TaskState
-from shoal.insight.jobs.columns import chosen, dates, number_of, schema_of, table_of, within
+from shoal.insight.jobs.columns import chosen, dates, number_of, result_schema, table_of, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
 from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60
 RUNS = 20
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, runs bigint, changes bigint, "
-    "failed_rate double, retried_rate double, last_seen timestamp"
-)
+SCHEMA = result_schema("flapping")
 _TASK = ("project", "workflow", "task")
 COLUMNS = (
     *_TASK,
@@ -23,7 +20,7 @@ COLUMNS = (
 )
 
 
-def flapping(part: Part, days: Days) -> pa.Table:
+def flapping(part: RowsPart, days: Days) -> pa.Table:
     """Return a row, of the last of the days, for each task whose outcome has changed.
 
     Looked at are the last 20 runs, of at most 60 days, in which the task SUCCEEDED or FAILED in the
@@ -48,13 +45,13 @@ def flapping(part: Part, days: Days) -> pa.Table:
     kept = np.flatnonzero(changes)
     return table_of(
         SCHEMA,
-        dates(np.full(len(kept), number_of(days.last))),
-        *(taken(rows, name, first[kept]) for name in _TASK),
-        runs[kept],
-        changes[kept],
-        np.bincount(of[failed], minlength=count)[kept] / runs[kept],
-        np.bincount(of[retried], minlength=count)[kept] / runs[kept],
-        seen[kept],
+        day=dates(np.full(len(kept), number_of(days.last))),
+        **{name: taken(rows, name, first[kept]) for name in _TASK},
+        runs=runs[kept],
+        changes=changes[kept],
+        failed_rate=np.bincount(of[failed], minlength=count)[kept] / runs[kept],
+        retried_rate=np.bincount(of[retried], minlength=count)[kept] / runs[kept],
+        last_seen=seen[kept],
     )
 
 

@@ -3,22 +3,19 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import schema_of, table_of
+from shoal.insight.jobs.columns import result_schema, table_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, numbers, taken
 from shoal.insight.jobs.kernels.grouped import quantiles
 from shoal.insight.jobs.rollups.critical import critical_paths
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
-SCHEMA = schema_of(
-    "day date, project string, workflow string, task string, runs bigint, runs_of_day bigint, "
-    "own_p50_s double, own_mean_s double, gain_mean_s double, gain_max_s double, gain_sum_s double"
-)
+SCHEMA = result_schema("critical_days")
 _WORKFLOW = ("day", "project", "workflow")
 _KEY = (*_WORKFLOW, "task")
 
 
-def critical_days(part: Part, days: Days) -> pa.Table:
+def critical_days(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day and task that was on the critical path of a run of that day.
 
     ``runs``: on whose path the task was; ``runs_of_day``: runs of the workflow that have a path;
@@ -37,12 +34,12 @@ def critical_days(part: Part, days: Days) -> pa.Table:
     paths = np.bincount(workflow[ints(links, "place") == 1], minlength=len(workflow_first))
     return table_of(
         SCHEMA,
-        *(taken(links, name, first) for name in _KEY),
-        runs,
-        paths[workflow[first]],
-        own_p50_s,
-        np.bincount(task, own_s, count) / runs,
-        gain_sum_s / runs,
-        gain_max_s,
-        gain_sum_s,
+        **{name: taken(links, name, first) for name in _KEY},
+        runs=runs,
+        runs_of_day=paths[workflow[first]],
+        own_p50_s=own_p50_s,
+        own_mean_s=np.bincount(task, own_s, count) / runs,
+        gain_mean_s=gain_sum_s / runs,
+        gain_max_s=gain_max_s,
+        gain_sum_s=gain_sum_s,
     )

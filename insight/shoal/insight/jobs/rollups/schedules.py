@@ -9,6 +9,7 @@ from shoal.insight.jobs.columns import (
     dates,
     number_of,
     optional,
+    result_schema,
     schema_of,
     seconds,
     table_of,
@@ -18,27 +19,21 @@ from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import compressed, groups, ints, is_one_of, is_there, numbers
 from shoal.insight.jobs.kernels.grouped import Ints, quantiles
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 28
 _MINUTE_US = 60_000_000
 _HOUR_MINUTES = 60
 _HOT = 20  # minutes at most
 _HOT_TIMES = 3.0  # the average of all minutes
-MINUTES_SCHEMA = schema_of(
-    "day date, scope string, minute int, starts_mean double, starts_max bigint, "
-    "skew_p50_s double, skew_p95_s double, skew_max_s double, is_hot boolean"
-)
-MOVES_SCHEMA = schema_of(
-    "day date, place int, schedule_id bigint, project string, workflow string, minute int, "
-    "move_min int, starts_per_day double, highest_before double, highest_after double"
-)
+MINUTES_SCHEMA = result_schema("schedule_minutes")
+MOVES_SCHEMA = result_schema("schedule_moves")
 FIRED_SCHEMA = schema_of(
     "schedule_id bigint, project string, workflow string, number int, minute int, skew_s double"
 )
 
 
-def fired(part: Part, days: Days) -> pa.Table:
+def fired(part: RowsPart, days: Days) -> pa.Table:
     """Return the runs of schedules that ended in the 28 days that end with the last one.
 
     With the ``minute`` (of the day) and the day's ``number`` of their logical time, and the seconds
@@ -54,12 +49,12 @@ def fired(part: Part, days: Days) -> pa.Table:
     at = ints(rows, "logical_time")
     return table_of(
         FIRED_SCHEMA,
-        ints(rows, "schedule_id"),
-        rows["project"].combine_chunks().cast(pa.string()),
-        rows["workflow"].combine_chunks().cast(pa.string()),
-        at // DAY_US,
-        at // _MINUTE_US % MINUTES,
-        optional(seconds(rows, "logical_time", "started_at")),
+        schedule_id=ints(rows, "schedule_id"),
+        project=rows["project"].combine_chunks().cast(pa.string()),
+        workflow=rows["workflow"].combine_chunks().cast(pa.string()),
+        number=at // DAY_US,
+        minute=at // _MINUTE_US % MINUTES,
+        skew_s=optional(seconds(rows, "logical_time", "started_at")),
     )
 
 
@@ -95,13 +90,16 @@ def _minutes(fires: pa.Table, minute: Ints, count: int, scope: str, days: Days) 
     seen = np.flatnonzero(np.bincount(minute, minlength=count))
     return table_of(
         MINUTES_SCHEMA,
-        dates(np.full(len(seen), number_of(days.last))),
-        pa.array([scope] * len(seen), pa.string()),
-        seen,
-        by_day[seen].sum(axis=1) / max(1, known_days),
-        by_day[seen].max(axis=1, initial=0),
-        *(optional(one[seen]) for one in skews),
-        np.zeros(len(seen), dtype=bool),
+        day=dates(np.full(len(seen), number_of(days.last))),
+        scope=pa.array([scope] * len(seen), pa.string()),
+        minute=seen,
+        starts_mean=by_day[seen].sum(axis=1) / max(1, known_days),
+        starts_max=by_day[seen].max(axis=1, initial=0),
+        **{
+            f"skew_{name}_s": optional(one[seen])
+            for name, one in zip(("p50", "p95", "max"), skews, strict=True)
+        },
+        is_hot=np.zeros(len(seen), dtype=bool),
     )
 
 
@@ -129,21 +127,21 @@ def schedule_moves(fires: pa.Table, days: Days) -> pa.Table:
         by_schedule.setdefault(schedule, {})[minute] = often
     names = _names(fires)
     found = [
-        (
-            days.last,
-            place,
-            move.schedule,
-            *names[move.schedule],
-            move.minute,
-            move.minutes,
-            sum(by_schedule[move.schedule].values()),
-            move.before,
-            move.after,
-        )
+        {
+            "day": days.last,
+            "place": place,
+            "schedule_id": move.schedule,
+            "project": names[move.schedule][0],
+            "workflow": names[move.schedule][1],
+            "minute": move.minute,
+            "move_min": move.minutes,
+            "starts_per_day": sum(by_schedule[move.schedule].values()),
+            "highest_before": move.before,
+            "highest_after": move.after,
+        }
         for place, move in enumerate(moves(by_schedule), 1)
     ]
-    rows = [dict(zip(MOVES_SCHEMA.names, row, strict=True)) for row in found]
-    return pa.Table.from_pylist(rows, MOVES_SCHEMA)
+    return pa.Table.from_pylist(found, MOVES_SCHEMA)
 
 
 def _names(fires: pa.Table) -> dict[int, tuple[str, str]]:

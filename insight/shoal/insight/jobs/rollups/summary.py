@@ -12,7 +12,7 @@ from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
 
 
 @dataclass(frozen=True)
-class Summary:
+class GroupSummary:
     """What to tell of each group of rows.
 
     ``keys``: columns that name a group. ``counts``: of what is true or false, how many are true.

@@ -6,8 +6,8 @@ from shoal.core.runs.states import TaskState
 from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
-from shoal.insight.jobs.rollups.summary import Summary
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rollups.summary import GroupSummary
+from shoal.insight.jobs.rows.parts import RowsPart
 
 _COUNTED = (
     TaskState.SUCCEEDED,
@@ -19,7 +19,7 @@ _COUNTED = (
 )
 _PERCENTILES = (50, 95, 99)
 _TASK = ("project", "workflow", "task", "type")
-_SUMMARY = Summary(
+_SUMMARY = GroupSummary(
     keys={"day": pa.date32()} | dict.fromkeys(_TASK, pa.string()),
     counts=("attempts", *(state.lower() for state in _COUNTED), "retries"),
     spreads={"duration": _PERCENTILES, "wait": _PERCENTILES},
@@ -34,7 +34,7 @@ COLUMNS = (
 SCHEMA = _SUMMARY.schema
 
 
-def task_days(part: Part, days: Days) -> pa.Table:
+def task_days(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day and task of which an attempt ended on that day.
 
     A retry is an attempt after another one of its task in its run, unless the task looks for

@@ -3,15 +3,12 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal.insight.jobs.columns import chosen, dates, schema_of, table_of
+from shoal.insight.jobs.columns import chosen, dates, result_schema, table_of
 from shoal.insight.jobs.kernels.arrays import coded, ints, is_one_of
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.rollups.loads import WORKER, DayLoads
 
-SCHEMA = schema_of(
-    "day date, worker string, attempts bigint, failed bigint, lost bigint, busy_s double, "
-    "hours bigint, slots bigint, utilisation double"
-)
+SCHEMA = result_schema("worker_days")
 _SECOND = 1_000_000.0
 _HOUR_S = 3600.0
 
@@ -32,22 +29,22 @@ def worker_days(day: DayLoads) -> pa.Table:
     hours = np.bincount(of_load, minlength=len(names))
     slots = np.zeros(len(names), dtype=np.int64)
     np.maximum.at(slots, of_load, ints(loads, "highest"))
-    counts = []
+    counts = {}
     for name in ("attempts", "failed", "lost"):
         count = np.zeros(len(names), dtype=np.int64)
         count[of_ended] = ints(ended, name)
-        counts.append(count)
+        counts[name] = count
     capacity_s = hours * slots * _HOUR_S
     share = np.divide(busy_s, capacity_s, out=np.zeros(len(names)), where=capacity_s > 0)
     return table_of(
         SCHEMA,
-        dates(np.full(len(names), day.number)),
-        pa.array(names, pa.string()),
-        *counts,
-        busy_s,
-        hours,
-        slots,
-        share,
+        day=dates(np.full(len(names), day.number)),
+        worker=pa.array(names, pa.string()),
+        **counts,
+        busy_s=busy_s,
+        hours=hours,
+        slots=slots,
+        utilisation=share,
     )
 
 

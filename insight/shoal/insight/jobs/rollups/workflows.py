@@ -8,12 +8,12 @@ from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
 from shoal.insight.jobs.rollups.critical import critical_paths
-from shoal.insight.jobs.rollups.summary import Summary
-from shoal.insight.jobs.rows.parts import Part
+from shoal.insight.jobs.rollups.summary import GroupSummary
+from shoal.insight.jobs.rows.parts import RowsPart
 
 _STATES = (WorkflowState.SUCCEEDED, WorkflowState.FAILED, WorkflowState.STOPPED)
 _TRIGGERS = ("schedule", "backfill", "parent", "rerun", "request")
-_SUMMARY = Summary(
+_SUMMARY = GroupSummary(
     keys={"day": pa.date32(), "project": pa.string(), "workflow": pa.string()},
     counts=(
         "runs",
@@ -30,7 +30,7 @@ _COLUMNS = (
 SCHEMA = _SUMMARY.schema
 
 
-def workflow_days(part: Part, days: Days) -> pa.Table:
+def workflow_days(part: RowsPart, days: Days) -> pa.Table:
     """Return a row for each day and workflow of which a run ended on that day.
 
     ``critical`` is the seconds that the tasks of a run's critical path worked: the least that the

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.insight.history.tables import TABLES, HistoryTable, Kind
+from shoal.insight.history.tables import TABLES, ColumnKind, HistoryTable
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.rows.packing import joined
 
@@ -27,14 +27,14 @@ _TASKS = pa.list_(
         ]
     )
 )
-_TYPES: Mapping[Kind, pa.DataType] = {
-    Kind.TEXT: pa.string(),
-    Kind.INTEGER: pa.int64(),
-    Kind.NUMBER: pa.float64(),
-    Kind.YES_NO: pa.bool_(),
-    Kind.TIME: pa.int64(),
-    Kind.LABELS: pa.map_(pa.string(), pa.string()),
-    Kind.TASKS: _TASKS,
+_TYPES: Mapping[ColumnKind, pa.DataType] = {
+    ColumnKind.TEXT: pa.string(),
+    ColumnKind.INTEGER: pa.int64(),
+    ColumnKind.NUMBER: pa.float64(),
+    ColumnKind.YES_NO: pa.bool_(),
+    ColumnKind.TIME: pa.int64(),
+    ColumnKind.LABELS: pa.map_(pa.string(), pa.string()),
+    ColumnKind.TASKS: _TASKS,
 }
 NAMED: Mapping[str, HistoryTable] = {table.name: table for table in TABLES}
 _BEGAN = ("queued_at", "started_at")  # each row has one of them, or has begun as it ended
@@ -51,7 +51,7 @@ def schema(table: HistoryTable) -> pa.Schema:
             (
                 column.name,
                 pa.dictionary(pa.int32(), pa.string())
-                if column.name in _SHARED and column.kind is Kind.TEXT
+                if column.name in _SHARED and column.kind is ColumnKind.TEXT
                 else _TYPES[column.kind],
             )
             for column in table.columns
@@ -60,7 +60,7 @@ def schema(table: HistoryTable) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ColumnSelection:
     """What is read of a file. ``begun_before``: microseconds since 1970; None: whenever it began.
 
     Row groups are read in which something began before that; what began later may be among it.
@@ -77,7 +77,7 @@ class Chunk:
     number: int
     table: str
     paths: Sequence[str]
-    selection: Selection
+    selection: ColumnSelection
 
     def read(self) -> pa.Table:
         """Return the columns of all rows, those that are superseded included."""

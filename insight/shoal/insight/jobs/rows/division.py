@@ -15,7 +15,7 @@ from shoal.insight.jobs.kernels.arrays import groups, ints, is_there
 from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.rows.chunks import NAMED, Chunk, Piece, cut
 from shoal.insight.jobs.rows.packing import by_place, joined, packed, unpacked, written
-from shoal.insight.jobs.rows.parts import PLAN, Part
+from shoal.insight.jobs.rows.parts import PLAN, RowsPart
 from shoal.insight.jobs.rows.superseded import Superseded
 
 
@@ -88,7 +88,7 @@ class Gather:
                 if place >= self.parts:
                     self.beside(place - self.parts, rows)
                 else:
-                    written(_in_order(rows, name), Part(self.folder, place).file(name))
+                    written(_in_order(rows, name), RowsPart(self.folder, place).file(name))
 
 
 def _in_order(rows: pa.Table, name: str) -> pa.Table:

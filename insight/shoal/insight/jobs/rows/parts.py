@@ -17,7 +17,7 @@ PLAN = ("project", "workflow", "version")
 
 
 @dataclass(frozen=True)
-class Part:
+class RowsPart:
     """All current rows of some workflows."""
 
     folder: Path

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from shoal.insight.pages.charts import Column, bar, columns, sparkline
+from shoal.insight.pages.charts import ChartColumn, bar, columns, sparkline
 from shoal.insight.pages.document import Cell, Markup, table
 from shoal.insight.report.collected import Answer, Collected, waited_s
 from shoal.insight.report.sections.section import Section, folded, plural
@@ -47,7 +47,7 @@ def _runs(found: Collected) -> Section:
         "Runs by day",
         told,
         [
-            Column(
+            ChartColumn(
                 day["day"][5:],
                 f"{day['day']}: {plural(day['runs'], 'run')}, {day['failed']:,} failed, "
                 f"{day['stopped']:,} stopped, {day['late']:,} late",

@@ -9,7 +9,7 @@ from shoal.core.runs.run import Run
 
 
 @dataclass
-class _Line:
+class _WorkflowQueue:
     """The unfinished runs of one workflow whose policy matters."""
 
     policy: Policy
@@ -30,12 +30,12 @@ class _Line:
         return moves
 
 
-class Admission:
+class SimulatedAdmission:
     """The lines of all workflows, by name, as ``master/services/admission.py`` keeps them."""
 
     def __init__(self, policies: Mapping[str, Policy]) -> None:
         self._lines = {
-            name: _Line(policy)
+            name: _WorkflowQueue(policy)
             for name, policy in policies.items()
             if policy.overlap is not Overlap.ALLOW
         }

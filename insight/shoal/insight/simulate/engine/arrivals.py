@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shoal.insight.simulate.engine.chance import mixed
-from shoal.insight.simulate.engine.workflow import TimedStart, Workflow
+from shoal.insight.simulate.engine.workflow import SimulatedWorkflow, TimedStart
 from shoal.insight.simulate.model import hour_of_week
 
 _HOUR = timedelta(hours=1)
@@ -31,7 +31,7 @@ class Arrival:
 
 
 def fired(
-    workflow: Workflow, schedule: TimedStart, start: datetime, end: datetime, seed: int
+    workflow: SimulatedWorkflow, schedule: TimedStart, start: datetime, end: datetime, seed: int
 ) -> Iterator[Arrival]:
     """Yield the runs of a schedule, from ``start`` (included) to ``end`` (not included)."""
     shift = schedule.shift
@@ -49,7 +49,9 @@ def fired(
         )
 
 
-def requested(workflow: Workflow, start: datetime, end: datetime, seed: int) -> Iterator[Arrival]:
+def requested(
+    workflow: SimulatedWorkflow, start: datetime, end: datetime, seed: int
+) -> Iterator[Arrival]:
     """Yield runs that are asked for by chance: in each hour a Poisson process of its own rate."""
     hour = start.replace(minute=0, second=0, microsecond=0)
     while workflow.requests and hour < end:

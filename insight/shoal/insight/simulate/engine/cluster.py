@@ -6,26 +6,24 @@ groups say. What has no counterpart here is in docs/simulate.md.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from shoal.core.decide import decide
 from shoal.core.runs.commands import CommandType, Parent
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import (
+    OF_WHOLE,
     Admitted,
     Begun,
     ChildChanged,
     Event,
     SlotGranted,
     StopRequested,
-    TaskEnded,
-    TaskStarted,
     TimeReached,
 )
 from shoal.core.runs.overlap import Moves
-from shoal.core.runs.requests import OF_WHOLE
 from shoal.core.runs.run import (
     Action,
     AskChild,
@@ -47,43 +45,36 @@ from shoal.core.runs.run import (
 from shoal.core.runs.states import (
     FINISHED_TASK,
     FINISHED_WORKFLOW,
-    TaskSignal,
     TaskState,
     WorkflowState,
-    next_task_state,
 )
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
-from shoal.insight.simulate.engine.admission import Admission
+from shoal.insight.simulate.engine.admission import SimulatedAdmission
 from shoal.insight.simulate.engine.agenda import Agenda
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.chance import key_of, mixed
-from shoal.insight.simulate.engine.dependencies import Dependencies
+from shoal.insight.simulate.engine.dependencies import SimulatedDependencies
 from shoal.insight.simulate.engine.ledger import Ledger
-from shoal.insight.simulate.engine.outcomes import Outcome, within_timeout
-from shoal.insight.simulate.engine.pool import Place, Pool, Turn
-from shoal.insight.simulate.engine.workflow import Workflow
+from shoal.insight.simulate.engine.pool import Pools
+from shoal.insight.simulate.engine.workers import OnClaim, Workers
+from shoal.insight.simulate.engine.workflow import SimulatedWorkflow
 from shoal.insight.simulate.model import GroupModel
 
 DEEPEST = 20  # levels of sub-workflows, as masters allow them
-_WORKER = "simulated"  # the name of all workers: which one it is makes no difference here
 _RELEASES = FINISHED_TASK | {TaskState.PAUSED}
-
-# What a caller may want to know of each claim: the key of the run, the group, the attempt, and its
-# wait in seconds, from the queue to the start of its program.
-OnClaim = Callable[[int, str, Attempt, float], None]
 
 
 @dataclass(slots=True)
 class _About:
     """What is known of a run beside it. ``key`` names it for draws."""
 
-    workflow: Workflow
+    workflow: SimulatedWorkflow
     key: int
     wakes: set[datetime] = field(default_factory=set)  # at which it is decided again
 
 
-class Cluster:
+class SimulatedCluster:
     """Plays ``arrivals``, which ascend in time, from ``start`` to ``end``.
 
     ``slots``: of concurrency groups, by qualified name. ``limit_s``: see ``Pool``.
@@ -91,7 +82,7 @@ class Cluster:
 
     def __init__(
         self,
-        workflows: Mapping[str, Workflow],
+        workflows: Mapping[str, SimulatedWorkflow],
         groups: Mapping[str, GroupModel],
         slots: Mapping[str, int],
         start: datetime,
@@ -102,21 +93,20 @@ class Cluster:
         self.start, self.end = start, end
         self.ledger = Ledger(list(workflows))
         self.missing: Counter[str] = Counter()  # what tasks failed for that only history knows
-        self.attempts = 0  # that have begun
-        self._workflows, self._models, self._on_claim = workflows, groups, on_claim
+        self._workflows = workflows
         self._agenda = Agenda(start)
-        self._limit_s = limit_s
-        self.groups = {name: self._pool(name, one.slots) for name, one in groups.items()}
-        self.concurrency = {name: self._pool(name, count) for name, count in slots.items()}
-        self._admission = Admission({name: one.policy for name, one in workflows.items()})
-        self.dependencies = Dependencies(workflows, start)
-        self._touched: dict[str, None] = {}  # worker groups
-        self._touched_slots: dict[str, None] = {}  # concurrency groups
+        of_workers = {name: one.slots for name, one in groups.items()}
+        self.groups = Pools(of_workers, start, end, limit_s)
+        self.concurrency = Pools(slots, start, end, limit_s)
+        self._workers = Workers(
+            groups, self.groups, self._agenda, self.ledger, self._post, on_claim
+        )
+        self._admission = SimulatedAdmission({name: one.policy for name, one in workflows.items()})
+        self.dependencies = SimulatedDependencies(workflows, start)
         self._runs: dict[int, Run] = {}  # open ones, and ended ones whose parent is open
         self._about: dict[int, _About] = {}  # the same runs
         self._children: dict[tuple[int, int], int] = {}  # (task instance, item) -> run
         self._family: defaultdict[int, list[int]] = defaultdict(list)  # run -> children
-        self._working: dict[int, tuple[Run, Outcome]] = {}  # on a worker, by task instance id
         self._inbox: deque[tuple[Run, Event]] = deque()
         self._to_judge: dict[int, None] = {}
         self._last_run = self._last_attempt = 0
@@ -135,6 +125,11 @@ class Cluster:
     def now(self) -> datetime:
         return self._agenda.now
 
+    @property
+    def attempts(self) -> int:
+        """How many attempts have begun."""
+        return self._workers.attempts
+
     # -- runs ------------------------------------------------------------------------------------
 
     def _next_arrival(self) -> None:
@@ -149,11 +144,11 @@ class Cluster:
         self._create(
             self._workflows[arrival.workflow],
             arrival.key,
-            arrival.logical_time,
-            arrival.timezone,
-            arrival.priority,
-            given,
-            since,
+            logical_time=arrival.logical_time,
+            timezone=arrival.timezone,
+            priority=arrival.priority,
+            given=given,
+            due=since,
             by_schedule=schedule is not None,
             is_free=arrival.is_free,
         )
@@ -161,14 +156,14 @@ class Cluster:
 
     def _create(
         self,
-        workflow: Workflow,
+        workflow: SimulatedWorkflow,
         key: int,
+        *,
         logical_time: datetime,
         timezone: str,
         priority: int | None,
         given: Mapping[str, str],
         due: datetime,
-        *,
         parent: Parent | None = None,
         by_schedule: bool = False,
         is_free: bool = False,
@@ -255,16 +250,21 @@ class Cluster:
         while True:
             while self._inbox:
                 self._decide(*self._inbox.popleft())
-            if self._touched_slots:
-                self._give_slots()
+            now = self.now
+            if self.concurrency.touched:
+                for turn in self.concurrency.turns(now):
+                    self._post(turn.run, SlotGranted(turn.task_instance_id, now))
+                self.concurrency.settle(now)
             elif self._to_judge:
                 self._judge()
-            elif not self._claim():
-                break
-        now = self.now
-        for name in self._touched:
-            self.groups[name].settled(now)
-        self._touched.clear()
+            else:
+                before = self.attempts
+                for turn in self.groups.turns(now):
+                    about = self._about[turn.run.id]
+                    self._workers.begin(turn, about.workflow, about.key)
+                if self.attempts == before:
+                    break
+        self.groups.settle(self.now)
 
     def _decide(self, run: Run, event: Event) -> None:
         about, before = self._about.get(run.id), run.state
@@ -311,11 +311,9 @@ class Cluster:
 
     def _free_slot(self, run: Run, attempt: Attempt) -> None:
         group = group_of(run, attempt.task)
-        pool = None if group is None else self.concurrency.get(group)
-        if pool is not None and attempt.id is not None:
-            pool.withdraw(attempt.id)
-            pool.release(attempt.id, self.now)
-            self._touched_slots[pool.name] = None
+        if group is not None and group in self.concurrency and attempt.id is not None:
+            self.concurrency.withdraw(group, attempt.id)
+            self.concurrency.release(group, attempt.id, self.now)
 
     def _note_failure(self, run: Run, attempt: Attempt) -> None:
         """Note a task of the master that fails by itself: mostly it lacks outputs of others."""
@@ -352,18 +350,16 @@ class Cluster:
         match action:
             case Enqueue(key):
                 if (attempt := _current(run, key, TaskState.QUEUED)) is not None:
-                    self._enqueue(run, attempt)
+                    self._wait(self.groups, run.plan.tasks[attempt.task].worker_group, run, attempt)
             case Withdraw(key):
                 attempt = run.attempts[key[0]]
                 group = run.plan.tasks[key[0]].worker_group
                 if attempt.number == key[1] and attempt.id is not None:
-                    self.groups[group].withdraw(attempt.id)
-                    self._touched[group] = None
+                    self.groups.withdraw(group, attempt.id)
             case Kill(key, _):
                 attempt = run.attempts[key[0]]
-                if attempt.number == key[1] and attempt.id in self._working:
-                    self._stop_work(attempt.id)
-                    self._post(run, TaskEnded(attempt.id, TaskSignal.KILL, self.now, _WORKER))
+                if attempt.number == key[1]:
+                    self._workers.kill(run, attempt)
             case WakeAt(at):
                 wakes = self._about[run.id].wakes
                 if at not in wakes and at < self.end:
@@ -371,7 +367,7 @@ class Cluster:
                     self._agenda.add(at, self._wake, (run, at))
             case AskSlot(key, _):
                 if (attempt := _current(run, key, TaskState.BLOCKED)) is not None:
-                    self._ask_slot(run, attempt)
+                    self._wait(self.concurrency, group_of(run, attempt.task) or "", run, attempt)
             case Watch(key):
                 attempt = run.attempts[key[0]]
                 if attempt.number == key[1] and attempt.id is not None:
@@ -385,95 +381,11 @@ class Cluster:
             about.wakes.discard(at)
             self._post(run, TimeReached(self.now))
 
-    def _pool(self, name: str, slots: int) -> Pool:
-        return Pool(name, slots, self.start, self.end, self._limit_s)
-
-    def _enqueue(self, run: Run, attempt: Attempt) -> None:
-        group = run.plan.tasks[attempt.task].worker_group
-        if group not in self.groups:  # nobody works there: a group without slots
-            self.groups[group] = self._pool(group, 0)
+    def _wait(self, pools: Pools, name: str, run: Run, attempt: Attempt) -> None:
+        """Let an attempt wait for a slot of a pool."""
         workflow = self._about[run.id].workflow
-        place = _place(run, workflow, attempt)
-        self.groups[group].put(place, workflow.name, run, attempt.task, self.now)
-        self._touched[group] = None
-
-    def _ask_slot(self, run: Run, attempt: Attempt) -> None:
-        group = group_of(run, attempt.task) or ""
-        if group not in self.concurrency:
-            self.concurrency[group] = self._pool(group, 0)
-        workflow = self._about[run.id].workflow
-        place = _place(run, workflow, attempt)
-        self.concurrency[group].put(place, workflow.name, run, attempt.task, self.now)
-        self._touched_slots[group] = None
-
-    def _give_slots(self) -> None:
-        groups, self._touched_slots = self._touched_slots, {}
-        for name in groups:
-            pool = self.concurrency[name]
-            while (turn := pool.next(self.now)) is not None:
-                self._post(turn.run, SlotGranted(turn.task_instance_id, self.now))
-            pool.settled(self.now)
-
-    # -- workers ---------------------------------------------------------------------------------
-
-    def _claim(self) -> bool:
-        """Let workers take what waits; say whether they have taken anything."""
-        taken = False
-        for name in list(self._touched):
-            pool = self.groups[name]
-            while (turn := pool.next(self.now)) is not None:
-                taken = True
-                self._begin(name, turn)
-        return taken
-
-    def _begin(self, group: str, turn: Turn) -> None:
-        """A worker has an attempt: it starts a little later, and ends as was drawn."""
-        run, now, task_instance_id = turn.run, self.now, turn.task_instance_id
-        self.attempts += 1
-        about = self._about[run.id]
-        workflow, start_s = about.workflow, self._models[group].start_s
-        attempt, spec = run.attempts[turn.task], run.plan.tasks[turn.task]
-        self.ledger.of[workflow.name].waits.append(turn.wait_s)
-        outcome = workflow.outcomes[turn.task].of(about.key, attempt)
-        if spec.timeout is not None:
-            outcome = within_timeout(outcome, spec, attempt)
-        if self._on_claim is not None:
-            self._on_claim(about.key, group, attempt, turn.wait_s + start_s)
-        self._working[task_instance_id] = (run, outcome)
-        ends_at = now + timedelta(seconds=start_s + outcome.seconds)
-        self._agenda.add(ends_at, self._finish, task_instance_id)
-        claim(run, attempt)
-        if spec.timeout is not None:  # else nothing depends on when it has started
-            starts_at = now + timedelta(seconds=start_s)
-            self._agenda.add(starts_at, self._started, task_instance_id)
-
-    def _started(self, task_instance_id: int) -> None:
-        if task_instance_id in self._working:
-            run, _ = self._working[task_instance_id]
-            self._post(run, TaskStarted(task_instance_id, _WORKER, self.now))
-
-    def _finish(self, task_instance_id: int) -> None:
-        if task_instance_id not in self._working:
-            return  # it was killed
-        run, outcome = self._stop_work(task_instance_id)
-        self._post(
-            run,
-            TaskEnded(
-                task_instance_id,
-                outcome.signal,
-                self.now,
-                _WORKER,
-                outputs=outcome.outputs,
-                again_s=outcome.again_s,
-            ),
-        )
-
-    def _stop_work(self, task_instance_id: int) -> tuple[Run, Outcome]:
-        run, outcome = self._working.pop(task_instance_id)
-        group = run.plan.tasks[run.task_of[task_instance_id]].worker_group
-        self.groups[group].release(task_instance_id, self.now)
-        self._touched[group] = None
-        return run, outcome
+        place = (run.priority, run.id, workflow.priorities[attempt.task], attempt.id or 0)
+        pools.put(name, place, workflow.name, run, attempt.task, self.now)
 
     # -- messages and dependencies ---------------------------------------------------------------
 
@@ -516,11 +428,11 @@ class Cluster:
             self._create(
                 workflow,
                 key,
-                run.logical_time,
-                run.timezone,
-                run.priority,
-                start.parameters,
-                self.now,
+                logical_time=run.logical_time,
+                timezone=run.timezone,
+                priority=run.priority,
+                given=start.parameters,
+                due=self.now,
                 parent=parent,
             )
 
@@ -545,15 +457,15 @@ class Cluster:
         receiver = self._runs.get(parent.instance_id)
         if receiver is not None:
             event = ChildChanged(
-                parent.task_instance_id,
-                parent.index,
-                self.now,
-                instance_id,
-                state,
-                reason,
-                outputs or {},
-                None if state is None else parent.ask,
-                refused,
+                task_instance_id=parent.task_instance_id,
+                index=parent.index,
+                at=self.now,
+                instance_id=instance_id,
+                state=state,
+                reason=reason,
+                outputs=outputs or {},
+                ask=None if state is None else parent.ask,
+                refused=refused,
             )
             self._post(receiver, event)
 
@@ -566,15 +478,6 @@ class Cluster:
                 self._post(*judged)
 
 
-def claim(run: Run, attempt: Attempt) -> None:
-    """Do what ``decide`` makes of TaskClaimed: nothing follows from it, and a test compares both.
-
-    It is a third of all events, and this takes a third of the time.
-    """
-    state = next_task_state(attempt.state, TaskSignal.CLAIM)
-    run.replace([attempt.changed(state=state, worker=_WORKER)])
-
-
 def _is_open(run: Run | None) -> bool:
     return run is not None and run.state not in FINISHED_WORKFLOW
 
@@ -584,8 +487,3 @@ def _current(run: Run, key: AttemptKey, state: TaskState) -> Attempt | None:
     attempt = run.attempts[key[0]]
     is_current = attempt.number == key[1] and attempt.state is state and attempt.id is not None
     return attempt if is_current else None
-
-
-def _place(run: Run, workflow: Workflow, attempt: Attempt) -> Place:
-    """Return where an attempt stands in the queue."""
-    return run.priority, run.id, workflow.priorities[attempt.task], attempt.id or 0

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from shoal.core.definition.kinds import LogicKind
-from shoal.core.logic.dependent import Params
-from shoal.core.logic.judging import (
+from shoal.core.logic.dependency_rules import (
     Item,
     Question,
     TaskRun,
@@ -19,10 +18,11 @@ from shoal.core.logic.judging import (
     judge,
     question_of,
 )
+from shoal.core.logic.dependent import Params
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Run, SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
-from shoal.insight.simulate.engine.workflow import Workflow
+from shoal.insight.simulate.engine.workflow import SimulatedWorkflow
 
 _BEFORE = -1  # the id of runs from before the simulation
 
@@ -34,14 +34,14 @@ class _Waiting:
     names: frozenset[WorkflowName]
 
 
-class Dependencies:
+class SimulatedDependencies:
     """Knows the runs of those workflows that DEPENDENT tasks name.
 
     Of the time before ``start`` no runs are known: where the timetable of a workflow has a fire
     time, or it has no timetable, its run is taken to have succeeded.
     """
 
-    def __init__(self, workflows: Mapping[str, Workflow], start: datetime) -> None:
+    def __init__(self, workflows: Mapping[str, SimulatedWorkflow], start: datetime) -> None:
         self._workflows, self._start = workflows, start
         self._tasks: defaultdict[WorkflowName, set[str]] = defaultdict(set)  # that are asked for
         for workflow in workflows.values():
@@ -182,7 +182,7 @@ class _Seen:
         return WorkflowRun(run.id, run.logical_time, run.state, self._succeeded, tasks=tasks)
 
 
-def _named(workflow: Workflow) -> Iterator[Item]:
+def _named(workflow: SimulatedWorkflow) -> Iterator[Item]:
     """Yield what the DEPENDENT tasks of a workflow wait for; the windows do not matter."""
     spec = workflow.spec
     for task, kind in workflow.plan.kinds.items():

@@ -15,7 +15,7 @@ _LOOK_AGAIN_S = 60.0  # if nothing is known; what the task types that wait take 
 _NOTHING: Mapping[str, str] = {}
 
 
-class Outcome(NamedTuple):
+class SimulatedOutcome(NamedTuple):
     """The end of one attempt. ``seconds``: from the start of its program to the end of it."""
 
     seconds: float
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 class Outcomes(Protocol):
     """Says how the attempts of one task end."""
 
-    def of(self, run_key: int, attempt: Attempt) -> Outcome:
+    def of(self, run_key: int, attempt: Attempt) -> SimulatedOutcome:
         """Return how an attempt ends. ``run_key`` names its run, the same in each simulation."""
         ...
 
@@ -42,7 +42,7 @@ class Drawn:
         self._succeeded = history.seconds or history.failed_seconds
         self._waits = bool(history.looks) and history.looks[-1] > 0
 
-    def of(self, run_key: int, attempt: Attempt) -> Outcome:
+    def of(self, run_key: int, attempt: Attempt) -> SimulatedOutcome:
         """Return how an attempt ends."""
         history = self._history
         bits = mixed(run_key, self._key, attempt.number)
@@ -50,14 +50,14 @@ class Drawn:
             return again
         # One half of the bits says whether it fails, the other how long it takes.
         if history.failure and (bits >> 32) / _HALF < history.failure:
-            return Outcome(self._seconds(self._failed, bits), TaskSignal.FAIL)
+            return SimulatedOutcome(self._seconds(self._failed, bits), TaskSignal.FAIL)
         seconds = self._seconds(self._succeeded, bits)
         if not history.outputs:
-            return Outcome(seconds, TaskSignal.SUCCEED)
+            return SimulatedOutcome(seconds, TaskSignal.SUCCEED)
         index = int(share(mixed(bits, _GIVES)) * len(history.outputs))
-        return Outcome(seconds, TaskSignal.SUCCEED, history.outputs[index])
+        return SimulatedOutcome(seconds, TaskSignal.SUCCEED, history.outputs[index])
 
-    def _look(self, run_key: int, attempt: Attempt, bits: int) -> Outcome | None:
+    def _look(self, run_key: int, attempt: Attempt, bits: int) -> SimulatedOutcome | None:
         """Return a look that finds nothing; None: this one finds."""
         looks = self._history.looks
         wanted = quantile(looks, share(mixed(run_key, self._key, -1, _LOOKS)))
@@ -66,7 +66,7 @@ class Drawn:
         pauses = self._history.again_s
         again_s = quantile(pauses, share(mixed(bits, _PAUSES))) if pauses else _LOOK_AGAIN_S
         seconds = self._seconds(self._succeeded, bits)
-        return Outcome(seconds, TaskSignal.RESCHEDULE, again_s=again_s)
+        return SimulatedOutcome(seconds, TaskSignal.RESCHEDULE, again_s=again_s)
 
     @staticmethod
     def _seconds(samples: tuple[float, ...], bits: int) -> float:
@@ -79,16 +79,18 @@ class Repeated:
     ``recorded`` is by ``run_key`` and the number of the attempt.
     """
 
-    def __init__(self, recorded: Mapping[tuple[int, int], Outcome], drawn: Outcomes) -> None:
+    def __init__(
+        self, recorded: Mapping[tuple[int, int], SimulatedOutcome], drawn: Outcomes
+    ) -> None:
         self._recorded, self._drawn = recorded, drawn
 
-    def of(self, run_key: int, attempt: Attempt) -> Outcome:
+    def of(self, run_key: int, attempt: Attempt) -> SimulatedOutcome:
         """Return how an attempt ended, or would."""
         found = self._recorded.get((run_key, attempt.number))
         return self._drawn.of(run_key, attempt) if found is None else found
 
 
-def within_timeout(outcome: Outcome, task: TaskSpec, attempt: Attempt) -> Outcome:
+def within_timeout(outcome: SimulatedOutcome, task: TaskSpec, attempt: Attempt) -> SimulatedOutcome:
     """Return the end of an attempt that its worker ends at the task's timeout.
 
     Of one that looks again and again no worker sees the whole time: masters end it.
@@ -97,4 +99,4 @@ def within_timeout(outcome: Outcome, task: TaskSpec, attempt: Attempt) -> Outcom
         return outcome
     if task.timeout_action is TimeoutAction.WARN:
         return outcome
-    return Outcome(task.timeout, TaskSignal.FAIL)
+    return SimulatedOutcome(task.timeout, TaskSignal.FAIL)

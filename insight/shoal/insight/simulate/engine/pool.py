@@ -6,7 +6,7 @@ docs/dispatch.md: priority of the workflow, instance, priority of the task, task
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
@@ -205,3 +205,47 @@ class Pool:
         for holder in self._holders.values():
             self._note_share(congestion, holder, until)
         self.congestions.append(congestion)
+
+
+class Pools(dict[str, Pool]):
+    """Pools by name. One that nobody has set up has no slots."""
+
+    def __init__(
+        self, slots: Mapping[str, int], start: datetime, end: datetime, limit_s: float
+    ) -> None:
+        super().__init__(
+            {name: Pool(name, count, start, end, limit_s) for name, count in slots.items()}
+        )
+        self._start, self._end, self._limit_s = start, end, limit_s
+        self.touched: dict[str, None] = {}  # in which a slot may be given
+
+    def put(
+        self, name: str, place: Place, workflow: str, run: Run, task: str, now: datetime
+    ) -> None:
+        """Let an attempt wait for a slot of a pool."""
+        if name not in self:
+            self[name] = Pool(name, 0, self._start, self._end, self._limit_s)
+        self[name].put(place, workflow, run, task, now)
+        self.touched[name] = None
+
+    def withdraw(self, name: str, task_instance_id: int) -> None:
+        """Take an attempt out of a queue, if it is there."""
+        self[name].withdraw(task_instance_id)
+        self.touched[name] = None
+
+    def release(self, name: str, task_instance_id: int, now: datetime) -> None:
+        """Free the slot of an attempt."""
+        self[name].release(task_instance_id, now)
+        self.touched[name] = None
+
+    def turns(self, now: datetime) -> Iterator[Turn]:
+        """Give free slots in the pools that were touched."""
+        for name in list(self.touched):
+            while (turn := self[name].next(now)) is not None:
+                yield turn
+
+    def settle(self, now: datetime) -> None:
+        """Measure the pools that were touched: no more slots are given in this instant."""
+        for name in self.touched:
+            self[name].settled(now)
+        self.touched.clear()

@@ -15,7 +15,7 @@ from shoal.core.runs.run import Plan
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.durations import format_duration
 from shoal.insight.simulate.engine.chance import key_of
-from shoal.insight.simulate.engine.outcomes import Drawn, Outcome, Outcomes, Repeated
+from shoal.insight.simulate.engine.outcomes import Drawn, Outcomes, Repeated, SimulatedOutcome
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 
 UNKNOWN_S = 60.0  # how long a task is taken to last if none of its type is known
@@ -41,7 +41,7 @@ class TimedStart:
     shift: timedelta = timedelta(0)
 
 
-class Workflow:
+class SimulatedWorkflow:
     """A workflow that can be started."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Workflow:
         return instant_of(self.spec.deadline, since, timezone)
 
 
-class Prepared:
+class PreparedPlan:
     """The workflows of a model by name. ``assumed``: sentences about what history lacks."""
 
     def __init__(self, model: Model, shifts: Mapping[str, timedelta] | None = None) -> None:
@@ -95,7 +95,7 @@ class Prepared:
         self._typical, self._lacking = _typical(model), Counter[str]()
         shifts = shifts or {}
         self.workflows = {
-            one.name: Workflow(
+            one.name: SimulatedWorkflow(
                 one,
                 {task.name: self._outcomes(one, task) for task in _worked(one.definition)},
                 list(self._schedules(model, one, shifts.get(one.name, timedelta(0)))),
@@ -118,7 +118,9 @@ class Prepared:
                 f"{lasts} each ({why}); --duration says better"
             )
 
-    def repeat(self, recorded: Mapping[tuple[str, str], Mapping[tuple[int, int], Outcome]]) -> None:
+    def repeat(
+        self, recorded: Mapping[tuple[str, str], Mapping[tuple[int, int], SimulatedOutcome]]
+    ) -> None:
         """Let attempts end as they were recorded, by workflow and task; see ``Repeated``."""
         for (name, task), ends in recorded.items():
             workflow = self.workflows.get(name)

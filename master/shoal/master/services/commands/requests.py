@@ -12,9 +12,8 @@ import structlog
 
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
-from shoal.core.runs.events import Admitted, ChildChanged, Request
+from shoal.core.runs.events import OF_WHOLE, Admitted, ChildChanged, Request, request_of
 from shoal.core.runs.quarantine import Kind
-from shoal.core.runs.requests import OF_WHOLE, request_of
 from shoal.master.engine import messages
 from shoal.master.errors import Quarantined
 from shoal.master.services import admission

@@ -25,8 +25,8 @@ from shoal.master.services.service import MasterContext, PeriodicService
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.exporting.verified import Verified
-from shoal.sql.repositories.upkeep.expired import (
+from shoal.sql.repositories.exports.verified_history import Verified
+from shoal.sql.repositories.upkeep.expired_rows import (
     Deleted,
     Expired,
     Scope,

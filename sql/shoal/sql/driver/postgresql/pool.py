@@ -12,11 +12,11 @@ from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import Connection
 from shoal.sql.driver.patience import Patience
-from shoal.sql.driver.permits import Permits
 from shoal.sql.driver.postgresql.link import PostgresqlLink
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection, Silent
 from shoal.sql.driver.silence import Session, Silence
 from shoal.sql.driver.translation import FOREIGN, translate
+from shoal.sql.driver.turns import Permits
 from shoal.sql.errors import DatabaseUnavailable
 
 # How connections are made, unless the URL says otherwise. The kernel, too, is to give up hosts

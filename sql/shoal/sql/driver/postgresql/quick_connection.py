@@ -22,10 +22,10 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
 from shoal.sql.driver.patience import Patience
-from shoal.sql.driver.pause import Pause
 from shoal.sql.driver.postgresql.cursor import Carry, Converter, StatementCursor, checked
 from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
 from shoal.sql.driver.silence import Session, Silence
+from shoal.sql.driver.turns import Pause
 
 T = TypeVar("T")
 

@@ -23,13 +23,12 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
-from shoal.sql.driver.pause import SHORT_S, Pause
-from shoal.sql.driver.permits import Permits
 from shoal.sql.driver.prepared import Values, notify, prepared
 from shoal.sql.driver.queries import Query, prepared_query
 from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS
 from shoal.sql.driver.sqlite.thread import WorkerThread
 from shoal.sql.driver.translation import FOREIGN, sqlite_code, translate
+from shoal.sql.driver.turns import SHORT_S, Pause, Permits
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import api_token, login_session, principal
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _SessionList = list[LoginSession]
 _TokenList = list[ApiToken]

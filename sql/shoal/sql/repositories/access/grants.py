@@ -12,7 +12,7 @@ from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.access import project_grant
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _PAIRS_PER_QUERY = 200
 

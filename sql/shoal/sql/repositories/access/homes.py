@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Select, bindparam, select
 
-from shoal.core.access.things import Thing
+from shoal.core.access.authorization import Thing
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import (
     backfill,
@@ -16,7 +16,7 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 _KEY: BindParameter[Any] = bindparam("key")
 _I, _W = workflow_instance, workflow

@@ -11,7 +11,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import principal, principal_group, project_role
-from shoal.sql.statements.reading import readable
+from shoal.sql.statements.rows import readable
 
 _MemberList = list[Member]
 _PRINCIPALS = {

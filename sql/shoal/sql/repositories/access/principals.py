@@ -13,7 +13,7 @@ from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, No
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import group_member, principal
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.reading import enough, readable
+from shoal.sql.statements.rows import enough, readable
 
 _AccountList = list[Account]
 _KIND = "user"

@@ -12,7 +12,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.access import resource_grant
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _KIND = "resource grant"
 _C = resource_grant.c

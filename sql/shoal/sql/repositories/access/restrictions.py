@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select, tuple_, update
 
-from shoal.core.access.judging import Visible
-from shoal.core.access.restrictions import Restricted, no_such_group
+from shoal.core.access.authorization import Visible
+from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.model import WorkflowSpec
@@ -17,7 +17,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.access import restriction
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.reading import enough, leave_out, readable
+from shoal.sql.statements.rows import enough, leave_out, readable
 
 _KIND = "restriction"
 _C = restriction.c

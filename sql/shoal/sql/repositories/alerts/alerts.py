@@ -12,7 +12,7 @@ from shoal.core.alerts.rules import Severity
 from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import (
     IS_OPEN_ALERT,
     alert,
@@ -21,7 +21,7 @@ from shoal.sql.schema.tables import (
     alert_try,
     project,
 )
-from shoal.sql.statements.reading import (
+from shoal.sql.statements.rows import (
     OnUnreadable,
     enough,
     leave_out,

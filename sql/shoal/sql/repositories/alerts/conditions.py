@@ -9,7 +9,7 @@ from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import Condition
 from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import alert_condition, alert_member, project
 
 _C, _M = alert_condition.c, alert_member.c

@@ -12,7 +12,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.repositories.alerts.jobs import AlertJobs
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import alert_definition, alert_silence, project
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
 
 _D, _S = alert_definition.c, alert_silence.c
 _DefinitionList = list[Definition]

@@ -12,9 +12,9 @@ from shoal.core.alerts.shares import share_of
 from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import IS_UNSENT, alert_delivery, alert_mention, alert_try, project
-from shoal.sql.statements.reading import (
+from shoal.sql.statements.rows import (
     OnUnreadable,
     enough,
     leave_out,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from shoal.core.alerts.messages.facts import Facts, RunFacts
+from shoal.core.alerts.messages.message import Facts, RunFacts
 from shoal.core.alerts.occurrences import WITH_RESULTS
 from shoal.core.alerts.records import Delivery
 from shoal.core.runs.states import TaskState

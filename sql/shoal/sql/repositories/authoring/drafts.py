@@ -10,7 +10,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import DraftChanged, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import draft, project, workflow
-from shoal.sql.statements.reading import enough, readable, require_numbers
+from shoal.sql.statements.rows import enough, readable, require_numbers
 
 _InfoList = list[DraftInfo]
 

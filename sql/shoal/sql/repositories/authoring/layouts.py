@@ -7,7 +7,7 @@ from sqlalchemy import Row, delete, select, update
 from shoal.core.definition.layout import Layout
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import workflow_layout
-from shoal.sql.statements.reading import readable
+from shoal.sql.statements.rows import readable
 
 
 class Layouts:

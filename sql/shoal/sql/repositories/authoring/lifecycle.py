@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import func, select, update
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.logic.references import renamed
@@ -17,7 +17,7 @@ from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.references import References, Referrers
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.definitions.workflows import Published, Workflows
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,

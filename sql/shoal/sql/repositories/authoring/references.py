@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Row, Text, select, type_coerce
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.logic.dependency_graph import Linked
-from shoal.core.logic.judging import WorkflowName
+from shoal.core.logic.dependency_rules import WorkflowName
 from shoal.core.logic.references import Reference, links, references
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import project, workflow, workflow_version
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _TOGETHER = 200  # definitions that are read by one statement
 

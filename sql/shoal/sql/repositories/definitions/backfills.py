@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, select, update
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.backfill.plan import Past, Plan
 from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
 from shoal.core.backfill.window import BackfillRun, Outcome
@@ -15,7 +15,7 @@ from shoal.core.runs.commands import Command, CommandState
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, StaleRow
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import (
     IS_ACTIVE_BACKFILL,
@@ -25,8 +25,8 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
-from shoal.sql.statements.shapes import selection_of
+from shoal.sql.statements.json_columns import selection_of
+from shoal.sql.statements.rows import OnUnreadable, enough, readable, refuse
 
 _BackfillList = list[Backfill]
 _RunList = list[BackfillRun]

@@ -11,7 +11,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import CalendarInUse, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import calendar, project, schedule, workflow
-from shoal.sql.statements.reading import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.rows import OnUnreadable, enough, readable, refuse
 
 
 @dataclass(frozen=True)

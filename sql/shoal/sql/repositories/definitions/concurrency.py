@@ -42,7 +42,7 @@ from shoal.sql.schema.tables import (
     workflow_instance,
     workflow_version,
 )
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
 
 OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT))
 HAS_LEASE = (

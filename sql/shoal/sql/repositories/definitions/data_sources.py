@@ -6,13 +6,12 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 
-from shoal.core.data_sources.spec import DataSourceSpec
-from shoal.core.data_sources.stored import StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import data_source, project
-from shoal.sql.statements.reading import enough, readable, require_numbers
+from shoal.sql.statements.rows import enough, readable, require_numbers
 
 _SourceList = list[StoredDataSource]
 _NameList = list[str]

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Row, Text, delete, insert, select, type_coerce, update
 
-from shoal.core.access.judging import Visible
-from shoal.core.access.restrictions import Restricted
+from shoal.core.access.authorization import Visible
+from shoal.core.access.grants import Restricted
 from shoal.core.checks.parameters import Path
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.environments import (
@@ -25,7 +25,7 @@ from shoal.sql.errors import EnvironmentInUse, NotFound
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.schema.access import restriction
 from shoal.sql.schema.tables import environment, project, workflow, workflow_version
-from shoal.sql.statements.reading import enough, readable, require_numbers
+from shoal.sql.statements.rows import enough, readable, require_numbers
 
 _EnvironmentList = list[StoredEnvironment]
 _NameList = list[str]

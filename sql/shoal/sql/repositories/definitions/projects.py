@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select, update
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.records import Project
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import project, workflow
-from shoal.sql.statements.reading import enough, readable
-from shoal.sql.statements.shapes import check_texts
+from shoal.sql.statements.json_columns import check_texts
+from shoal.sql.statements.rows import enough, readable
 
 _ProjectList = list[Project]
 

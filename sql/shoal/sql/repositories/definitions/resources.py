@@ -39,7 +39,7 @@ from shoal.sql.schema.tables import (
     resource,
     workflow_instance,
 )
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
 
 _KIND = "resource"
 _TICK = timedelta(microseconds=1)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.runs.filters import EventKind
@@ -20,12 +20,12 @@ from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
 from shoal.sql.repositories.definitions.calendars import Calendars
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow
-from shoal.sql.statements.reading import OnUnreadable, enough, leave_out, readable, refuse
-from shoal.sql.statements.shapes import check_texts
+from shoal.sql.statements.json_columns import check_texts
+from shoal.sql.statements.rows import OnUnreadable, enough, leave_out, readable, refuse
 
 _ScheduleList = list[Schedule]
 

@@ -13,7 +13,7 @@ from shoal.core.runs.records import SecretInfo
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import project, secret
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _SecretList = list[SecretInfo]
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
@@ -36,17 +36,17 @@ from shoal.sql.errors import Archived, NotFound, TooManyToSort
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
-from shoal.sql.repositories.definitions.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
-from shoal.sql.repositories.overview.recent import last_logical_time, last_state, next_fire
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
+from shoal.sql.repositories.overview.recent_runs import last_logical_time, last_state, next_fire
+from shoal.sql.repositories.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.repositories.search.ranking import Position, page_of_ranked
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
 from shoal.sql.schema.types import JsonText, Unreadable
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.reading import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,6 @@ class RollupBatches:
         row = await self._connection.first(_counting(job, day))
         return None if row is None else Counting(row.batch, row.digest)
 
-    async def has_aggregates(self, batch: int) -> bool:
-        """Whether a batch has aggregates; one of an older version has none."""
-        query = select(_R.place).where(_R.batch == batch, ARE_AGGREGATES).limit(1)
-        return await self._connection.scalar(query) is not None
-
     async def begin(
         self, job: str, day: date, at: datetime, before: Counting | None = None
     ) -> Batch:

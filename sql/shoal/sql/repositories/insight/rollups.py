@@ -14,19 +14,19 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Row, Select, Text, or_, select, tuple_, type_coerce
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import project as projects
 from shoal.sql.schema.tables import rollup, rollup_day
-from shoal.sql.statements.among import Among, AmongPairs, numbers, pairs
-from shoal.sql.statements.reading import (
+from shoal.sql.statements.rows import (
     OnUnreadable,
     leave_out,
     readable,
     refuse,
     require_numbers,
 )
+from shoal.sql.statements.value_sets import Among, AmongPairs, numbers, pairs
 
 _D, _R = rollup_day.c, rollup.c
 _PAIRS_PER_QUERY = 500

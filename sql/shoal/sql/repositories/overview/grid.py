@@ -13,7 +13,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow_instance
 from shoal.sql.schema.types import Unreadable
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 ROWS_AT_ONCE = 5_000  # of attempts, read by one query as a rule
 

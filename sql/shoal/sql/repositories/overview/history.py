@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, Table, Text, func, or_, select, type_coerce
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import Between, HistoryFilter
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema import tables

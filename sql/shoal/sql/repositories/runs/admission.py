@@ -16,10 +16,10 @@ from shoal.core.definition.model import Overlap
 from shoal.core.runs.overlap import Lineup, Policy, Waiter
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
-from shoal.sql.repositories.definitions.plans import PlanCache
+from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.schema.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workflow_instance
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
 _SUPERSEDE = "supersede:"

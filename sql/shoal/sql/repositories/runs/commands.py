@@ -30,15 +30,15 @@ from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
 from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, quarantine
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.reading import OnUnreadable, readable, refuse
-from shoal.sql.statements.shapes import (
+from shoal.sql.statements.json_columns import (
     check_texts,
     parent_json,
     parent_of,
     selection_json,
     selection_of,
 )
+from shoal.sql.statements.rows import OnUnreadable, readable, refuse
+from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
 _MAX_KEY = 255

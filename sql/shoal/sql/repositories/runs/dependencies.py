@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, and_, delete, or_, select, tuple_
 
-from shoal.core.logic.judging import TaskRun, WorkflowName, WorkflowRun
+from shoal.core.logic.dependency_rules import TaskRun, WorkflowName, WorkflowRun
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
@@ -21,7 +21,7 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _NAMES_PER_QUERY = 200
 _RANGES_PER_QUERY = 100

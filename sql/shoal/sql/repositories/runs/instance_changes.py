@@ -11,11 +11,11 @@ from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import StaleRow
+from shoal.sql.repositories.events import INSERT_EVENT, NewEvent
 from shoal.sql.repositories.runs.attempts import changing_values, new_values
-from shoal.sql.repositories.runs.events import INSERT_EVENT, NewEvent
 from shoal.sql.schema.tables import IS_FINAL, task_instance, workflow_instance
 from shoal.sql.schema.types import UtcDateTime
-from shoal.sql.statements.shapes import parent_json
+from shoal.sql.statements.json_columns import parent_json
 
 Change = tuple[Run, Decision]
 _Row = dict[str, Any]

@@ -9,8 +9,8 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.search.scope import scope
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, IS_OPEN, task_instance, workflow_instance
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
+from shoal.sql.statements.value_sets import Among, numbers
 
 
 class InstanceCounts:

@@ -12,15 +12,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
-from shoal.core.access.judging import Visible
-from shoal.core.definition.priority import Priority
+from shoal.core.access.authorization import Visible
+from shoal.core.definition.fields import Priority
 from shoal.core.runs.filters import NEWEST_FIRST, Count, InstanceFilter, Order
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, UnreadableRow
-from shoal.sql.repositories.definitions.plans import PlanCache, StoredPlan
+from shoal.sql.repositories.plans import PlanCache, StoredPlan
 from shoal.sql.repositories.runs.attempts import newest
 from shoal.sql.repositories.runs.instance_changes import InstanceChanges, NewIds
 from shoal.sql.repositories.search.instances import InstanceSearch
@@ -33,8 +33,8 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.reading import (
+from shoal.sql.statements.json_columns import check_texts, parent_of, selection_of
+from shoal.sql.statements.rows import (
     OnUnreadable,
     check_values,
     leave_out,
@@ -42,7 +42,7 @@ from shoal.sql.statements.reading import (
     refuse,
     unreadable,
 )
-from shoal.sql.statements.shapes import check_texts, parent_of, selection_of
+from shoal.sql.statements.value_sets import Among, numbers
 
 _InstanceList = list[Instance]
 _KIND = "workflow instance"

@@ -9,9 +9,9 @@ from sqlalchemy import bindparam, delete, insert, select
 from shoal.core.definition.labels import MOST_OF_RUN
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, NotFound
-from shoal.sql.repositories.runs.events import Events, NewEvent
+from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import instance_label, project, workflow, workflow_instance
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 INSERT_LABEL = insert(instance_label)
 _C = instance_label.c

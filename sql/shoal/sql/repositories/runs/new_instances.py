@@ -15,13 +15,13 @@ from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
-from shoal.sql.repositories.definitions.plans import PlanCache, StoredPlan
+from shoal.sql.repositories.events import INSERT_EVENT, NewEvent
+from shoal.sql.repositories.plans import PlanCache, StoredPlan
 from shoal.sql.repositories.runs.attempts import new_values
-from shoal.sql.repositories.runs.events import INSERT_EVENT, NewEvent
 from shoal.sql.repositories.runs.instance_changes import INSERT_ATTEMPT, events_of
 from shoal.sql.repositories.runs.labels import INSERT_LABEL, label_values
 from shoal.sql.schema.tables import task_instance, workflow_instance
-from shoal.sql.statements.shapes import parent_json, selection_json
+from shoal.sql.statements.json_columns import parent_json, selection_json
 
 _MOST_AT_ONCE = 500  # tasks whose rows are made in the event loop's own thread
 _INSERT_INSTANCE = insert(workflow_instance)

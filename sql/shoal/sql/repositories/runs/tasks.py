@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select, tuple_
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import NEWEST_FIRST, Count, Order, TaskFilter
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause
@@ -18,8 +18,8 @@ from shoal.sql.repositories.search.scope import scope
 from shoal.sql.repositories.search.tasks import TaskSearch
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow, workflow_instance
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
+from shoal.sql.statements.value_sets import Among, numbers
 
 _TaskList = list[TaskInstance]
 ROWS_AT_ONCE = 500  # read by one query, and made records of without a turn for others

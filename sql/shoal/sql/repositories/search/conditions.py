@@ -4,12 +4,25 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Table, and_, func, literal, or_, select
+from sqlalchemy import Column, ColumnElement, Float, Table, and_, func, literal, or_, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from shoal.core.runs.filters import Between, Lasting, SortKey
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql.schema.tables import instance_label
-from shoal.sql.statements.lasted import Lasted
+
+
+class Lasted(FunctionElement[float]):
+    """``Lasted(end, start)``: the seconds between two instants; NULL if one of them is."""
+
+    name = "lasted"
+    type = Float()
+    inherit_cache = True
+
+    def __init__(self, end: ColumnElement[Any], start: Column[Any]) -> None:
+        super().__init__(end, start)
 
 
 def between(column: Column[Any], interval: Between) -> Iterator[ColumnElement[bool]]:
@@ -66,3 +79,15 @@ def rank(key: SortKey, table: Table) -> ColumnElement[Any]:
     if key is SortKey.DURATION:
         return duration(table)
     return table.c[key]
+
+
+@compiles(Lasted, "sqlite")
+def _sqlite(element: Lasted, compiler: SQLCompiler, **options: Any) -> str:
+    end, start = (compiler.process(one, **options) for one in element.clauses)
+    return f"(({end} - {start}) / 1000000.0)"  # stored as microseconds
+
+
+@compiles(Lasted, "postgresql")
+def _postgresql(element: Lasted, compiler: SQLCompiler, **options: Any) -> str:
+    end, start = (compiler.process(one, **options) for one in element.clauses)
+    return f"CAST(extract(epoch FROM ({end} - {start})) AS double precision)"

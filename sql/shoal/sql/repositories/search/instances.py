@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Row, and_, func, not_, select, true
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import (
     MOST_COUNTED,
     MOST_RANKED,
@@ -31,8 +31,8 @@ from shoal.sql.repositories.search.ranking import Found, Position, page_of_ranke
 from shoal.sql.repositories.search.scope import Scope, scope
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import instance_label, task_instance, workflow, workflow_instance
-from shoal.sql.statements.reading import leave_out
-from shoal.sql.statements.walks import Conditions, behind, is_unreadable, walk
+from shoal.sql.statements.index_walks import Conditions, behind, is_unreadable, walk
+from shoal.sql.statements.rows import leave_out
 
 _C, _L = workflow_instance.c, instance_label.c
 _NEWEST = (_C.created_at, _C.id)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, bindparam, select
 
-from shoal.core.access.judging import Visible
+from shoal.core.access.authorization import Visible
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow_instance

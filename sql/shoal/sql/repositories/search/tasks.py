@@ -21,8 +21,8 @@ from shoal.sql.repositories.search import conditions
 from shoal.sql.repositories.search.ranking import Found, Position, page_of_ranked
 from shoal.sql.repositories.search.scope import Scope
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow_instance
-from shoal.sql.statements.among import Among, numbers
-from shoal.sql.statements.walks import Conditions, walk
+from shoal.sql.statements.index_walks import Conditions, walk
+from shoal.sql.statements.value_sets import Among, numbers
 
 SIFTED = 1_000  # attempts that one call reads, at most
 _LISTED = frozenset(TaskState) - {TaskState.RESCHEDULED}

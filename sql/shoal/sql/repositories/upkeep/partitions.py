@@ -10,7 +10,7 @@ from shoal.core.runs.records import PartitionRow, Takeover
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from shoal.sql.schema.tables import partition, takeover
-from shoal.sql.statements.among import Among, numbers
+from shoal.sql.statements.value_sets import Among, numbers
 
 MOST_KEPT = 10_000  # takeovers
 

@@ -24,7 +24,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import IS_OPEN_PART, project, purge, purge_part, workflow
 from shoal.sql.schema.types import UtcDateTime
-from shoal.sql.statements.reading import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable
 
 _p = purge_part.c
 _PurgeList = list["Purge"]

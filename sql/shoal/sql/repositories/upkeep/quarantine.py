@@ -8,7 +8,7 @@ from sqlalchemy import Row, and_, delete, func, insert, select, update
 from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import quarantine
-from shoal.sql.statements.reading import enough
+from shoal.sql.statements.rows import enough
 
 MOST_SKIPPED = 1_000
 """Skipped items of a consumer and kind that are kept."""

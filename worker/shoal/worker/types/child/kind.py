@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.core.task_types import (
     Exit,
     Settling,
@@ -35,7 +35,7 @@ class ChildType(TaskType[P]):
 
     async def run(self, context: TaskContext, params: P) -> Exit:
         """See TaskType."""
-        if any(map(_is_kept_by_worker, context.data_sources.values())):
+        if any(map(is_kept_by_worker, context.data_sources.values())):
             await context.spark_connect()
         request = self._request(context, params)
         return await context.run_process(argv(context), stdin=request.to_json())
@@ -89,11 +89,12 @@ def argv(context: TaskContext | None = None) -> list[str]:
     return [sys.executable, *alone, "-P", "-u", "-m", "shoal.worker.types.child"]
 
 
-def _is_kept_by_worker(source: DataSource) -> bool:
-    return source.kind is SourceKind.SPARK and not source.host
+def is_kept_by_worker(source: DataSource) -> bool:
+    """Return whether a data source is the Spark Connect server that the worker keeps itself."""
+    return source.kind == "spark" and not source.host
 
 
 def _with_address(source: DataSource, server: SparkConnect | None) -> DataSource:
-    if server is None or not _is_kept_by_worker(source):
+    if server is None or not is_kept_by_worker(source):
         return source
     return replace(source, host="localhost", port=server.port, user="", password=server.token)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class Request:
         """Build it from a text that ``to_json`` made. Raises ValueError, TypeError, KeyError."""
         fields = json.loads(text)
         sources = {
-            name: DataSource(**{**source, "kind": SourceKind(source["kind"])})
-            for name, source in fields.pop("data_sources").items()
+            name: DataSource(**source) for name, source in fields.pop("data_sources").items()
         }
         return cls(**fields, data_sources=sources)

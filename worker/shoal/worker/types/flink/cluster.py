@@ -12,6 +12,8 @@ import httpx
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.child.probe import ProbeParams
+from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.failures import cause, errors_of, is_of_the_jar, refusal, traces_of
 from shoal.worker.types.http.wire.exchange import tls_context
 
@@ -302,3 +304,18 @@ def _headers(source: DataSource) -> dict[str, str]:
     if source.password and not source.user:
         headers["Authorization"] = f"Bearer {source.password}"
     return headers
+
+
+async def probe(work: Work[ProbeParams]) -> None:
+    """Write the version of the cluster into the log. Raises WorkFailed with advice."""
+    async with connected(work.data_source(work.params.data_source)) as cluster:
+        version = await cluster.version()
+        try:
+            await cluster.jars()
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            text = "it takes no jars: set web.submit.enable, and see that it is a session cluster"
+            raise WorkFailed(f"{cluster.where}: {text}", permanent=True) from refused
+        live = [job for job, status in (await cluster.jobs()).items() if status == "RUNNING"]
+    work.log(f"Flink {version}, {len(live)} jobs running")

@@ -5,11 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from shoal.core.data_sources import SourceKind
 from shoal.core.task_types import CommandLine, SourceName, TaskParams
 from shoal.worker.types.program import Argument, Arguments
 
-KINDS = frozenset({SourceKind.FLINK})
+KINDS = frozenset({"flink"})
 # Settings that a field of its own covers: one way to say a thing.
 FIELDS = {
     "parallelism.default": "parallelism",

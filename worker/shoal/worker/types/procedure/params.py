@@ -5,12 +5,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.core.data_sources import SourceKind
 from shoal.core.definition.fields import Duration
 from shoal.core.task_types import SourceName, TaskParams
 from shoal.worker.types.sql.params import MOST_ROWS, OnMore
 
-KINDS = frozenset({SourceKind.POSTGRESQL, SourceKind.MARIADB, SourceKind.MYSQL})
+KINDS = frozenset({"postgresql", "mariadb", "mysql"})
 Argument = str | int | float | bool | None
 
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from types import ModuleType
 from typing import cast
 
-from shoal.core.data_sources import SourceKind
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
@@ -26,10 +25,10 @@ from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Result, Session, Verdict
 from shoal.worker.types.sql.verdicts import NOT_AGAIN
 
-_DIALECTS: Mapping[SourceKind, ModuleType] = {
-    SourceKind.POSTGRESQL: postgresql,
-    SourceKind.MARIADB: mariadb,
-    SourceKind.MYSQL: mariadb,
+_DIALECTS: Mapping[str, ModuleType] = {
+    "postgresql": postgresql,
+    "mariadb": mariadb,
+    "mysql": mariadb,
 }
 
 
@@ -38,7 +37,7 @@ def run(work: Work[ProcedureParams]) -> None:
     params = work.params
     source = work.data_source(params.data_source)
     if source.kind not in KINDS:
-        text = f"data source {source.name!r}: PROCEDURE cannot use the kind {source.kind.value!r}"
+        text = f"data source {source.name!r}: PROCEDURE cannot use the kind {source.kind!r}"
         raise WorkFailed(text, permanent=True)
     session = drivers.connect(
         source,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.core.hints import Hints
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.quality.params import (
@@ -26,25 +26,13 @@ from shoal.worker.types.quality.params import (
     Same,
     Unique,
 )
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.session import Session
-from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.lexer import PLACEHOLDER
 from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
 from shoal.worker.types.sql.statements.scripts import split
 from shoal.worker.types.sql.statements.value_types import NoValue, ValueType
-
-# How the databases ask whether a text holds a match: of the column, then of the pattern.
-_MATCHES = {
-    SourceKind.SQLITE: "{} REGEXP {}",
-    SourceKind.MARIADB: "{} REGEXP {}",
-    SourceKind.MYSQL: "{} REGEXP {}",
-    SourceKind.POSTGRESQL: "{} ~ {}",
-    SourceKind.DUCKDB: "regexp_matches({}, {})",
-    SourceKind.ORACLE: "REGEXP_LIKE({}, {})",
-    SourceKind.TRINO: "regexp_like({}, {})",
-    SourceKind.SPARK: "{} RLIKE {}",
-}
 
 
 @dataclass(frozen=True)
@@ -162,19 +150,20 @@ class Asker:
                 values = ", ".join(statement.value(value) for value in check.values)
                 return f"{name} NOT IN ({values})"
             case Matches():
-                if self._source.kind not in _MATCHES:
-                    text = f"{check.title}: {self._source.kind.value} has no regular expressions"
-                    raise WorkFailed(f"{text}; write a condition of its own", permanent=True)
+                matches = database_kind(self._source).matches
+                if matches is None:
+                    text = f"{check.title}: {self._source.kind} has no regular expressions"
+                    raise WorkFailed(f"{text}; write a condition instead", permanent=True)
                 name = self._session.quote(check.column)
                 pattern = self._pattern(check, statement)
-                return f"NOT ({_MATCHES[self._source.kind].format(name, pattern)})"
+                return f"NOT ({matches.format(name, pattern)})"
             case Holds():
                 return f"NOT (\n{check.condition}\n)"
             case _:
                 raise AssertionError(check)
 
     def _pattern(self, check: Matches, statement: "_Statement") -> str:
-        if self._source.kind is SourceKind.SQLITE:  # its REGEXP is Python's, and says little
+        if self._source.kind == "sqlite":  # its REGEXP is Python's, and says little
             try:
                 re.compile(filled(check.pattern, self._parameters))
             except re.error as error:
@@ -183,7 +172,7 @@ class Asker:
         return statement.value(check.pattern)
 
     def _bound(self, statement: "_Statement", text: str, title: str) -> Bound:
-        dialect = DIALECTS[self._source.kind]
+        dialect = database_kind(self._source).dialect
         try:
             found = split(text, dialect).statements
             if len(found) != 1:

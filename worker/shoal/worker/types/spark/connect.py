@@ -7,7 +7,7 @@ Shoal. The session's id follows from tag and attempt: only who knows it can end 
 import uuid
 from typing import Any
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.core.task_types import Settling, SparkConnect, TaskContext, TaskParams, TaskType
 from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.request import Request
@@ -37,9 +37,7 @@ def settling(context: TaskContext, task_type: TaskType[Any], params: TaskParams)
     """Return what ends the session of a program that has ended; None: its server is dead."""
     if (server := context.spark) is None:
         return None
-    source = DataSource(
-        SERVER, SourceKind.SPARK, host="localhost", port=server.port, password=server.token
-    )
+    source = DataSource(SERVER, "spark", host="localhost", port=server.port, password=server.token)
     request = Request(
         work=_SETTLE,
         task_type=f"{type(task_type).__module__}:{type(task_type).__qualname__}",

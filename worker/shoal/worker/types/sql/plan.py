@@ -4,11 +4,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.core.data_sources import SourceKind
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.params import SqlParams, Transaction
-from shoal.worker.types.sql.statements.dialects import DIALECTS
+from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.parameters import Scope, bind
 from shoal.worker.types.sql.statements.scripts import Slice, split
@@ -58,7 +57,7 @@ class Slices:
     parts: dict[str, tuple[Slice, ...]]
 
 
-def take_apart(params: SqlParams, sql: str, kind: SourceKind) -> Slices:
+def take_apart(params: SqlParams, sql: str, dialect: Dialect) -> Slices:
     """Split the texts of the params, of which ``sql`` may be a file's content.
 
     Raises WorkFailed: nothing has run then.
@@ -66,7 +65,7 @@ def take_apart(params: SqlParams, sql: str, kind: SourceKind) -> Slices:
     parts = {}
     for part, text in (("before", params.before), ("sql", sql), ("after", params.after)):
         try:
-            statements = split(text, DIALECTS[kind], params.separator).statements
+            statements = split(text, dialect, params.separator).statements
         except InvalidStatement as error:
             raise WorkFailed(f"`{part}`, {error}", permanent=True) from None
         if params.transaction is Transaction.TASK:
@@ -82,7 +81,7 @@ def bind_all(
     slices: Slices,
     params: SqlParams,
     scope: Scope,
-    kind: SourceKind,
+    dialect: Dialect,
     placeholder: Callable[[int, str], str],
     quote: Callable[[str], str],
     secrets: Collection[str],
@@ -96,7 +95,7 @@ def bind_all(
         found = []
         for number, one in enumerate(statements, 1):
             try:
-                got = bind(one.text, DIALECTS[kind], scope, placeholder, quote)
+                got = bind(one.text, dialect, scope, placeholder, quote)
             except (InvalidStatement, NoValue) as error:
                 where = f"`{part}`, statement {number}"
                 raise WorkFailed(f"{where}: {error}", permanent=True) from None

@@ -19,6 +19,7 @@ from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,
@@ -46,7 +47,8 @@ def run(work: Work[SqlParams]) -> None:
     params = work.params
     source = work.data_source(params.data_source)
     try:
-        slices = take_apart(params, _statements(work), source.kind)
+        dialect = database_kind(source).dialect
+        slices = take_apart(params, _statements(work), dialect)
         session = drivers.connect(
             source,
             tag=work.tag,
@@ -87,7 +89,7 @@ def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: S
             slices,
             params,
             Scope(work.parameters, params.types, params.identifiers),
-            source.kind,
+            database_kind(source).dialect,
             session.placeholder,
             session.quote,
             secrets=[*work.secrets.values(), source.password],

@@ -9,6 +9,8 @@ import asyncssh
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.child.probe import ProbeParams
+from shoal.worker.types.child.work import Work
 from shoal.worker.types.ssh import remote
 
 _KEEPALIVE_S, _KEEPALIVES = 10.0, 3  # a silent host is left after so many unanswered
@@ -280,3 +282,10 @@ async def _shown_key(source: DataSource) -> str:
 
 def _text(data: object) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data or "")
+
+
+async def probe(work: Work[ProbeParams]) -> None:
+    """Sign in, and write the version of the server into the log. Raises WorkFailed with advice."""
+    async with signed_in(work.data_source(work.params.data_source)) as host:
+        await host.end(work.tag)
+        work.log(host.version)

@@ -4,11 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from shoal.core.data_sources import SourceKind
 from shoal.core.task_types import SourceName, TaskParams
 from shoal.worker.types.program import Program, ProgramFile, require_one
 
-KINDS = frozenset({SourceKind.SSH})
+KINDS = frozenset({"ssh"})
 
 
 class SshParams(TaskParams):

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from shoal.core.definition.fields import Duration
 from shoal.core.task_types import TaskParams
-from shoal.core.timing.looks import LONGEST_S, SHORTEST_S, interval_s
+from shoal.core.timing.poll_interval import LONGEST_S, SHORTEST_S, interval_s
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.child.outcome import NOT_YET, NotYet
 from shoal.worker.types.child.work import Work

@@ -13,10 +13,10 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Session, Verdict
-from shoal.worker.types.sql.statements.dialects import DIALECTS
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
 from shoal.worker.types.sql.statements.scripts import split
@@ -91,7 +91,7 @@ def _first_row(work: Work[WaitSqlParams], source: DataSource) -> Mapping[str, An
 
 
 def _bound(work: Work[WaitSqlParams], source: DataSource, session: Session) -> Bound:
-    params, dialect = work.params, DIALECTS[source.kind]
+    params, dialect = work.params, database_kind(source).dialect
     try:
         statements = split(params.sql, dialect).statements
         if len(statements) != 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.client.rest.operations.call import (
     AsyncSender,
-    Sender,
+    CallSender,
     calls_of,
     later,
     now,
@@ -88,7 +88,7 @@ else:
 class Operations:
     """A method for each operation."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: CallSender) -> None:
         self.sender = sender
 
     acknowledge_alert = now(alerts.acknowledge_alert)

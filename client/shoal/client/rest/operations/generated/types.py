@@ -477,6 +477,42 @@ class DamagedZnodeOut(TypedDict):
     at: str | None
 
 
+class DataSourceIn(TypedDict):
+    """
+    What can be set.
+    """
+
+    kind: str
+    host: NotRequired[str]
+    port: NotRequired[int | None]
+    database: NotRequired[str]
+    user: NotRequired[str]
+    options: NotRequired[dict[str, str | int | float | bool]]
+    shared_with: NotRequired[list[str]]
+    password: NotRequired[str | None]
+
+
+class DataSourceOut(TypedDict):
+    """
+    A data source as it is defined. Its password is shown to nobody.
+    """
+
+    project: str
+    name: str
+    kind: str
+    host: str
+    port: int | None
+    database: str
+    user: str
+    options: dict[str, str | int | float | bool]
+    shared_with: list[str]
+    has_password: bool
+    password_secret: str | None
+    version: int
+    created_at: str
+    updated_at: str
+
+
 class DatabaseOut(TypedDict):
     """
     Where the history is kept.
@@ -1767,23 +1803,6 @@ class SetAsideOut(TypedDict):
 Severity: TypeAlias = Literal["info", "warning", "critical"]
 
 
-SourceKind: TypeAlias = Literal[
-    "sqlite",
-    "duckdb",
-    "postgresql",
-    "mysql",
-    "mariadb",
-    "sqlserver",
-    "oracle",
-    "clickhouse",
-    "trino",
-    "hive",
-    "spark",
-    "ssh",
-    "flink",
-]
-
-
 class StartPreviewIn(TypedDict):
     """
     A start that is only thought of.
@@ -2503,6 +2522,11 @@ class ConcurrencyGroupPage(TypedDict):
     next: NotRequired[str | None]
 
 
+class DataSourcePage(TypedDict):
+    items: list[DataSourceOut]
+    next: NotRequired[str | None]
+
+
 class DayPage(TypedDict):
     items: list[DayOut]
     next: NotRequired[str | None]
@@ -3036,27 +3060,12 @@ class CostsPage(TypedDict):
     before: CostOut
 
 
-class DataSourceIn(TypedDict):
-    """
-    What can be set.
-    """
-
-    kind: SourceKind
-    host: NotRequired[str]
-    port: NotRequired[int | None]
-    database: NotRequired[str]
-    user: NotRequired[str]
-    options: NotRequired[dict[str, str | int | float | bool]]
-    shared_with: NotRequired[list[str]]
-    password: NotRequired[str | None]
-
-
 class DataSourceKindOut(TypedDict):
     """
     What a kind of data source takes: enough to make a form of it.
     """
 
-    kind: SourceKind
+    kind: str
     title: str
     port: int | None
     host: Need
@@ -3066,27 +3075,6 @@ class DataSourceKindOut(TypedDict):
     password: Need
     credential: str
     options_schema: dict[str, Any]
-
-
-class DataSourceOut(TypedDict):
-    """
-    A data source as it is defined. Its password is shown to nobody.
-    """
-
-    project: str
-    name: str
-    kind: SourceKind
-    host: str
-    port: int | None
-    database: str
-    user: str
-    options: dict[str, str | int | float | bool]
-    shared_with: list[str]
-    has_password: bool
-    password_secret: str | None
-    version: int
-    created_at: str
-    updated_at: str
 
 
 class Deadline(TypedDict):
@@ -3998,11 +3986,6 @@ class BackfillRunPage(TypedDict):
 
 class DataSourceKindPage(TypedDict):
     items: list[DataSourceKindOut]
-    next: NotRequired[str | None]
-
-
-class DataSourcePage(TypedDict):
-    items: list[DataSourceOut]
     next: NotRequired[str | None]
 
 

@@ -1,41 +1,37 @@
-"""One module for each database that SQL tasks can use; the only room of the worker with drivers.
+"""One module per database of SQL tasks. Only this room of the worker imports database drivers.
 
-``connect``, ``settle`` and ``classify`` are what ``session`` promises; they find the module of a
-data source's kind. Each module implements ``session.Session`` over one driver, which it imports
-itself, so a worker needs the drivers of its own data sources alone. Start reading in ``sqlite``,
-the shortest, then ``postgresql`` for a server: ``statements`` keeps what runs apart from what is
-to end, ``rows`` streams results, ``failures`` says what an error means.
+``connect``, ``settle`` and ``classify`` implement what ``session`` promises. They import the module
+that the kind of a data source names (``databases``). Each module implements ``session.Session``
+with one driver library, so a worker needs only the libraries of its own data sources. Start reading
+in ``sqlite``, the shortest, then ``postgresql`` for a server. ``dbapi`` is a session over a library
+that follows PEP 249. ``running_statement`` cancels and limits statements, ``rows`` streams results,
+``failures`` says what an error means, ``syntax`` and ``files`` are shared helpers. Drivers of
+plug-ins import them, too.
 
-Statements run at a server longer than the process that sent them. So a session holds a lock of the
-server that is named by the tag of its task: who comes later finds the connection that holds it,
-ends it, and begins when the lock is its own. That makes two sessions with one tag impossible; a
-type that needs two at once adds something to the tag, and settles both.
+**One session per tag.** A statement can run at a server longer than the process that sent it.
+Therefore a session holds a lock of the server that is named by the tag of its task, or marks its
+statements with the tag. These are the states of a tag at the server:
+
+- *free*: no connection holds the lock. ``connect`` takes it, which makes two sessions with one tag
+  impossible.
+- *held by an earlier attempt* (its process was killed, or its worker was lost): ``connect`` and
+  ``settle`` find the connection that holds the lock, end it, and wait until the lock is free. The
+  changes of the earlier attempt are rolled back by then. If the connection cannot be ended within
+  the patience of the driver, WorkFailed says how an administrator can end it.
+- *held by this attempt*: until ``close``, or until the server notices that the client is gone.
+
+A task type that needs two sessions at once adds a suffix to the tag, and settles both.
 """
 
 import importlib
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from shoal.core.data_sources import DataSource, SourceKind
+from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import StatementFailed
 from shoal.worker.types.sql.session import Session, Verdict
-
-_ROOM = "shoal.worker.types.sql.drivers"
-# The module of a kind, the library that it needs, and the extra that installs it.
-_DRIVERS = {
-    SourceKind.SQLITE: ("sqlite", "sqlite3", ""),
-    SourceKind.DUCKDB: ("duckdb", "duckdb", "duckdb"),
-    SourceKind.POSTGRESQL: ("postgresql", "psycopg", "postgresql"),
-    SourceKind.MARIADB: ("mariadb", "pymysql", "mariadb"),
-    SourceKind.MYSQL: ("mariadb", "pymysql", "mariadb"),
-    SourceKind.ORACLE: ("remote.oracle", "oracledb", "oracle"),
-    SourceKind.SQLSERVER: ("remote.sqlserver", "pytds", "sqlserver"),
-    SourceKind.TRINO: ("remote.trino", "trino", "trino"),
-    SourceKind.CLICKHOUSE: ("remote.clickhouse", "clickhouse_connect", "clickhouse"),
-    SourceKind.HIVE: ("remote.hive", "impala", "hive"),
-    SourceKind.SPARK: ("spark", "pyspark", "connect"),
-}
 
 
 class _Driver(Protocol):
@@ -92,17 +88,14 @@ def classify(error: Exception) -> Verdict:
 
 
 def _driver(source: DataSource) -> _Driver:
-    if source.kind not in _DRIVERS:
-        text = f"data source {source.name!r}: SQL tasks cannot use the kind {source.kind.value!r}"
-        raise WorkFailed(text, permanent=True)
-    module, library, extra = _DRIVERS[source.kind]
+    kind = database_kind(source)
     try:
-        return cast(_Driver, importlib.import_module(f"{_ROOM}.{module}"))
+        return cast(_Driver, importlib.import_module(kind.driver))
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != library.partition(".")[0]:
+        if error.name is None or error.name.partition(".")[0] != kind.library:
             raise
         text = (
-            f"data source {source.name!r}: this worker has no driver for {source.kind.value}; "
-            f"install it there: pip install 'shoal[{extra}]'"
+            f"data source {source.name!r}: this worker has no driver for {source.kind}; "
+            f"install it there: {kind.install}"
         )
         raise WorkFailed(text) from error

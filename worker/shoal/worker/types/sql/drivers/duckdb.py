@@ -16,9 +16,9 @@ from shoal.worker.types.sql.drivers.failures import (
     cannot_connect,
 )
 from shoal.worker.types.sql.drivers.files import MEMORY, database_file, is_read_only
-from shoal.worker.types.sql.drivers.names import quoted
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
-from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement
+from shoal.worker.types.sql.drivers.syntax import quoted
 from shoal.worker.types.sql.session import Column, Result, Verdict
 
 _LOCK_TIMEOUT_S = 30  # how long to wait for another process that has the file open
@@ -82,7 +82,7 @@ class DuckdbSession:
         self, connection: duckdb.DuckDBPyConnection, statement_timeout_s: float | None
     ) -> None:
         self._connection = connection
-        self._running = Running(connection.interrupt, statement_timeout_s)
+        self._running = RunningStatement(connection.interrupt, statement_timeout_s)
         self._statement_timeout_s = statement_timeout_s
         self._in_transaction = False
 

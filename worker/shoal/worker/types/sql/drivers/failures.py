@@ -42,7 +42,7 @@ def described(source: DataSource) -> str:
     """Return a data source as messages name it: no password, no options."""
     port = f":{source.port}" if source.port else ""
     place = "/".join(filter(None, (f"{source.host}{port}", source.database)))
-    return f"data source {source.name!r} ({source.kind.value} {place})"
+    return f"data source {source.name!r} ({source.kind} {place})"
 
 
 def lost(*, in_commit: bool, text: str, code: str | None = None) -> StatementFailed:

@@ -1,6 +1,7 @@
-"""Databases that are files of the worker's machine."""
+"""Files of the worker: databases, and the certificates that libraries take from a file only."""
 
 import re
+import tempfile
 from pathlib import Path
 
 from shoal.core.data_sources import DataSource
@@ -46,3 +47,16 @@ def database_file(source: DataSource, *, read_only: bool) -> Path | None:
 
 def _bad(source: DataSource, reason: str) -> WorkFailed:
     return cannot_connect(source, reason, permanent=True)
+
+
+def authority_file(source: DataSource) -> str | None:
+    """Return a file with the CA certificate of a data source; None if it has none.
+
+    The file is in the attempt's folder, and is removed with it.
+    """
+    certificate = source.options.get("ca_certificate")
+    if not certificate:
+        return None
+    with tempfile.NamedTemporaryFile("w", suffix=".pem", dir=Path.cwd(), delete=False) as file:
+        file.write(str(certificate))
+    return file.name

@@ -30,12 +30,10 @@ from shoal.worker.types.sql.drivers.failures import (
     cannot_connect,
     lost,
 )
-from shoal.worker.types.sql.drivers.heads import reads
-from shoal.worker.types.sql.drivers.names import quoted
-from shoal.worker.types.sql.drivers.remote.authority import authority_file
+from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
-from shoal.worker.types.sql.drivers.running import Running
-from shoal.worker.types.sql.drivers.within import within
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement, within
+from shoal.worker.types.sql.drivers.syntax import quoted, reads
 from shoal.worker.types.sql.session import Column, Result, Verdict
 
 _PORT = 15002
@@ -90,7 +88,7 @@ class SparkSession:
     ) -> None:
         self._client, self._read_only = client, read_only
         self._statement_timeout_s = statement_timeout_s
-        self._running = Running(self._interrupt, statement_timeout_s)
+        self._running = RunningStatement(self._interrupt, statement_timeout_s)
         self._is_working = threading.Event()  # tasks of the statement run, or it is over
         client.registerProgressHandler(self._watch)  # type: ignore[arg-type]  # any callable does
 

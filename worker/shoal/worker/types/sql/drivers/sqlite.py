@@ -20,9 +20,9 @@ from shoal.worker.types.sql.drivers.failures import (
     cannot_connect,
 )
 from shoal.worker.types.sql.drivers.files import database_file, is_read_only
-from shoal.worker.types.sql.drivers.names import quoted
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
-from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement
+from shoal.worker.types.sql.drivers.syntax import quoted
 from shoal.worker.types.sql.session import Column, Result, Verdict
 
 _BUSY_TIMEOUT_S = 30  # how long to wait for another process that writes
@@ -92,7 +92,7 @@ class SqliteSession:
         read_only: bool,
     ) -> None:
         self._connection = connection
-        self._running = Running(connection.interrupt, statement_timeout_s)
+        self._running = RunningStatement(connection.interrupt, statement_timeout_s)
         self._statement_timeout_s, self._patience_s = statement_timeout_s, patience_s
         self._begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
         self._refused = ""

@@ -1,10 +1,7 @@
 """How the databases write quotes, comments and blocks; as far as it decides where text ends."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-
-from shoal.core.data_sources import SourceKind
 
 
 class Blocks(StrEnum):
@@ -48,41 +45,3 @@ class Dialect:
     dashes_need_space: bool = False  # -- opens a comment only before white space
     executable_comments: bool = False  # /*! … */ is run
     nested: Nested = Nested.NO
-
-
-_MYSQL = Dialect(
-    Blocks.ROUTINE,
-    strings="'\"",
-    identifiers="`",
-    backslash="'\"",
-    hash_comments=True,
-    dashes_need_space=True,
-    executable_comments=True,
-)
-_HIVE = Dialect(
-    strings="'\"", identifiers="`", backslash="'\"", raw_strings=True, nested=Nested.UNSURE
-)
-
-DIALECTS: Mapping[SourceKind, Dialect] = {
-    SourceKind.SQLITE: Dialect(Blocks.TRIGGER, identifiers='"`', brackets=True),
-    SourceKind.DUCKDB: Dialect(escape_strings=True, dollar_quotes=True, nested=Nested.UNSURE),
-    SourceKind.POSTGRESQL: Dialect(
-        Blocks.ATOMIC, escape_strings=True, dollar_quotes=True, nested=Nested.YES
-    ),
-    SourceKind.MYSQL: _MYSQL,
-    SourceKind.MARIADB: _MYSQL,
-    SourceKind.SQLSERVER: Dialect(
-        Blocks.BATCH, brackets=True, bracket_escape=True, nested=Nested.YES
-    ),
-    SourceKind.ORACLE: Dialect(Blocks.PLSQL, quoted_by_choice=True),
-    SourceKind.CLICKHOUSE: Dialect(
-        identifiers='"`',
-        backslash="'\"`",
-        dollar_quotes=True,
-        hash_comments=True,
-        nested=Nested.UNSURE,
-    ),
-    SourceKind.TRINO: Dialect(Blocks.ROUTINE, nested=Nested.UNSURE),
-    SourceKind.HIVE: _HIVE,
-    SourceKind.SPARK: _HIVE,
-}

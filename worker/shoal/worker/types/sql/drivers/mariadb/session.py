@@ -17,13 +17,12 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementTimedOut,
     cannot_connect,
 )
-from shoal.worker.types.sql.drivers.heads import first_words, reads
 from shoal.worker.types.sql.drivers.mariadb import tags
-from shoal.worker.types.sql.drivers.mariadb.connecting import Connector
+from shoal.worker.types.sql.drivers.mariadb.connector import Connector
 from shoal.worker.types.sql.drivers.mariadb.errors import INTERRUPTED, TIMED_OUT, code_of, failed
 from shoal.worker.types.sql.drivers.mariadb.results import ResultSets
-from shoal.worker.types.sql.drivers.names import quoted
-from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement
+from shoal.worker.types.sql.drivers.syntax import first_words, quoted, reads
 from shoal.worker.types.sql.session import Result
 
 # Readers may be slow: a file is written, a disk waits. The server's own limit is a minute.
@@ -92,7 +91,7 @@ class MariadbSession:
         self._read_only, self._statement_timeout_s = read_only, statement_timeout_s
         # MySQL itself limits queries alone.
         limit_s = None if _is_mariadb(connection) else statement_timeout_s
-        self._running = Running(self._interrupt, limit_s)
+        self._running = RunningStatement(self._interrupt, limit_s)
         self._last: ResultSets | None = None  # whose rows may still be coming
         self._in_transaction = False
         nonce = secrets.token_hex(8)

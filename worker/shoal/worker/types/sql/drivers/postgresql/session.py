@@ -17,13 +17,12 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementTimedOut,
     cannot_connect,
 )
-from shoal.worker.types.sql.drivers.heads import reads
-from shoal.worker.types.sql.drivers.names import quoted
 from shoal.worker.types.sql.drivers.postgresql import tags
-from shoal.worker.types.sql.drivers.postgresql.connecting import Connection, Connector
+from shoal.worker.types.sql.drivers.postgresql.connector import Connection, Connector
 from shoal.worker.types.sql.drivers.postgresql.errors import QUERY_CANCELED, failed
-from shoal.worker.types.sql.drivers.postgresql.streaming import Stream, TypeNames
-from shoal.worker.types.sql.drivers.running import Running
+from shoal.worker.types.sql.drivers.postgresql.stream import Stream, TypeNames
+from shoal.worker.types.sql.drivers.running_statement import RunningStatement
+from shoal.worker.types.sql.drivers.syntax import quoted, reads
 from shoal.worker.types.sql.session import Result, Verdict
 
 _CANCEL_TIMEOUT_S = 5.0
@@ -97,7 +96,7 @@ class PostgresqlSession:
         self._type_names, self._statement_timeout_s = type_names, statement_timeout_s
         self._read_only = read_only
         self._last: Stream | None = None  # whose rows may still be coming
-        self._running = Running(lambda: connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S))
+        self._running = RunningStatement(lambda: connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S))
 
     @staticmethod
     def placeholder(number: int, type_name: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psycopg
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.sql.drivers.postgresql.connecting import Connection
+from shoal.worker.types.sql.drivers.postgresql.connector import Connection
 
 _TIMEOUT_S = 60  # for ended connections to be gone: what they did is rolled back before
 _POLL_S = 0.05

@@ -1,0 +1,248 @@
+"""Read what has ended since a position, in pieces, as Arrow tables."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from shoal.core.untrusted import read_json
+from shoal.insight.export.columns import arrow_of, labels_of, tasks_of
+from shoal.insight.history.tables import (
+    ATTEMPTS,
+    COMMANDS,
+    INSTANCES,
+    PLANS,
+    TAKEOVERS,
+    HistoryTable,
+)
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.driver.connection import batched
+from shoal.sql.repositories.exports.finished_rows import Ends, Rows
+from shoal.sql.repositories.exports.position import Position
+
+T = TypeVar("T")
+
+# So many rows are read in one transaction, more or less: some ten milliseconds of the database.
+_PIECE = 5_000
+_FEW_IDS = 1_000  # rows that are read by their ids in one query
+_FEW_PLANS = 20  # versions that are read at once: one may have 10,000 tasks
+_MOST_OPEN = 10_000  # commands that are not handled yet and are looked at each time
+_COMMANDS = 5_000  # ids of commands and takeovers, in one export
+_MOST_PIECES = 256  # that an export has at most, however few rows they have
+
+
+@dataclass
+class Gathered:
+    """What one export is made of. ``rows`` counts those of all tables."""
+
+    position: Position
+    tables: dict[HistoryTable, list[pa.Table]] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+
+    def add(self, table: HistoryTable, columns: Mapping[str, Any]) -> None:
+        """Add rows, given by columns."""
+        made, left_out = arrow_of(table, columns)
+        if made.num_rows:
+            self.tables.setdefault(table, []).append(made)
+            self.rows += made.num_rows
+        if left_out:
+            self.left_out[table.name] = self.left_out.get(table.name, 0) + left_out
+
+
+class Gatherer:
+    """Reads finished rows from a database.
+
+    ``share``: the part of the time in which it may have the database at work, 0 to 1.
+    """
+
+    def __init__(self, database: Database, share: float) -> None:
+        self._database, self._share = database, share
+        self._instances_at_once = 50  # grows and shrinks with the attempts that they have
+
+    async def ends(self) -> Ends:
+        """Return the highest ids; all rows up to these are seen, or never will be, from now on."""
+        ends = await self._read(lambda uow: uow.finished_rows.ends())
+        _, following = await self._read(lambda uow: uow.finished_rows.running_since())
+        while following:
+            oldest, _ = await self._read(lambda uow: uow.finished_rows.running_since())
+            if oldest >= following:
+                break
+            await asyncio.sleep(0.05)
+        # Read behind the others: what those transactions have made and ended at once is below it,
+        # and so is found by its id; what came later has events of its own.
+        later = await self._read(lambda uow: uow.finished_rows.ends())
+        return replace(ends, instance=later.instance)
+
+    async def gather(self, position: Position, ends: Ends, most: int) -> Gathered:
+        """Return what comes next behind ``position``, up to ``ends`` and to some ``most`` rows."""
+        found = Gathered(position)
+        for _ in range(_MOST_PIECES):
+            at = found.position
+            if found.rows >= most or (at.instances >= at.instances_end and at.event >= ends.event):
+                break
+            if at.instances < at.instances_end:
+                await self._add_old(found)
+            else:
+                await self._add_changed(found, min(ends.event, at.event + _PIECE))
+        await self._add_commands(found, ends.command)
+        await self._add_takeovers(found, ends.takeover)
+        return found
+
+    async def _add_old(self, found: Gathered) -> None:
+        """Add instances that there were when the export began, by their ids."""
+        at = found.position
+        until = min(at.instances_end, at.instances + self._instances_at_once)
+
+        async def read(uow: UnitOfWork) -> tuple[Rows, Rows]:
+            rows = uow.finished_rows
+            return (
+                await rows.instances_between(at.instances, until),
+                await rows.attempts_between(at.instances, until),
+            )
+
+        instances, attempts = await self._read(read)
+        size = max(len(attempts.values) + len(instances.values), 1)
+        wanted = self._instances_at_once * _PIECE // size
+        self._instances_at_once = max(1, min(wanted, 2 * self._instances_at_once, _PIECE))
+        await self._add(found, instances, attempts, lambda _: at.event)
+        found.position = replace(found.position, instances=until)
+
+    async def _add_changed(self, found: Gathered, until: int) -> None:
+        """Add what events up to ``until`` are about."""
+        after = found.position.event
+        changed = await self._read(lambda uow: uow.finished_rows.changed(after, until))
+        for few in batched(sorted(changed.instances), _FEW_IDS):
+            await self._add_instances(found, few, changed.instances)
+        for few in batched(sorted(changed.attempts), _FEW_IDS):
+            await self._add_attempts(found, few, changed.attempts)
+        found.position = replace(found.position, event=until)
+
+    async def _add_instances(
+        self, found: Gathered, ids: Sequence[int], events: Mapping[int, int]
+    ) -> None:
+        instances = await self._read(lambda uow: uow.finished_rows.instances_of(ids))
+        await self._add(found, instances, None, events.__getitem__)
+
+    async def _add_attempts(
+        self, found: Gathered, ids: Sequence[int], events: Mapping[int, int]
+    ) -> None:
+        attempts = await self._read(lambda uow: uow.finished_rows.attempts_of(ids))
+        await self._add(found, None, attempts, events.__getitem__)
+
+    async def _add(
+        self,
+        found: Gathered,
+        instances: Rows | None,
+        attempts: Rows | None,
+        event_of: Callable[[int], int],
+    ) -> None:
+        if attempts is not None and attempts.values:
+            columns = attempts.columns()
+            columns["event_id"] = [event_of(one) for one in columns["attempt_id"]]
+            found.add(ATTEMPTS, columns)
+        if instances is not None and instances.values:
+            columns = instances.columns()
+            ids = columns["instance_id"]
+            labels = await self._read(lambda uow: uow.finished_rows.labels_of(ids))
+            columns["labels"] = [labels_of(labels.get(one, {})) for one in ids]
+            columns["event_id"] = [event_of(one) for one in ids]
+            columns["parent_instance_id"] = [_parent(one) for one in columns.pop("parent")]
+            found.add(INSTANCES, columns)
+            await self._add_plans(found, columns["workflow_id"], columns["version"])
+
+    async def _add_plans(
+        self, found: Gathered, workflows: Sequence[int], versions: Sequence[int]
+    ) -> None:
+        """Add the plans of versions that have run, and of those before them."""
+        newest: dict[int, int] = {}
+        for workflow, version in zip(workflows, versions, strict=True):
+            newest[workflow] = max(version, newest.get(workflow, 0))
+        plans = dict(found.position.plans)
+        for workflow, version in newest.items():
+            known = plans.get(workflow, 0)
+            if version <= known:
+                continue
+            await self._add_versions(found, workflow, known, version)
+            plans[workflow] = version
+        found.position = replace(found.position, plans=plans)
+
+    async def _add_versions(self, found: Gathered, workflow: int, after: int, until: int) -> None:
+        for first in range(after, until, _FEW_PLANS):
+            await self._add_few(found, workflow, first, min(until, first + _FEW_PLANS))
+
+    async def _add_few(self, found: Gathered, workflow: int, after: int, until: int) -> None:
+        rows = await self._read(lambda uow: uow.finished_rows.plans_of(workflow, after, until))
+        columns = rows.columns()
+        columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]
+        # Another workflow may get the name of one that was renamed, and begins with 1 again.
+        columns["event_id"] = columns["published_at"]
+        found.add(PLANS, columns)
+
+    async def _add_commands(self, found: Gathered, end: int) -> None:
+        """Add commands that were handled; what was not is remembered, and looked at again."""
+        at = found.position
+        room = _MOST_OPEN - len(at.open_commands)
+        until = min(end, at.command + min(_COMMANDS, room))
+        still_open: list[int] = []
+        for few in batched(at.open_commands, _FEW_IDS):
+            still_open += self._add_handled(found, await self._commands_of(few))
+        if until > at.command:
+            rows = await self._read(
+                lambda uow: uow.finished_rows.commands_between(at.command, until)
+            )
+            still_open += self._add_handled(found, rows)
+        found.position = replace(
+            found.position, command=max(until, at.command), open_commands=tuple(still_open)
+        )
+
+    async def _commands_of(self, ids: Sequence[int]) -> Rows:
+        return await self._read(lambda uow: uow.finished_rows.commands_of(ids))
+
+    @staticmethod
+    def _add_handled(found: Gathered, rows: Rows) -> list[int]:
+        """Add the commands that were handled; return the ids of the others."""
+        columns = rows.columns()
+        is_open = [at is None for at in columns["handled_at"]]
+        ids = columns["command_id"]
+        columns["event_id"] = ids
+        handled = {
+            name: [one for one, is_left in zip(values, is_open, strict=True) if not is_left]
+            for name, values in columns.items()
+        }
+        if handled["command_id"]:
+            found.add(COMMANDS, handled)
+        return [one for one, is_left in zip(ids, is_open, strict=True) if is_left]
+
+    async def _add_takeovers(self, found: Gathered, end: int) -> None:
+        after = found.position.takeover
+        until = min(end, after + _COMMANDS)
+        if until > after:
+            rows = await self._read(lambda uow: uow.finished_rows.takeovers_between(after, until))
+            columns = rows.columns()
+            columns["event_id"] = columns["takeover_id"]
+            if rows.values:
+                found.add(TAKEOVERS, columns)
+            found.position = replace(found.position, takeover=until)
+
+    async def _read(self, read: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        """Read in a transaction of its own, and let the database do other work for a while."""
+        began = time.monotonic()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            found = await read(uow)
+        took = time.monotonic() - began
+        if self._share < 1:
+            await asyncio.sleep(took * (1 / self._share - 1))
+        return found
+
+
+def _parent(stored: str | None) -> int | None:
+    if stored is None:
+        return None
+    try:
+        return int(read_json(stored)["instance_id"])
+    except (ValueError, KeyError, TypeError):
+        return None
