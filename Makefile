@@ -128,7 +128,7 @@ mutations: .venv/dev  ## take out each safety check in turn; some test must noti
 # 100,000 cases take about ten minutes; SEED=… chooses others.
 CASES ?= 100000
 model: .venv/dev  ## test decide against the reference model on random cases; CASES=100000, SEED=1
-	$(BIN)/python -m tests.unit.core.reference --cases $(CASES) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.unit.core.timing.reference --cases $(CASES) --seed $(or $(SEED),1)
 
 # Everything that docs/performance.md shows, and into it. QUICK=--quick leaves out the largest workloads.
 bench: .venv/dev  ## measure all figures of docs/performance.md, on an idle machine (half an hour); QUICK=--quick
@@ -165,7 +165,7 @@ lock: .venv/bootstrap  ## pin all dependencies anew, with hashes
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml --extra local --extra examples --group build --group dev -c requirements.txt -o requirements-dev.txt
 
 examples: .venv/dev  ## record the examples of the API's description from real answers; then make contract
-	SHOAL_RECORD_EXAMPLES=1 $(BIN)/python -m pytest tests/integration/api/test_conformance.py
+	SHOAL_RECORD_EXAMPLES=1 $(BIN)/python -m pytest tests/integration/api/web/test_conformance.py
 
 # BREAK=--break writes what callers cannot rely on any more, too.
 contract: .venv/dev  ## write what follows from the API: description, promises, types and calls of the client
@@ -174,7 +174,7 @@ contract: .venv/dev  ## write what follows from the API: description, promises, 
 # The short form is part of `make test`.
 conformance: EXAMPLES = 20
 conformance: .venv/dev  ## ask the API whatever its description allows, and what not (some minutes); EXAMPLES=20, SEED=1
-	SHOAL_CONFORMANCE_EXAMPLES=$(EXAMPLES) SHOAL_CONFORMANCE_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --timeout 7200 tests/integration/api/test_conformance.py
+	SHOAL_CONFORMANCE_EXAMPLES=$(EXAMPLES) SHOAL_CONFORMANCE_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --timeout 7200 tests/integration/api/web/test_conformance.py
 
 proto: .venv/dev  ## generate the gRPC stubs from proto/shoal/proto/shoal.proto
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -Iproto --python_out=proto --mypy_out=proto --grpc_python_out=proto --mypy_grpc_out=proto proto/shoal/proto/shoal.proto

@@ -23,7 +23,7 @@ from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.proto.tls import create_identity
 from shoal.runtime.settings import ClusterSettings
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 TOKEN = "x" * 43
 PREFIX = "/api/v1"

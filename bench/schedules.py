@@ -21,7 +21,7 @@ from shoal.core.runs.run import Action, Run
 from shoal.master.engine.engine import Engine
 from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.schedules import Scheduler
-from shoal.master.services.service import MasterContext
+from shoal.master.services.service import MasterContext, UpkeepJobs
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 
@@ -61,6 +61,7 @@ async def _measure(url: str, schedules: int, each: int) -> str:
             lambda: now,
             PARTITIONS,
             MasterSettings(scan_interval_s=60.0, max_open_instances=schedules + 1),
+            UpkeepJobs(lambda: now),
             notify_owners=lambda _: None,
         )
         scheduler, scanner = Scheduler(context), Scanner(context)

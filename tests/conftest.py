@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 pytest_plugins = [
-    "tests.support.postgresql",
-    "tests.support.databases",
-    "tests.support.spark_classes",
-    "tests.support.zookeeper",
+    "tests.support.database.postgresql",
+    "tests.support.database.databases",
+    "tests.support.spark.classes",
+    "tests.support.zookeeper.server",
 ]
 
 # Every run tries the same examples and none is timed: the result depends on the code alone.

@@ -15,7 +15,7 @@ from bench.growth import queue as growth_queue
 from bench.growth.table import Row, markdown
 from bench.support.machine import DATABASES, RESULTS, machine
 from bench.support.quiet import log_warnings_to_stderr
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 
 def options_of(arguments: Sequence[str]) -> argparse.Namespace:

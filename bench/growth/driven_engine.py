@@ -17,7 +17,7 @@ from shoal.core.runs.run import Action, Enqueue, Run
 from shoal.core.runs.states import TaskSignal
 from shoal.master.engine.engine import Engine
 from shoal.master.services.commands.scanner import Scanner
-from shoal.master.services.service import MasterContext
+from shoal.master.services.service import MasterContext, UpkeepJobs
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 
@@ -35,7 +35,13 @@ class DrivenEngine:
         self.engine = Engine(database, self._perform, _now, BATCH)
         settings = MasterSettings(scan_interval_s=60.0, scan_batch=BATCH, max_open_instances=10**6)
         context = MasterContext(
-            database, self.engine, _now, PARTITIONS, settings, notify_owners=lambda _: None
+            database,
+            self.engine,
+            _now,
+            PARTITIONS,
+            settings,
+            UpkeepJobs(_now),
+            notify_owners=lambda _: None,
         )
         self._scanner = Scanner(context)
         self._waiting: deque[tuple[int, int, int]] = deque()  # partition, instance, attempt

@@ -19,7 +19,7 @@ from bench.support.beside import WRITES_S, run_program, small_writes
 from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
 from shoal.sql import Database
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 LEAST = 300_000  # attempts: fewer are exported before the other process was measured
 

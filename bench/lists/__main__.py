@@ -25,7 +25,7 @@ from bench.support.quiet import log_warnings_to_stderr
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from shoal.sql import Database
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 ROUNDS = 20
 _LISTS = (

@@ -27,7 +27,7 @@ from shoal.insight.serving.results import RESULTS, ValueKind
 from shoal.insight.serving.store import ResultStore
 from shoal.sql import Database, UnitOfWork
 from tests.integration.insight.made import Row, mark, parquet, put
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 T = TypeVar("T")
 _PROGRAM = "shoal.insight.serving.program"

@@ -36,7 +36,7 @@ from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from tests.integration.master.manual_worker import HandWorker
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 TOKEN = "x" * 43
 _TOLD = 20  # steps, the longest first

@@ -28,7 +28,7 @@ from shoal.worker.types.child.request import Request
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
 from shoal.worker.types.spark.kind import Spark
 from shoal.worker.types.sql.sql import Sql
-from tests.support.spark_connect import Served, served
+from tests.support.spark.connect import Served, served
 
 QUERY = "SELECT count(*), sum(id) FROM range(1000000)"
 SCRIPT = f"""

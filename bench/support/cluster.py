@@ -13,7 +13,7 @@ from unittest import mock
 from bench.support.rest import Rest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.support.postgresql import DURABLE, temporary_server
+from tests.support.database.postgresql import DURABLE, temporary_server
 
 SETTLE_S = 0.25  # after the last task has begun: by then its end is stored
 

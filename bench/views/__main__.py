@@ -29,7 +29,7 @@ from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
-from tests.support import rollups
+from tests.support.insight import rollups
 
 TOKEN = "x" * 43
 VIEWS: Mapping[str, str] = {

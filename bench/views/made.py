@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from tests.support.rollups import (
+from tests.support.insight.rollups import (
     CLUSTER,
     Blocks,
     baseline,

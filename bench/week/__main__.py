@@ -38,7 +38,7 @@ from bench.week.samples import (
     trends,
 )
 from shoal.sql.engine import read_url
-from tests.support.postgresql import DURABLE
+from tests.support.database.postgresql import DURABLE
 
 KEEP_S = 20.0  # what stands for ninety days
 SAMPLE_S = 5.0

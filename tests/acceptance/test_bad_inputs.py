@@ -18,7 +18,7 @@ from tests.acceptance.bad_inputs import REFUSED, RUN, Bad, Happened, page
 from tests.acceptance.rest import Rest
 from tests.integration.drivers.conftest import postgresql as postgresql
 from tests.integration.drivers.servers import Served, free_port
-from tests.support import sshd
+from tests.support.servers import sshd
 from tests.support.waiting import DEADLINE_S
 
 PAGE = Path(__file__).parents[2] / "docs" / "tasks" / "mistakes.md"

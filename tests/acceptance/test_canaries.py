@@ -29,7 +29,7 @@ from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.data_folder import find_zookeeper_credential, read_state
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
-from tests.support.databases import migrated_url
+from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 
 SECRET = "canary/of a secret+Qx7"

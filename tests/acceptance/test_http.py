@@ -14,7 +14,7 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.acceptance.masters import watched
+from tests.acceptance.faults.masters import watched
 from tests.acceptance.rest import Rest
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 

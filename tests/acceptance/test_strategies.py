@@ -11,7 +11,7 @@ import pytest
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.acceptance.masters import pid_of, shared_out, watched
+from tests.acceptance.faults.masters import pid_of, shared_out, watched
 from tests.acceptance.rest import Rest
 from tests.support.waiting import SERVICE_SESSION_S
 

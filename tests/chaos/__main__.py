@@ -34,8 +34,8 @@ from tests.chaos.stalls import StallWatch
 from tests.chaos.workload import ledger
 from tests.chaos.workload.rest import Api
 from tests.chaos.workload.workload import Workload
+from tests.support.database.postgresql import PostgresqlMissing
 from tests.support.interrupts import guarded
-from tests.support.postgresql import PostgresqlMissing
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 _DRAIN_S = 300.0

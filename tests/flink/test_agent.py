@@ -15,7 +15,7 @@ from shoal.proto.channels import Channels
 from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
 from tests.flink.conftest import Flink
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     descendants,
     kill,
@@ -26,7 +26,7 @@ from tests.support.fake_master import FakeMaster
 from tests.support.resources import put
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 
 async def submit(

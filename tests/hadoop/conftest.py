@@ -15,7 +15,7 @@ import pytest
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.types.spark.command import find_spark
-from tests.integration.worker.agent_kit import InProcessWorker
+from tests.integration.worker.agent.kit import InProcessWorker
 from tests.integration.worker.mapreduce.conftest import words as words
 
 HERE = Path(__file__).parent

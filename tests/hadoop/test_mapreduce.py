@@ -10,7 +10,7 @@ import pytest
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from tests.hadoop.conftest import Hadoop
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     Process,
     descendants,
@@ -21,7 +21,7 @@ from tests.integration.worker.agent_kit import (
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 PATIENCE_S = 500.0
 

@@ -32,9 +32,9 @@ from tests.kills.report import render
 from tests.kills.rows import Rows
 from tests.kills.sides.local import LocalSide
 from tests.kills.sides.side import Watch
+from tests.support.database.mariadb import MariadbMissing
+from tests.support.database.postgresql import PostgresqlMissing
 from tests.support.interrupts import guarded
-from tests.support.mariadb import MariadbMissing
-from tests.support.postgresql import PostgresqlMissing
 from tests.support.waiting import START_S
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_SERVER, EXIT_INTERRUPTED = 0, 1, 2, 3, 130

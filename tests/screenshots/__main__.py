@@ -18,7 +18,7 @@ from shoal.client.rest.client import ShoalClient
 from tests.acceptance.rest import Rest
 from tests.screenshots import insight
 from tests.screenshots.seed import seed
-from tests.support.http_sink import http_sink
+from tests.support.servers.http_sink import http_sink
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("SHOAL_CHROMIUM") or shutil.which("chromium")

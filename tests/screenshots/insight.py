@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.sql import Database
-from tests.support import trends
+from tests.support.insight import trends
 
 _DAYS = 84
 #: Seconds: median and 95th percentile. The runs of the pictures last seconds, so these do.

@@ -33,10 +33,10 @@ class Share(StrEnum):
 #: one smoke test in ``make test``.
 THOROUGH = (
     # Scenarios in which processes die for minutes
-    "acceptance/test_chaos.py",
-    "acceptance/test_clocks.py",
-    "acceptance/test_faults.py",
-    "acceptance/test_rotation_kills.py",
+    "acceptance/faults/test_chaos.py",
+    "acceptance/faults/test_clocks.py",
+    "acceptance/faults/test_faults.py",
+    "acceptance/faults/test_rotation_kills.py",
     "integration/chaos",
     "integration/kills",
     "integration/bench",
@@ -53,19 +53,19 @@ THOROUGH = (
     "integration/worker/mapreduce",
     "integration/worker/spark",
     "integration/worker/sql/test_hive.py",
-    "integration/worker/test_agent_spark_standalone.py",
+    "integration/worker/spark/test_agent_spark_standalone.py",
     # Every operation of the API, several times
     "acceptance/test_bad_inputs.py",
     "acceptance/test_canaries.py",
-    "acceptance/test_requests.py",
-    "integration/api/test_conformance.py",
+    "acceptance/faults/test_requests.py",
+    "integration/api/web/test_conformance.py",
 )
 #: Files that use ``tests.support.length``: ``make test-all`` repeats them with all their cases.
 LONG_FORMS = (
-    "integration/master/test_purge_waits.py",
-    "unit/client/test_sdk_types.py",
-    "unit/coordination/test_group_simulation.py",
-    "unit/core/test_decide_model.py",
+    "integration/master/upkeep/test_purge_waits.py",
+    "unit/client/sdk/test_sdk_types.py",
+    "unit/coordination/group/test_group_simulation.py",
+    "unit/core/decide/test_decide_model.py",
 )
 #: What ``make quick`` runs, beside the checks that need no build.
 QUICK = (
@@ -74,8 +74,8 @@ QUICK = (
     "unit/coordination",
     "unit/master",
     "unit/worker",
-    "integration/sql/test_fencing.py",
-    "integration/coordination/test_session.py",
+    "integration/sql/runs/test_fencing.py",
+    "integration/coordination/session/test_session.py",
     "acceptance/test_quick.py",
 )
 
@@ -132,9 +132,11 @@ def _part_of(file: Path) -> str:
     if level == "unit":
         return "unit/core" if folders[:1] == ["core"] else "unit, others"
     if folders[0] == "worker":
-        return f"integration/worker, {'types' if folders[1:] else 'agent'}"
+        return f"integration/worker, {'agent' if _AGENT.issuperset(folders[1:]) else 'types'}"
     return f"integration/{folders[0]}"
 
 
 #: Acceptance tests that do not use the cluster that the others share.
 _OWN_CLUSTERS = ("test_chaos.py", "test_demo.py", "test_faults.py", "test_quick.py", "test_up.py")
+#: Rooms of ``integration/worker`` about the worker itself; the others are about task types.
+_AGENT = {"agent", "faults", "logs", "supervisor"}

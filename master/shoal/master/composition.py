@@ -1,13 +1,13 @@
-"""How the parts of a master are put together, and run until it is to stop.
+"""Put the parts of a master together, and run them until it is to stop.
 
-All parts are made here, each after those that it needs. What happens in one and concerns another
-goes through ``Listeners``, with which services are registered.
+Each part is made after those that it needs. What happens in one and concerns another goes through
+``Listeners``, with which services are registered.
 """
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import getpid
 from typing import Any
@@ -43,7 +43,7 @@ from shoal.master.services.backfills import REQUESTS, BackfillRunner
 from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.dependencies import DependencyWatcher
 from shoal.master.services.schedules import Scheduler
-from shoal.master.services.service import MasterContext, Service
+from shoal.master.services.service import MasterContext, UpkeepJobs
 from shoal.master.services.slots import SlotKeeper
 from shoal.master.services.sweeper import Sweeper
 from shoal.master.services.timers import Timers
@@ -52,7 +52,7 @@ from shoal.master.services.upkeep.history import HistoryExport
 from shoal.master.services.upkeep.purges import Purger
 from shoal.master.services.upkeep.resources import ResourceSweeper
 from shoal.master.services.upkeep.rollups import RollupLoading
-from shoal.master.settings import MasterSettings
+from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
@@ -84,6 +84,7 @@ class Opened:
     tree_keeper: TreeKeeper
     vault: Vault
     resolver: Resolver
+    upkeep: UpkeepTimes
 
     @property
     def partitions(self) -> int:
@@ -102,179 +103,138 @@ class Opened:
         return binding.tree
 
 
-@dataclass(frozen=True)
-class _Workers:
-    """What a master reaches workers by."""
-
-    members: Members
-    channels: Channels
-    queue: TaskQueue
-
-
 async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.Event) -> None:
     """Put the parts together, join the cluster, and run until ``stop``."""
-    workers = await _workers(stack, opened)
+    settings, cluster, session, clock = (
+        opened.settings,
+        opened.cluster,
+        opened.session,
+        opened.clock,
+    )
+    # What workers are reached by.
+    tls = TlsFiles.of(cluster)
+    channels = await stack.enter_async_context(Channels(tls))
+    workers = await stack.enter_async_context(Members(session, layout.WORKERS))
+    queue = TaskQueue(session)
+
+    # The engine, and what its decisions set off.
     background = await stack.enter_async_context(Background())
     listeners = Listeners()
-    engine = _engine(stack, opened, workers, listeners)
-    notifier = Notifier(opened.session, engine.epochs.keys(), listeners, background)
-    context = MasterContext(
-        opened.database,
-        engine,
-        opened.clock,
-        opened.partitions,
-        opened.settings,
-        notifier.notify_owners,
-    )
-    revoker = _revoker(stack, opened, engine, workers, background)
-    services = _services(
-        context,
-        workers,
-        revoker,
-        Storage.of(opened.cluster),
-        LogArchive.of(opened.cluster, opened.cluster_uid),
-        HistoryExport(context, opened.cluster.history_url, opened.cluster.data),
-        RollupLoading(context, opened.cluster.history_url, opened.cluster_uid, opened.cluster.data),
-    )
-    listeners.register(*services, notifier)
-    stack.callback(workers.members.on_change(listeners.on_workers_changed))
-    address = await _serve_workers(stack, opened, engine)
-    notifications = await stack.enter_async_context(Notifications(opened.session, listeners.notify))
-    keeper = _keeper(opened, engine, notifications, address)
-    opened.database.on_fenced(keeper.fenced)
-    await _run(opened, engine, services, keeper, address, stop)
-
-
-async def _workers(stack: contextlib.AsyncExitStack, opened: Opened) -> _Workers:
-    channels = await stack.enter_async_context(Channels(TlsFiles.of(opened.cluster)))
-    members = await stack.enter_async_context(Members(opened.session, layout.WORKERS))
-    return _Workers(members, channels, TaskQueue(opened.session))
-
-
-def _engine(
-    stack: contextlib.AsyncExitStack, opened: Opened, workers: _Workers, listeners: Listeners
-) -> Engine:
-    performer = Performer(workers.queue, workers.members, workers.channels, listeners)
+    performer = Performer(queue, workers, channels, listeners)
     stack.push_async_callback(performer.aclose)
-    return Engine(
+    engine = Engine(
         opened.database,
         performer,
-        opened.clock,
-        opened.settings.decide_batch,
+        clock,
+        settings.decide_batch,
         Messenger(opened.partitions),
         listeners,
-        Publications(opened.cluster_uid, Limits.of(opened.cluster)),
-        retry_s=2 * opened.settings.scan_interval_s,
+        Publications(opened.cluster_uid, Limits.of(cluster)),
+        retry_s=2 * settings.scan_interval_s,
         tree=opened.tree_id,
     )
-
-
-def _revoker(
-    stack: contextlib.AsyncExitStack,
-    opened: Opened,
-    engine: Engine,
-    workers: _Workers,
-    background: Background,
-) -> Revoker:
     revoker = Revoker(
         engine,
-        opened.clock,
-        workers.members,
-        workers.channels,
-        opened.settings.takeover_delay_s,
-        opened.cluster.session_timeout_s,
+        clock,
+        workers,
+        channels,
+        settings.takeover_delay_s,
+        cluster.session_timeout_s,
         background,
     )
-    stack.callback(workers.members.on_change(revoker.workers_changed))
-    return revoker
+    stack.callback(workers.on_change(revoker.workers_changed))
 
-
-def _services(
-    context: MasterContext,
-    workers: _Workers,
-    revoker: Revoker,
-    storage: Storage,
-    archive: LogArchive | None,
-    export: HistoryExport,
-    loading: RollupLoading,
-) -> Sequence[Service]:
-    settings = context.settings
+    # Services. Each hears from the engine and from other masters what concerns it.
+    notifier = Notifier(session, engine.epochs.keys(), listeners, background)
+    jobs = UpkeepJobs(clock)
+    context = MasterContext(
+        database=opened.database,
+        engine=engine,
+        clock=clock,
+        partitions=opened.partitions,
+        settings=settings,
+        jobs=jobs,
+        notify_owners=notifier.notify_owners,
+        upkeep=opened.upkeep,
+    )
     backfills = BackfillRunner(context)
-    return (
-        Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out)),
-        Sweeper(context, workers.queue, revoker.settle),
+    scanner = Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out))
+    services = (
+        scanner,
+        Sweeper(context, queue, revoker.settle),
         Scheduler(context),
         Admitter(context),
         backfills,
         SlotKeeper(context),
         DependencyWatcher(context),
-        Timers(context.clock, context.engine.wake, settings.kill_retry_s),
-        Purger(
-            context,
-            settings.retention,
-            settings.hours,
-            settings.purge_trigger,
-            is_exported=export.is_on,
-        ),
-        ResourceSweeper(context, storage),
-        ArchivedLogSweeper(context, archive),
-        export,
-        loading,
+        Timers(clock, engine.wake, settings.kill_retry_s),
     )
+    purger = Purger(
+        context,
+        settings.retention,
+        settings.hours,
+        settings.purge_trigger,
+        is_exported=bool(cluster.history_url),
+    )
+    listeners.register(*services, purger, notifier)
+    stack.callback(workers.on_change(listeners.on_workers_changed))
 
+    # Upkeep: periodic jobs, which register themselves with ``jobs``.
+    ResourceSweeper(context, Storage.of(cluster))
+    if (archive := LogArchive.of(cluster, opened.cluster_uid)) is not None:
+        ArchivedLogSweeper(context, archive)
+    if cluster.history_url:
+        HistoryExport(context, cluster.history_url, cluster.data)
+        RollupLoading(context, cluster.history_url, opened.cluster_uid, cluster.data)
 
-async def _serve_workers(stack: contextlib.AsyncExitStack, opened: Opened, engine: Engine) -> str:
-    """Answer workers; return the address that they reach this master at."""
+    # Workers reach this master before it owns anything.
     rpc = MasterRpc(
-        engine,
-        opened.clock,
-        opened.database,
-        opened.vault,
-        opened.resolver,
-        opened.cluster_uid,
+        engine, clock, opened.database, opened.vault, opened.resolver, opened.cluster_uid
     )
     server, address = await start_server(
-        TlsFiles.of(opened.cluster),
+        tls,
         lambda s: add_MasterServiceServicer_to_server(rpc, s),
-        opened.settings.host,
-        opened.settings.port,
+        settings.host,
+        settings.port,
     )
     stack.push_async_callback(server.stop, _STOP_GRACE_S)
-    return address
 
-
-def _keeper(
-    opened: Opened, engine: Engine, notifications: Notifications, address: str
-) -> PartitionKeeper:
-    return PartitionKeeper(
-        opened.session,
-        opened.master_id,
-        address,
-        engine,
-        notifications,
-        opened.partitions,
-        opened.settings,
+    # Membership: which partitions are this master's, and when it gives them up.
+    notifications = await stack.enter_async_context(Notifications(session, listeners.notify))
+    keeper = PartitionKeeper(
+        session, opened.master_id, address, engine, notifications, opened.partitions, settings
     )
-
-
-async def _run(
-    opened: Opened,
-    engine: Engine,
-    services: Sequence[Service],
-    keeper: PartitionKeeper,
-    address: str,
-    stop: asyncio.Event,
-) -> None:
-    """Run the loops, as a member of the cluster, until ``stop``."""
-    health = DatabaseHealth(opened.database, opened.cluster.session_timeout_s, opened.clock)
+    opened.database.on_fenced(keeper.fenced)
+    health = DatabaseHealth(opened.database, cluster.session_timeout_s, clock)
     lease = TreeLease(
-        TreeBinding(opened.database),
-        opened.tree_id,
-        keeper.compare,
-        opened.cluster.session_timeout_s,
+        TreeBinding(opened.database), opened.tree_id, keeper.compare, cluster.session_timeout_s
     )
     keeper.on_stranded = lease.look
-    membership, participation = _membership(opened, health, keeper, services, address)
+
+    def news() -> Mapping[str, Any]:
+        # A full master leaves starts pending, and is right to.
+        given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
+        return {"keys": list(opened.vault.ids()), "full": scanner.was_full, **given_up}
+
+    about: dict[str, Any] = {
+        "address": address,
+        "host": socket.gethostname(),
+        "pid": getpid(),
+        "started_at": clock().isoformat(),
+    }
+    data = {**about, "database": health.state.as_data(), **news()}
+    membership = Membership(session, layout.MASTERS, opened.master_id, data)
+    participation = Participation(
+        keeper.share,
+        membership,
+        Members(session, layout.MASTERS),
+        about,
+        opened.database,
+        health,
+        cluster.session_timeout_s,
+        news,
+    )
+
     try:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(engine.run(), name="engine")
@@ -283,6 +243,7 @@ async def _run(
             loops.create_task(lease.run(), name="lease of the tree")
             loops.create_task(opened.tree_keeper.until_foreign(), name="tree of this cluster")
             loops.create_task(health.run(), name="database health")
+            loops.create_task(jobs.run(), name="upkeep")
             for service in services:
                 loops.create_task(service.run(), name=service.name)
             async with membership, keeper.share, participation:
@@ -294,42 +255,6 @@ async def _run(
             raise _Stopped
     except* _Stopped:
         pass
-
-
-def _membership(
-    opened: Opened,
-    health: DatabaseHealth,
-    keeper: PartitionKeeper,
-    services: Sequence[Service],
-    address: str,
-) -> tuple[Membership, Participation]:
-    """Return the master's node in the cluster, and what decides when it shares partitions."""
-
-    def news() -> Mapping[str, Any]:
-        # A full master leaves starts pending, and is right to.
-        is_full = any(isinstance(one, Scanner) and one.was_full for one in services)
-        given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
-        return {"keys": list(opened.vault.ids()), "full": is_full, **given_up}
-
-    about: dict[str, Any] = {
-        "address": address,
-        "host": socket.gethostname(),
-        "pid": getpid(),
-        "started_at": opened.clock().isoformat(),
-    }
-    data = {**about, "database": health.state.as_data(), **news()}
-    membership = Membership(opened.session, layout.MASTERS, opened.master_id, data)
-    participation = Participation(
-        keeper.share,
-        membership,
-        Members(opened.session, layout.MASTERS),
-        about,
-        opened.database,
-        health,
-        opened.cluster.session_timeout_s,
-        news,
-    )
-    return membership, participation
 
 
 class _Stopped(Exception):

@@ -12,7 +12,7 @@ import structlog
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
 from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
-from shoal.master.settings import MasterSettings
+from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
@@ -25,11 +25,14 @@ log = structlog.get_logger()
 
 
 async def serve(
-    settings: MasterSettings, cluster: ClusterSettings, stop: asyncio.Event | None = None
+    settings: MasterSettings,
+    cluster: ClusterSettings,
+    stop: asyncio.Event | None = None,
+    upkeep: UpkeepTimes | None = None,
 ) -> None:
     """Run one master until ``stop`` is set (None: until SIGTERM or SIGINT).
 
-    Raises what ended it otherwise.
+    ``upkeep``: when periodic jobs run, None: at the usual times. Raises what ended it otherwise.
     """
     if stop is None:
         stop = asyncio.Event()
@@ -38,7 +41,8 @@ async def serve(
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     opened = asyncio.Event()
     working = asyncio.create_task(
-        _open_and_work(settings, cluster, stop, opened, master_id), name="master"
+        _open_and_work(settings, cluster, stop, opened, master_id, upkeep or UpkeepTimes()),
+        name="master",
     )
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -63,10 +67,11 @@ async def _open_and_work(
     stop: asyncio.Event,
     is_open: asyncio.Event,
     master_id: str,
+    upkeep: UpkeepTimes,
 ) -> None:
     """Open what a master works with, waiting for what is away; then work until ``stop``."""
     async with contextlib.AsyncExitStack() as stack:
-        opened = await _open(stack, settings, cluster, master_id)
+        opened = await _open(stack, settings, cluster, master_id, upkeep)
         is_open.set()
         await work(stack, opened, stop)
 
@@ -76,6 +81,7 @@ async def _open(
     settings: MasterSettings,
     cluster: ClusterSettings,
     master_id: str,
+    upkeep: UpkeepTimes,
 ) -> Opened:
     stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
     patience = Patience.of(cluster.database_silence_s)
@@ -117,6 +123,7 @@ async def _open(
         tree_keeper=keeper,
         vault=vault,
         resolver=resolver,
+        upkeep=upkeep,
     )
 
 

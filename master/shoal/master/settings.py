@@ -1,5 +1,6 @@
 """Settings of a master process."""
 
+from dataclasses import dataclass
 from datetime import time
 from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -101,3 +102,17 @@ class MasterSettings(BaseSettings):
             raise ValueError(
                 f"purge_hours {self.purge_hours!r} is not a part of the day; write 01:00-05:00"
             ) from None
+
+
+@dataclass(frozen=True)
+class UpkeepTimes:
+    """When a master's periodic jobs run, in seconds. Not in the settings file."""
+
+    first: float = 120.0  # after the start: by then the partitions have their owners
+    resources: float = 3_600.0
+    archived_logs: float = 3_600.0
+    kept_logs: float = 86_400.0  # where logs outlive their runs, and each one is looked at
+    marks: float = 20.0  # between two looks for new roll-ups
+    rollups: float = 3_600.0  # without a mark: days may be too old by now, or missing
+    rollups_after_failure: float = 300.0
+    longest_program: float = 7_200.0  # of a process that exports or loads; what it stored counts

@@ -10,7 +10,8 @@ from typing import Any
 from shoal.core.alerts.channels import Channel, UnknownChannel
 from shoal.core.checks.workflow import check_workflow
 from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind
-from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.environments import NO_ENVIRONMENT
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskKind, UnknownTaskType
 
@@ -89,3 +90,14 @@ def load_source_kind(name: str) -> type[SourceKind]:
 def check_definition(raw: Any) -> WorkflowSpec:
     """Return the definition in ``raw``. Raises InvalidDefinition with the problems found."""
     return check_workflow(raw, load_task_type)
+
+
+def environment_named(spec: WorkflowSpec, task: TaskSpec) -> str | None:
+    """Return the name of the environment that a task's program runs in; None: it has none.
+
+    The workflow's environment is for tasks of the types that start a program.
+    """
+    named = task.environment or spec.environment
+    if named in (None, NO_ENVIRONMENT) or not load_task_type(task.type).uses_environment:
+        return None
+    return named

@@ -48,6 +48,7 @@ from shoal.sql.repositories.overview.grid import Grid
 from shoal.sql.repositories.overview.history import History
 from shoal.sql.repositories.overview.punctuality import Punctuality
 from shoal.sql.repositories.overview.recent_runs import Recent
+from shoal.sql.repositories.overview.workflow_list import WorkflowList
 from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.runs.admission import Admission
 from shoal.sql.repositories.runs.commands import Commands
@@ -306,6 +307,10 @@ class UnitOfWork:
             self.restrictions,
             self.events,
         )
+
+    @cached_property
+    def workflow_list(self) -> WorkflowList:
+        return WorkflowList(self.connection)
 
     @cached_property
     def drafts(self) -> Drafts:

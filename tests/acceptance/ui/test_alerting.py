@@ -5,8 +5,8 @@ from pathlib import Path
 from shoal.client.local.cluster import LocalCluster
 from tests.acceptance.rest import Rest
 from tests.acceptance.ui.browser import browse, require_browser
-from tests.support.http_sink import http_sink
 from tests.support.people import add_reader, add_user
+from tests.support.servers.http_sink import http_sink
 
 
 def test_what_people_do_about_alerts(cluster: LocalCluster, rest: Rest, tmp_path: Path) -> None:

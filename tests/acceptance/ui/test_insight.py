@@ -18,7 +18,7 @@ from shoal.client.local.zookeeper import free_port
 from shoal.sql import Database
 from tests.acceptance.rest import Rest
 from tests.acceptance.ui.browser import browse, require_browser
-from tests.support import trends
+from tests.support.insight import trends
 from tests.support.people import add_user
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
-from tests.acceptance.masters import watched
+from tests.acceptance.faults.masters import watched
 from tests.acceptance.rest import Rest
 from tests.acceptance.ui.browser import browse, require_browser
 from tests.support.people import add_reader, add_user

@@ -14,7 +14,7 @@ import psycopg
 
 from shoal.client.local.zookeeper import HOST
 from tests.chaos.cluster.ports import lasting_port
-from tests.support.postgresql import INITDB, USER, as_server_user, find_binaries, run_tool
+from tests.support.database.postgresql import INITDB, USER, as_server_user, find_binaries, run_tool
 
 DATABASE = "shoal"
 READY_S = 60.0

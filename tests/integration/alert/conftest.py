@@ -22,8 +22,8 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
 from shoal.sql.repositories.events import NewEvent
-from tests.support.databases import migrated_url
-from tests.support.http_server import HttpServer, Received, answer, says
+from tests.support.database.databases import migrated_url
+from tests.support.servers.http_server import HttpServer, Received, answer, says
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 _K = DefinitionKind

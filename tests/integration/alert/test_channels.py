@@ -30,8 +30,8 @@ from shoal.core.alerts.channels import ChannelFailed, Way
 from shoal.core.alerts.messages.message import Message
 from shoal.core.alerts.records import DeliveryKind
 from shoal.core.alerts.rules import Severity
-from tests.support.authority import Authority
-from tests.support.http_server import HttpServer, Received, answer, says
+from tests.support.servers.authority import Authority
+from tests.support.servers.http_server import HttpServer, Received, answer, says
 from tests.support.waiting import DEADLINE_S, eventually
 
 ROOT = Path(__file__).parents[3]

@@ -20,7 +20,7 @@ from shoal.sql.errors import JobTaken
 from shoal.sql.schema.tables import workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
-from tests.support.authority import Authority
+from tests.support.servers.authority import Authority
 from tests.support.waiting import STEADY_SESSION_S
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.alert.conftest import Site
-from tests.support.http_server import Received, answer, says
+from tests.support.servers.http_server import Received, answer, says
 from tests.support.waiting import DEADLINE_S
 
 PROGRAM = """\

@@ -16,10 +16,10 @@ from shoal.sql import Database
 from shoal.sql.errors import JobTaken
 from shoal.sql.repositories.alerts.jobs import READING
 from tests.integration.alert.conftest import Site
-from tests.support.databases import migrated_url
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.database.databases import migrated_url
+from tests.support.servers.http_server import HttpServer, answer, says
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
-from tests.support.zookeeper import wipe
+from tests.support.zookeeper.server import wipe
 
 _CHANGES = 1_000  # more than it takes to start an alert server
 

@@ -15,7 +15,7 @@ from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import alert, task_instance, workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
-from tests.support.http_server import answer, says
+from tests.support.servers.http_server import answer, says
 from tests.support.waiting import DEADLINE_S
 
 DEEP = "[" * 100_000

@@ -13,8 +13,12 @@ from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.startup import when_there
 from tests.integration.alert.conftest import Site
-from tests.support.http_server import HttpServer, answer, says
-from tests.support.postgresql import PostgresqlMissing, RestartableServer, restartable_server
+from tests.support.database.postgresql import (
+    PostgresqlMissing,
+    RestartableServer,
+    restartable_server,
+)
+from tests.support.servers.http_server import HttpServer, answer, says
 from tests.support.waiting import SERVICE_SESSION_S
 
 _DOWN_S = 3.0  # longer than the pause between two looks for a first rule

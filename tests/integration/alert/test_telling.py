@@ -11,7 +11,7 @@ from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import task_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
-from tests.support.http_server import answer, says
+from tests.support.servers.http_server import answer, says
 
 
 async def test_a_failed_run_is_told_once(ready: Site) -> None:

@@ -13,8 +13,8 @@ from shoal.core.runs.events import Begun
 from shoal.core.runs.run import Run
 from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PREFIX, Api
-from tests.integration.api.past import past_ids
-from tests.support import rollups
+from tests.integration.api.runs.past import past_ids
+from tests.support.insight import rollups
 
 
 async def _alerts(api: Api, project: str, word: str) -> dict[str, int]:

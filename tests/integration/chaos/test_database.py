@@ -22,8 +22,8 @@ from tests.chaos.workload.dags import PASSING, Site, tickers
 from tests.chaos.workload.ledger import Kind, Row
 from tests.chaos.workload.workload import Asked
 from tests.integration.sql.given import LATER, NOW, accepted, instance, start, stored
+from tests.support.database.postgresql import PostgresqlServer
 from tests.support.instances import create
-from tests.support.postgresql import PostgresqlServer
 
 PARTITIONS = 4
 EPOCH = 50

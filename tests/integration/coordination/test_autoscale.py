@@ -20,7 +20,7 @@ from shoal.coordination.autoscale import (
 from shoal.coordination.errors import ConnectionLoss
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import eventually
-from tests.support.zookeeper import expire_session
+from tests.support.zookeeper.server import expire_session
 
 # Says that it runs, ends in order when it is asked to, and says that too.
 ORDERLY = """\

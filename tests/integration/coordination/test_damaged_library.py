@@ -7,7 +7,7 @@ import pytest
 from shoal.coordination import Election, ElectionListener, ZkSession, leader_of, raise_fence, znodes
 from shoal.coordination.messages import Consumer, Producer
 from shoal.coordination.messages.paths import PartitionPaths
-from tests.integration.coordination.group_bench import QUICK
+from tests.integration.coordination.group.group_bench import QUICK
 from tests.support.waiting import DEADLINE_S, eventually
 
 JUNK = (b"", b"\xff\x00 not json", b"[[1]]", b"9" * 5000, b"{" * 50_000, b'["a", 1, 0]', b"-7")

@@ -18,9 +18,9 @@ from shoal.coordination import (
 )
 from shoal.coordination.errors import BadVersion
 from tests.integration.coordination.conftest import connect, create_request
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import eventually
-from tests.support.zookeeper import expire_session
+from tests.support.zookeeper.server import expire_session
 
 
 class Recorder(ElectionListener):

@@ -8,9 +8,9 @@ from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.core.timing.cluster_time import Shown
 from tests.integration.coordination.conftest import appears, connect, create_request
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
-from tests.support.zookeeper import expire_session
+from tests.support.zookeeper.server import expire_session
 
 
 async def test_members_are_seen_while_they_are_there(session: ZkSession, zk_chroot: str) -> None:

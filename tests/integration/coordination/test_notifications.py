@@ -7,7 +7,7 @@ import pytest
 from shoal.coordination import Notifications, ZkSession, notify
 from shoal.coordination.session.nodes import Node, WatchCallback
 from tests.integration.coordination.conftest import get_request
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import eventually
 
 

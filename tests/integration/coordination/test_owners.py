@@ -17,7 +17,7 @@ from shoal.coordination.cluster.owners import (
 )
 from shoal.core.runs.records import PartitionRow
 from tests.integration.coordination.conftest import connect
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
 PARTITIONS = 8

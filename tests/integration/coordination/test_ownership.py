@@ -10,9 +10,9 @@ from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import NotOwner, Owners, SessionState, ZkSession, prepare
 from tests.integration.coordination.conftest import appears, connect
 from tests.integration.coordination.given import Recorder, owner
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
-from tests.support.zookeeper import expire_session
+from tests.support.zookeeper.server import expire_session
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.drivers.servers import Served, mariadb_served, missing, postgresql_served
-from tests.support.mariadb import MariadbMissing
-from tests.support.postgresql import PostgresqlMissing
+from tests.support.database.mariadb import MariadbMissing
+from tests.support.database.postgresql import PostgresqlMissing
 
 
 @pytest.fixture(scope="session")

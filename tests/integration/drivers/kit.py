@@ -14,7 +14,7 @@ from shoal.core.data_sources import DataSource
 from shoal.worker.types.sql.drivers import connect
 from shoal.worker.types.sql.session import Session
 from tests.integration.drivers import peak
-from tests.support.proxy import TcpProxy
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
 

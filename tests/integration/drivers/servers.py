@@ -15,7 +15,7 @@ import pytest
 
 from shoal.core.data_sources import DataSource, Option
 from shoal.proto.tls import TlsFiles, create_identity
-from tests.support import mariadb, postgresql
+from tests.support.database import mariadb, postgresql
 
 PASSWORD = "pa'ss wörd"
 _HBA = """

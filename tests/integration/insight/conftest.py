@@ -9,7 +9,7 @@ import pytest
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.insight.history.store import HistoryStore
 from shoal.sql import Database
-from tests.support.databases import migrated_url
+from tests.support.database.databases import migrated_url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from tests.support.critical_path import path_of
+from tests.support.insight.critical_path import path_of
 
 Row = dict[str, Any]
 _HOUR_US = 3_600_000_000

@@ -19,7 +19,7 @@ from tests.integration.insight.expected import Expected
 from tests.integration.insight.histories import CLUSTER, FIRST, Generator, History
 from tests.integration.insight.program import DAYS, LAST, ended, started
 from tests.integration.insight.results import assert_same, stored
-from tests.support.spark_standalone import standalone_spark
+from tests.support.spark.standalone import standalone_spark
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,17 @@ from shoal.core.runs.commands import Command, CommandState, CommandType, NewComm
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.master.main import serve
-from shoal.master.settings import MasterSettings
+from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import Database
 from shoal.sql.driver.sqlite import pool
 from tests.integration.coordination.conftest import connect
-from tests.integration.master.engine_harness import Harness, Unsteady
+from tests.integration.master.engine.engine_harness import Harness, Unsteady
 from tests.integration.master.manual_worker import HandWorker
 from tests.support.clock import utc_now
-from tests.support.databases import migrated_url
+from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 PARTITIONS = 8
@@ -45,7 +45,10 @@ class Bench:
 
     @asynccontextmanager
     async def master(
-        self, cluster: ClusterSettings | None = None, **settings: Any
+        self,
+        cluster: ClusterSettings | None = None,
+        upkeep: UpkeepTimes | None = None,
+        **settings: Any,
     ) -> AsyncIterator[asyncio.Task[None]]:
         """A running master; it leaves in order at the end unless the test has cancelled it.
 
@@ -58,7 +61,9 @@ class Bench:
             "kill_retry_s": 0.3,
             "initial_rebalance_delay_s": 0.0,
         } | settings
-        task = asyncio.create_task(serve(MasterSettings(**options), cluster or self.cluster, stop))
+        task = asyncio.create_task(
+            serve(MasterSettings(**options), cluster or self.cluster, stop, upkeep)
+        )
         try:
             yield task
         finally:

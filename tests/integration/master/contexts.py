@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from shoal.master.engine.engine import Engine
-from shoal.master.services.service import MasterContext
+from shoal.master.services.service import MasterContext, UpkeepJobs
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from tests.support.clock import utc_now
@@ -27,5 +27,11 @@ def context_of(
     """Return a context; its services poll every minute unless ``settings`` say otherwise."""
     options = {"scan_interval_s": 60.0, "sweep_interval_s": 60.0} | settings
     return MasterContext(
-        database, engine, clock, partitions, MasterSettings(**options), notify_owners
+        database=database,
+        engine=engine,
+        clock=clock,
+        partitions=partitions,
+        settings=MasterSettings(**options),
+        jobs=UpkeepJobs(clock, longest_sleep_s=0.05),
+        notify_owners=notify_owners,
     )

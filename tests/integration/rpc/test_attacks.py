@@ -22,8 +22,8 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.tls import NODE_NAME, TlsFiles
 from tests.integration.master.conftest import Bench, make_bench
-from tests.integration.worker.agent_kit import InProcessWorker
-from tests.support.authority import Authority
+from tests.integration.worker.agent.kit import InProcessWorker
+from tests.support.servers.authority import Authority
 from tests.support.waiting import DEADLINE_S
 
 SERVICES: Mapping[str, ServiceDescriptor] = pb.DESCRIPTOR.services_by_name

@@ -15,7 +15,7 @@ from shoal.proto.shoal_pb2_grpc import (
     add_ProgressServiceServicer_to_server,
 )
 from shoal.proto.tls import TlsFiles
-from tests.support.authority import Authority
+from tests.support.servers.authority import Authority
 
 
 class Listening(ProgressServiceServicer):

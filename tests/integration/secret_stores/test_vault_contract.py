@@ -16,7 +16,14 @@ from shoal.runtime.secret_stores import hashicorp
 from shoal.runtime.secret_stores.errors import SecretRefused, SecretStoreError, StoreUnavailable
 from shoal.runtime.secret_stores.stores import AT_ONCE, SecretStores
 from shoal.runtime.settings import ClusterSettings
-from tests.support.vault_server import JWT, ROLE, ROOT_TOKEN, SECRET_ID, VaultServer, serving
+from tests.support.servers.vault_server import (
+    JWT,
+    ROLE,
+    ROOT_TOKEN,
+    SECRET_ID,
+    VaultServer,
+    serving,
+)
 from tests.support.waiting import eventually
 
 PATH = "shoal/p/db"

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.sql import Database
 from tests.integration.sql.given import PARTITIONS
-from tests.support.postgresql import PostgresqlServer
+from tests.support.database.postgresql import PostgresqlServer
 
 
 async def _make_ready(url: str) -> None:

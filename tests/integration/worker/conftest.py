@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.processes.launcher import Launcher
-from tests.integration.worker.attempt_site import Site
+from tests.integration.worker.supervisor.attempt_site import Site
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.kills.kinds.kind import Kind
 from tests.kills.plan import Case
-from tests.support.words import compiled
+from tests.support.spark.word_count import compiled
 
 
 class MapReduce(Kind):

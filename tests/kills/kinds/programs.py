@@ -9,7 +9,7 @@ from tests.kills.kinds.kind import Ledgered
 from tests.kills.plan import Case
 from tests.kills.sides.local import LocalSide
 from tests.kills.sides.side import Side
-from tests.support import sshd
+from tests.support.servers import sshd
 
 # What outlives its script unless somebody ends it, and does not hear of SIGTERM.
 _STUBBORN_SHELL = """trap '' TERM

@@ -17,8 +17,8 @@ from tests.kills.kinds.kind import Kind, Ledgered
 from tests.kills.plan import Case
 from tests.kills.sides.side import Side
 from tests.kills.sides.spark import ConnectSide, StandaloneSide
-from tests.support import spark_connect
-from tests.support.listening import wait_until_listening
+from tests.support.servers.listening import wait_until_listening
+from tests.support.spark import connect as spark_connect
 
 _PROGRAM = """import os, time
 from pyspark.sql import SparkSession

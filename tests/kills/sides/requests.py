@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from urllib.parse import parse_qs
 
 from tests.kills.sides.side import Sight
-from tests.support.http_server import HttpServer, Received, answer
+from tests.support.servers.http_server import HttpServer, Received, answer
 
 
 class RequestsSide:

@@ -25,7 +25,7 @@ from shoal.core.insight.windows import Window, weighted, window_of
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
-from tests.support.rollups import baseline
+from tests.support.insight.rollups import baseline
 
 MONDAY = datetime(2026, 2, 2, 2, 0, tzinfo=UTC)  # 02:00
 _T, _W = TaskState, WorkflowState

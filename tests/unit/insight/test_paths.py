@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.insight.jobs.kernels.paths import Ints, Links, PlanGraph, critical_paths
-from tests.support.critical_path import path_of
 from tests.support.growth import keeps, shortest_s
+from tests.support.insight.critical_path import path_of
 
 S = 1_000_000
 

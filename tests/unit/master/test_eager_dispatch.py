@@ -11,7 +11,7 @@ from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.engine.actions import queue_entry
 from shoal.master.engine.eager_dispatch import EagerRequest, behind, held_before, taken_by
-from tests.unit.core.driving import Driver, spec
+from tests.unit.core.decide.driving import Driver, spec
 
 FAN: dict[str, dict[str, Any]] = {
     "a": {},

@@ -16,7 +16,7 @@ from shoal.master.dispatch.secrets import ProjectSecrets, UnknownSecret
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.vault import Vault, WrongSecretsKey, create_key
 from shoal.sql.repositories.definitions.secrets import StoredSecret
-from tests.unit.core.driving import spec
+from tests.unit.core.decide.driving import spec
 
 LOGICAL = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
 

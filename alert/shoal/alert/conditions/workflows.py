@@ -9,6 +9,7 @@ from shoal.alert.jobs.catalog import Rule
 from shoal.core.alerts.conditions import Deadline, Due, PastRun, missed, silent
 from shoal.core.alerts.occurrences import OF_WORKFLOWS, Trigger
 from shoal.core.alerts.records import Condition
+from shoal.core.runs.filters import WorkflowFilter
 from shoal.sql import UnitOfWork
 
 _PAGE = 500
@@ -140,7 +141,9 @@ async def _workflows(uow: UnitOfWork, project: str) -> list[tuple[str, int, date
     found: list[tuple[str, int, datetime]] = []
     after = None
     while True:
-        page = await uow.workflows.list(project, after=after, limit=_PAGE, archived=False)
+        page = await uow.workflow_list.page(
+            WorkflowFilter(project=project), after=after, limit=_PAGE
+        )
         found += [(one.name, one.id, one.created_at) for one in page]
         if len(page) < _PAGE:
             return found

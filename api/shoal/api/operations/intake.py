@@ -115,11 +115,12 @@ class Intake:
             await uow.commit()
         pending = {c.partition for c, _ in stored if c.state is CommandState.PENDING}
         if pending:
-            notified = notify(self._session, pending)  # at once, before the request is answered
-            self._start(
-                self._see_notified(notified, pending)
-            )  # a hint: no caller waits for its answer
+            self.notify(pending)
         return stored
+
+    def notify(self, partitions: Collection[int]) -> None:
+        """Notify the owners of partitions at once. A hint: no caller waits for its answer."""
+        self._start(self._see_notified(notify(self._session, partitions), partitions))
 
     async def _see_notified(self, notified: Awaitable[None], partitions: Collection[int]) -> None:
         try:

@@ -1,6 +1,5 @@
 """Concurrency groups: how many tasks that share something may be at work at once."""
 
-import asyncio
 from typing import Annotated
 
 import structlog
@@ -17,13 +16,11 @@ from shoal.api.schemas.concurrency import (
     ConcurrencyGroupOut,
     SlotUserOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import Shoal
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
-from shoal.coordination.cluster.notifications import notify
 from shoal.core.access.permissions import Permission
-from shoal.core.errors import ShoalError
 from shoal.core.runs.concurrency import SlotUser
 from shoal.sql import UnitOfWork
 
@@ -32,7 +29,6 @@ log = structlog.get_logger()
 router = strict_router("concurrency groups")
 
 GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
-NOTIFY_TIMEOUT_S = 2.0  # the answer does not wait longer: owners poll besides
 
 
 @router.get(
@@ -126,17 +122,8 @@ async def put_concurrency_group(
         waiting = await uow.slots.waiting_in(f"{project}/{name}")
         await uow.commit()
     if waiting:
-        await _notify(shoal, waiting)
+        shoal.intake.notify(waiting)  # without it they poll at the next regular time
     return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
-
-
-async def _notify(shoal: Services, partitions: set[int]) -> None:
-    """Notify the owners of waiting attempts: without it they poll at the next regular time."""
-    try:
-        async with asyncio.timeout(NOTIFY_TIMEOUT_S):
-            await notify(shoal.session, partitions)
-    except (ShoalError, TimeoutError) as error:
-        log.warning("masters not notified; they poll", error=str(error))
 
 
 @router.delete(

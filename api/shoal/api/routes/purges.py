@@ -55,6 +55,7 @@ async def post_purge(
         )
         purge = await uow.purges.add(new, shoal.partitions, now)
         await uow.commit()
+    shoal.intake.notify(range(shoal.partitions))
     response.headers["Location"] = f"/api/v1/purges/{purge.id}"
     response.headers["Retry-After"] = "1"
     return _out(purge)

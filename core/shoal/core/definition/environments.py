@@ -8,16 +8,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictStr
 
 from shoal.core.definition.fields import NAME_PATTERN, PARAMETER_PATTERN, Name, Strict
 from shoal.core.macros.placeholders import SECRETS_PREFIX
-
-if TYPE_CHECKING:
-    from shoal.core.definition.model import TaskSpec, WorkflowSpec
-    from shoal.core.task_types import TaskKind
 
 #: What a task names that is to run without its workflow's environment.
 NO_ENVIRONMENT = "none"
@@ -151,19 +147,6 @@ def allows(worker_groups: Iterable[str], group: str) -> bool:
     """Say whether tasks of a worker group may use an environment that is for ``worker_groups``."""
     groups = tuple(worker_groups)
     return not groups or group in groups
-
-
-def environment_named(
-    spec: "WorkflowSpec", task: "TaskSpec", kind: "type[TaskKind[Any]]"
-) -> str | None:
-    """Return the name of the environment that a task's program runs in; None: it has none.
-
-    ``kind`` is the task's type: the workflow's environment is for those that start a program.
-    """
-    named = task.environment or spec.environment
-    if named is None or named == NO_ENVIRONMENT or not kind.uses_environment:
-        return None
-    return named
 
 
 def label(name: str, version: int) -> str:

@@ -5,15 +5,16 @@ matches everything. Fields are combined with *and*, the values of one field with
 have all of the labels.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from shoal.core.definition.fields import ONE_LINE, Priority, PriorityName
+from shoal.core.definition.fields import LONGEST_OWNER, ONE_LINE, Priority, PriorityName
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT
@@ -46,27 +47,75 @@ class Lasting:
         return self.shortest_s is not None or self.longest_s is not None
 
 
-class QueryFilter(BaseModel):
+class ListFilter(BaseModel):
     """Base of filters: fields are the parameters of a query, with the same names."""
 
     model_config = ConfigDict(frozen=True)
 
     project: str | None = Field(default=None, description="Only those of this project.")
-    workflow: str | None = Field(default=None, description="Only those of this workflow.")
 
     def __bool__(self) -> bool:
         return bool(self.model_dump(exclude_defaults=True))
 
+    def __str__(self) -> str:
+        """Return the same text for equal filters, in every process: cursors are bound to it."""
+        values = self.model_dump(mode="json")
+        ordered = {k: sorted(v) if isinstance(v, list) else v for k, v in values.items()}
+        return json.dumps(ordered, sort_keys=True)
 
-class RunFilter(QueryFilter):
-    """What filters of runs and of attempts share."""
+
+class LabelFilter(ListFilter):
+    """A filter by labels."""
 
     label: tuple[str, ...] = Field(
         default=(),
         max_length=MOST_LABELS,
-        description="KEY=VALUE, or KEY for any value; repeatable: a run has to have all of them.",
+        description="KEY=VALUE, or KEY for any value; repeatable: all of them are required.",
         examples=[["team=flights"]],
     )
+
+    @field_validator("label")
+    @classmethod
+    def _one_value_each(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        found: dict[str, str | None] = {}
+        for key, value in map(parse_filter, given):
+            if found.setdefault(key, value) != value:
+                raise ValueError(f"{key} cannot have two values at once")
+        return given
+
+    @property
+    def labels(self) -> Mapping[str, str | None]:
+        """Labels by key; None: any value."""
+        return dict(map(parse_filter, self.label))
+
+
+class WorkflowFilter(LabelFilter):
+    """Which workflows to list."""
+
+    search: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Part of the name or the description.",
+    )
+    owner: str | None = Field(
+        default=None,
+        max_length=LONGEST_OWNER,
+        description="Whose `owner` is exactly this; empty: those that name nobody.",
+    )
+    archived: Literal["false", "true", "any"] = Field(
+        default="false", description="Whether those that are archived."
+    )
+    state: frozenset[WorkflowState] = Field(
+        default=frozenset(),
+        description="Whose last run is in one of these; repeatable.",
+        examples=[["FAILED"]],
+    )
+
+
+class RunFilter(LabelFilter):
+    """What filters of runs and of attempts share."""
+
+    workflow: str | None = Field(default=None, description="Only those of this workflow.")
     started_since: Instant | None = Field(
         default=None, description="Started at this instant or later."
     )
@@ -86,20 +135,6 @@ class RunFilter(QueryFilter):
         pattern=ONE_LINE,
         description="In the name or the reason, in any case.",
     )
-
-    @field_validator("label")
-    @classmethod
-    def _one_value_each(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        found: dict[str, str | None] = {}
-        for key, value in map(parse_filter, given):
-            if found.setdefault(key, value) != value:
-                raise ValueError(f"{key} cannot have two values at once")
-        return given
-
-    @property
-    def labels(self) -> Mapping[str, str | None]:
-        """Labels by key; None: any value."""
-        return dict(map(parse_filter, self.label))
 
     @property
     def started(self) -> Between:
@@ -221,9 +256,10 @@ HistoryKind = StrEnum(  # type: ignore[misc]
 )
 
 
-class HistoryFilter(QueryFilter):
+class HistoryFilter(ListFilter):
     """Which events, commands and takeovers to list."""
 
+    workflow: str | None = Field(default=None, description="Only those of this workflow.")
     kind: frozenset[HistoryKind] = Field(
         default=frozenset(), description="Only of one of these; repeatable."
     )

@@ -6,12 +6,12 @@ name one that is gone by now, or for other worker groups.
 
 from collections.abc import Iterable
 
-from shoal.core.definition.environments import NO_ENVIRONMENT, allows, environment_named
+from shoal.core.definition.environments import allows
 from shoal.core.errors import ShoalError
 from shoal.core.hints import Hints
 from shoal.core.runs.run import Attempt, Run
 from shoal.proto import shoal_pb2 as pb
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import environment_named
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
@@ -43,10 +43,7 @@ class EnvironmentNotAllowed(ShoalError):
 
 def wanted_environment(run: Run, attempt: Attempt) -> str | None:
     """Return the name of the environment that an attempt is to run in; None: in none."""
-    task, spec = run.plan.tasks[attempt.task], run.plan.spec
-    if task.environment in (None, NO_ENVIRONMENT) and spec.environment is None:
-        return None  # as of most tasks
-    return environment_named(spec, task, load_task_type(task.type))
+    return environment_named(run.plan.spec, run.plan.tasks[attempt.task])
 
 
 async def environment_of(uow: UnitOfWork, run: Run, attempt: Attempt, name: str) -> pb.Environment:

@@ -1,20 +1,26 @@
-"""The contract of a master's services, and the loop that most of them share."""
+"""The contract of a master's services, the loop that most of them share, and periodic jobs."""
 
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 import structlog
+from apscheduler.triggers.base import BaseTrigger
 
+from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.listeners import Listener
 from shoal.master.errors import PartitionNotOwned
 from shoal.master.loops import ErrorBackoff, Wakeup
-from shoal.master.settings import MasterSettings
+from shoal.master.settings import MasterSettings, UpkeepTimes
+from shoal.runtime.periodic_jobs import PeriodicJobs, Work
+from shoal.runtime.storage import StorageError
 from shoal.sql import Database
 from shoal.sql.errors import Fenced, StaleRow
 
@@ -22,6 +28,44 @@ log = structlog.get_logger()
 
 # Another master, or the next poll, gets over these: no reason to pause.
 PASSING: tuple[type[Exception], ...] = (Fenced, PartitionNotOwned, StaleRow)
+
+
+class UpkeepFailed(ShoalError):
+    """A job of upkeep has failed; its next regular run repeats it."""
+
+
+class UpkeepJobs(PeriodicJobs):
+    """The periodic jobs of a master: what is due by time alone, and not by notifications.
+
+    A job is repeated after an error, with pauses that grow: no error ends the master that another
+    try may get over. After those in ``_NEXT_TIME`` its next regular run repeats it.
+    """
+
+    _NEXT_TIME = (*PASSING, UpkeepFailed, StorageError)
+
+    def _add(self, name: str, work: Work, trigger: BaseTrigger, first: datetime | None) -> None:
+        super()._add(name, partial(self._until_done, name, work), trigger, first)
+
+    async def _until_done(self, name: str, work: Work) -> None:
+        backoff = ErrorBackoff(name)
+        while not await _attempt(name, work(), self._NEXT_TIME, backoff):
+            pass
+
+
+async def _attempt(
+    name: str, work: Awaitable[None], passing: tuple[type[Exception], ...], backoff: ErrorBackoff
+) -> bool:
+    """Do the work of one turn. False, after a pause: it failed, and another try may succeed."""
+    try:
+        await work
+    except passing as error:
+        log.warning("not done; the next poll repeats it", loop=name, error=str(error))
+    except Exception as error:  # noqa: BLE001 - raised again if no retry gets over it
+        await backoff.failed(error)
+        return False
+    else:
+        backoff.succeeded()
+    return True
 
 
 @dataclass(frozen=True)
@@ -33,8 +77,10 @@ class MasterContext:
     clock: Clock
     partitions: int  # of the cluster
     settings: MasterSettings
+    jobs: UpkeepJobs
     # Notifies the owners of partitions, this master's own services among them. A hint.
     notify_owners: Callable[[Iterable[int]], None]
+    upkeep: UpkeepTimes = field(default_factory=UpkeepTimes)
 
 
 class Service(Listener, ABC):
@@ -65,14 +111,7 @@ class PeriodicService(Service):
         while True:
             is_regular = await self._wakeup.wait()
             began_s = time.monotonic()
-            try:
-                await self.poll(is_regular)
-            except self.passing as error:
-                log.warning("not done; the next poll repeats it", loop=self.name, error=str(error))
-            except Exception as error:  # noqa: BLE001 - the next poll repeats it
-                await backoff.failed(error)
-            else:
-                backoff.succeeded()
+            await _attempt(self.name, self.poll(is_regular), self.passing, backoff)
             if (pause_s := self.pause_s(time.monotonic() - began_s)) > 0:
                 await asyncio.sleep(pause_s)
 

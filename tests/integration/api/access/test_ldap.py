@@ -24,7 +24,7 @@ from shoal.proto.tls import create_identity
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.access.people import account, browser
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of
-from tests.support.slapd import (
+from tests.support.servers.slapd import (
     BASE,
     GROUPS,
     PASSWORD,

@@ -25,7 +25,7 @@ from shoal.core.access.pkce import challenge_of, number_of
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.access.people import account, browser
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of
-from tests.support.openid_provider import (
+from tests.support.servers.openid_provider import (
     CLIENT,
     DISCOVERY,
     SECRET,

@@ -22,7 +22,7 @@ from shoal.client.local.zookeeper import free_port
 from shoal.client.rest.access import loopback
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import opened
-from tests.support.openid_provider import CLIENT, OpenIdProvider, openid_provider
+from tests.support.servers.openid_provider import CLIENT, OpenIdProvider, openid_provider
 
 
 @dataclass

@@ -13,9 +13,9 @@ from shoal.core.runs.states import TaskState
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
 from tests.integration.api.access.people import account, bearer, token
-from tests.integration.api.attempts import set_state
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.fake_worker import FakeWorker, fake_worker
+from tests.integration.api.runs.attempts import set_state
 from tests.integration.api.sse_reader import stream
 
 

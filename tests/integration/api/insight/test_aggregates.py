@@ -17,8 +17,8 @@ from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup
 from shoal.sql.schema.types import JsonText
 from tests.integration.api.conftest import PREFIX, Api
-from tests.support import rollups
-from tests.support.rollups import DAY, Blocks, cost, spread, task_day, workflow_day
+from tests.support.insight import rollups
+from tests.support.insight.rollups import DAY, Blocks, cost, spread, task_day, workflow_day
 
 WHOLE = (
     "summary",

@@ -12,8 +12,8 @@ from sqlalchemy import Engine, event
 from shoal.core.runs.states import TaskState, WorkflowState
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.views.runs import happened
-from tests.support import rollups
-from tests.support.rollups import DAY, baseline
+from tests.support.insight import rollups
+from tests.support.insight.rollups import DAY, baseline
 
 _T, _W = TaskState, WorkflowState
 RUNNING: dict[str, Any] = {"state": _W.RUNNING, "tasks": {"fetch": _T.RUNNING}}

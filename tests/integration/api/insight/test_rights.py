@@ -8,8 +8,8 @@ from shoal.core.access.principals import EVERYTHING
 from shoal.sql import UnitOfWork
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, problem_of
-from tests.support import rollups
-from tests.support.rollups import DAY, cost, failure, task_day, workflow_day
+from tests.support.insight import rollups
+from tests.support.insight.rollups import DAY, cost, failure, task_day, workflow_day
 
 VIEWS = (
     "summary",

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from shoal.core.runs.states import TaskState, WorkflowState
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.views.runs import happened
-from tests.support import rollups
+from tests.support.insight import rollups
 
 JUNK = ("17", "[17]", '[{"a": 1}]', "[]", '[{"runs": "x"}]')
 #: What shows the workflows of a result, and where in the answer.

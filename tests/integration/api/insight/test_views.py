@@ -7,8 +7,8 @@ import pytest
 
 from shoal.sql import Database
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
-from tests.support import rollups
-from tests.support.rollups import CLUSTER, DAY, cost, failure, task_day, workflow_day
+from tests.support.insight import rollups
+from tests.support.insight.rollups import CLUSTER, DAY, cost, failure, task_day, workflow_day
 
 P, Q = ("p", "daily"), ("p", "hourly")
 VIEWS = ("summary", "workflows", "tasks?project=p&workflow=daily", "failures", "costs", "load")

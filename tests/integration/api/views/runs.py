@@ -8,8 +8,8 @@ from typing import Any
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
-from tests.integration.api.attempts import save
 from tests.integration.api.conftest import Api
+from tests.integration.api.runs.attempts import save
 from tests.support.instances import create
 
 

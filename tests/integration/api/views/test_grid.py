@@ -7,8 +7,8 @@ from sqlalchemy import text
 
 from shoal.core.runs.cells import CELLS, FORCED, NO_TASK, UNKNOWN
 from shoal.core.runs.states import TaskState, WorkflowState
-from tests.integration.api.attempts import fail_and_retry
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
+from tests.integration.api.runs.attempts import fail_and_retry
 from tests.integration.api.views.runs import happened
 
 WORKFLOW = f"{PREFIX}/projects/p/workflows/daily"

@@ -10,8 +10,8 @@ from shoal.core.decide import decide
 from shoal.core.runs.events import StopRequested
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.repositories.overview import history
-from tests.integration.api.attempts import save
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
+from tests.integration.api.runs.attempts import save
 from tests.integration.api.views.runs import happened
 
 NOW = datetime.now(UTC)

@@ -117,7 +117,7 @@ async def _statements(api: Api) -> int:
         await uow.connection.run_sync(
             lambda connection: event.listen(connection, "before_cursor_execute", note)
         )
-        items = await uow.workflows.list()
+        items = await uow.workflow_list.page()
         ids = [one.id for one in items]
         assert len(await uow.recent.runs(ids, 14)) > 1
         assert await uow.recent.next_fires(ids)

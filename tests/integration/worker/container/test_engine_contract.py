@@ -16,7 +16,7 @@ import pytest
 
 from shoal.worker.types.container.kind import Container
 from tests.integration.worker.sql.kit import TAG, Ended, Process
-from tests.support.engine_api import EngineApi, serving
+from tests.support.servers.engine_api import EngineApi, serving
 from tests.support.waiting import DEADLINE_S
 
 CANARY = "canary-19be44"

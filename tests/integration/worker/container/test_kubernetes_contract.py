@@ -15,7 +15,7 @@ import pytest
 from shoal.worker.types.container.kind import Container
 from tests.integration.drivers.kit import wait_until
 from tests.integration.worker.sql.kit import TAG, Ended, Process
-from tests.support.kubernetes_api import KubernetesApi, serving
+from tests.support.servers.kubernetes_api import KubernetesApi, serving
 
 CANARY = "canary-77aa01"
 

@@ -10,7 +10,7 @@ from shoal.worker.types.spark.command import POD_LABEL, options, pod_conf, pod_n
 from shoal.worker.types.spark.kind import Spark
 from shoal.worker.types.spark.params import SparkParams
 from tests.integration.worker.sql.kit import TAG, Ended, ran
-from tests.support.kubernetes_api import KubernetesApi, Pod, serving
+from tests.support.servers.kubernetes_api import KubernetesApi, Pod, serving
 
 
 @pytest.fixture

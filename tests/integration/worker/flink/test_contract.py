@@ -21,8 +21,8 @@ from shoal.worker.types.flink import cluster, leftovers, progress
 from shoal.worker.types.flink.names import jar_name, job_id
 from shoal.worker.types.http.request import basic
 from tests.integration.worker.flink.kit import TAG, Attempt
-from tests.support.flink_rest import MAIN_FAILED, NO_CLASS, STACK, FlinkRest, source_of
-from tests.support.http_server import HttpServer, Received, answer, says
+from tests.support.servers.flink_rest import MAIN_FAILED, NO_CLASS, STACK, FlinkRest, source_of
+from tests.support.servers.http_server import HttpServer, Received, answer, says
 from tests.support.waiting import eventually
 
 FIRST, SECOND = job_id(TAG, 1), job_id(TAG, 2)

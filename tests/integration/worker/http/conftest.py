@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.http_server import HttpServer
+from tests.support.servers.http_server import HttpServer
 
 
 @pytest.fixture

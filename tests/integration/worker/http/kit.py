@@ -16,7 +16,7 @@ from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.kind import Http
 from shoal.worker.types.http.params import HttpParams
 from shoal.worker.types.http.work import run as work_function
-from tests.support.http_server import Handler, Received
+from tests.support.servers.http_server import Handler, Received
 from tests.support.waiting import DEADLINE_S
 
 LOOPBACK = {"http_allow": "127.0.0.0/8 ::1"}

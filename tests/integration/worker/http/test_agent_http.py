@@ -7,7 +7,7 @@ import pytest
 
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     WorkerProcess,
     kill,
@@ -17,10 +17,10 @@ from tests.integration.worker.agent_kit import (
 )
 from tests.integration.worker.http.kit import dripping, never
 from tests.support.fake_master import FakeMaster
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.servers.http_server import HttpServer, answer, says
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 ALLOW = "127.0.0.0/8"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.http.kit import dripping, measured, never, run
-from tests.support.http_server import Handler, HttpServer, Received, answer, says
+from tests.support.servers.http_server import Handler, HttpServer, Received, answer, says
 
 MiB = 1 << 20
 UNKNOWN = "may have carried the request out"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.http.kit import run
-from tests.support.http_server import HttpServer, Received, answer, says
+from tests.support.servers.http_server import HttpServer, Received, answer, says
 
 UNTIL_DONE = {"until": {"json": {"$.state": ["DONE", "FAILED"]}}, "every": "10ms"}
 RUNNING, DONE = answer(200, '{"state": "RUNNING"}'), answer(200, '{"state": "DONE", "rows": 7}')

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.worker.types.child.outcome import CANCELLED, is_settled
 from tests.integration.worker.http.kit import Attempt, dripping, never, run_process
-from tests.support.http_server import Handler, HttpServer, answer, says
+from tests.support.servers.http_server import Handler, HttpServer, answer, says
 from tests.support.waiting import eventually
 
 

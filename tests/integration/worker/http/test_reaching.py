@@ -13,8 +13,8 @@ from shoal.proto.tls import TlsFiles, create_identity
 from shoal.runtime.outbound.addresses import Policy, read_networks
 from shoal.runtime.outbound.guard import AddressRefused, GuardedBackend
 from tests.integration.worker.http.kit import LOOPBACK, run
-from tests.support.authority import Authority
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.servers.authority import Authority
+from tests.support.servers.http_server import HttpServer, answer, says
 
 NOTHING: dict[str, str] = {}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.http.kit import run
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.servers.http_server import HttpServer, answer, says
 
 KEYS = {"headers": {"X-Api-Key": "k", "Cookie": "c", "Accept": "text/csv"}, "auth": {"bearer": "t"}}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.http.kit import TAG, run, run_process
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.servers.http_server import HttpServer, answer, says
 
 
 async def test_request_arrives_as_it_was_written(server: HttpServer, tmp_path: Path) -> None:

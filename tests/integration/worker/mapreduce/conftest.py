@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client.local.java import find_java, spark_java_home
-from tests.support.words import compiled
+from tests.support.spark.word_count import compiled
 
 
 @pytest.fixture(scope="session")

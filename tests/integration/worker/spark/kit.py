@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.proto import shoal_pb2 as pb
-from tests.integration.worker.agent_kit import Process, children
+from tests.integration.worker.agent.kit import Process, children
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 

@@ -7,13 +7,13 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.spark import class_archiver
-from tests.integration.worker.agent_kit import InProcessWorker, log_text
+from tests.integration.worker.agent.kit import InProcessWorker, log_text
 from tests.integration.worker.spark.kit import ask, ended, servers
-from tests.support import spark_classes
 from tests.support.fake_master import FakeMaster
+from tests.support.spark import classes as spark_classes
 from tests.support.waiting import DEADLINE_S, eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 # The driver's own memory says which archive it was started from.

@@ -12,7 +12,7 @@ from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.spark import server as server_module
 from shoal.worker.spark import servers as servers_module
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     Process,
     WorkerProcess,
@@ -25,7 +25,7 @@ from tests.integration.worker.spark.kit import Endless, ask, ended, servers
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 PROGRAM = """\

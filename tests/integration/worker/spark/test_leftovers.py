@@ -9,12 +9,12 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.spark import servers as servers_module
 from shoal.worker.spark.jobs import ServerJobs
 from shoal.worker.spark.server import SparkServer
-from tests.integration.worker.agent_kit import InProcessWorker
+from tests.integration.worker.agent.kit import InProcessWorker
 from tests.integration.worker.spark.kit import Endless, ask, ended, servers
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S, eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 # Ends well, as soon as a statement is at work that nobody waits for.

@@ -8,12 +8,12 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import InProcessWorker, log_text, the_worker, work_folders
+from tests.integration.worker.agent.kit import InProcessWorker, log_text, the_worker, work_folders
 from tests.integration.worker.spark.kit import ask, ended, servers
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 pytestmark = pytest.mark.usefixtures("java")
 
 PROGRAM = """\

@@ -9,7 +9,7 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     kill,
     log_text,
@@ -20,7 +20,7 @@ from tests.integration.worker.sql.kit import ENDLESS
 from tests.support.fake_master import FakeMaster, Task
 from tests.support.waiting import eventually
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 
 @pytest.fixture

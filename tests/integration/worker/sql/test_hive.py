@@ -15,7 +15,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql import drivers
 from tests.integration.drivers.kit import wait_until
 from tests.integration.worker.sql.kit import Ended, Process, ran
-from tests.support.spark_connect import Served, thrift_served
+from tests.support.spark.connect import Served, thrift_served
 
 ENDLESS = "SELECT count(*) FROM range(100000000000000)"
 

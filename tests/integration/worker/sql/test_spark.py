@@ -14,7 +14,7 @@ import pytest
 from shoal.worker.types.quality.kind import DataQuality
 from tests.integration.drivers.kit import wait_until
 from tests.integration.worker.sql.kit import Ended, Process, ran
-from tests.support.spark_connect import Served, served
+from tests.support.spark.connect import Served, served
 
 ENDLESS = "SELECT count(*) FROM range(100000000000000)"
 

@@ -16,7 +16,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.ssh import remote
 from shoal.worker.types.ssh.host import Host, signed_in
 from tests.integration.worker.sql.kit import TAG
-from tests.support.sshd import served
+from tests.support.servers.sshd import served
 
 T = TypeVar("T")
 

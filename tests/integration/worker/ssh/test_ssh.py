@@ -17,7 +17,7 @@ from shoal.core.data_sources import DataSource
 from shoal.worker.types.ssh.kind import Ssh
 from tests.integration.drivers.kit import Proxied, wait_until
 from tests.integration.worker.sql.kit import TAG, Ended, Process, ran
-from tests.support.sshd import SSHD, Served, served
+from tests.support.servers.sshd import SSHD, Served, served
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
-from tests.integration.worker.agent_kit import (
+from tests.integration.worker.agent.kit import (
     InProcessWorker,
     WorkerProcess,
     eventually,
@@ -18,7 +18,7 @@ from tests.integration.worker.agent_kit import (
 from tests.support.fake_master import FakeMaster
 from tests.support.waiting import DEADLINE_S
 
-pytest_plugins = ["tests.integration.worker.agent_fixtures"]
+pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.integration.drivers.servers import Served
 from tests.integration.worker.http.conftest import server as server
 from tests.integration.worker.http.kit import LOOPBACK
 from tests.integration.worker.wait.kit import Looked, look, look_at_rows
-from tests.support.http_server import HttpServer, answer, says
+from tests.support.servers.http_server import HttpServer, answer, says
 
 NOT_YET, PERMANENT = 75, 65
 S3_ENV = {

@@ -10,7 +10,7 @@ from shoal.worker.types.flink.failures import (
     refusal,
     traces_of,
 )
-from tests.support.flink_rest import FAILURE, MAIN_FAILED, NO_CLASS
+from tests.support.servers.flink_rest import FAILURE, MAIN_FAILED, NO_CLASS
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ A cursor is bound to the filters and the order: with others it is refused.
 """
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
 
 from shoal.api.web.errors import FieldError, InvalidRequest
-from shoal.api.web.paging import bad_cursor, decode_cursor, encode_cursor
+from shoal.api.web.paging import bad_cursor, decode_cursor, encode_cursor, filtered
 from shoal.core.runs.filters import InstanceFilter, Order, SortKey, TaskFilter
 from shoal.core.untrusted import read_json
 
@@ -90,7 +88,4 @@ def _time(value: Any) -> str:
 
 
 def _kind(wanted: InstanceFilter | TaskFilter, order: Order) -> str:
-    fields = wanted.model_dump(mode="json")
-    fields = {k: sorted(v) if isinstance(v, list) else v for k, v in fields.items()}
-    text = json.dumps([type(wanted).__name__, fields, asdict(order)], sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:16]
+    return filtered(type(wanted).__name__, wanted, order)

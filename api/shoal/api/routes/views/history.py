@@ -1,7 +1,5 @@
 """What has happened: events, who has asked for what, and takeovers, in the order of time."""
 
-import json
-from hashlib import sha256
 from typing import Annotated
 
 from fastapi import Query
@@ -13,7 +11,7 @@ from shoal.api.schemas.common import Page
 from shoal.api.schemas.views.history import HappenedOut
 from shoal.api.services import Shoal
 from shoal.api.web.answers import by_id, shown
-from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor
+from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import HistoryFilter
@@ -40,9 +38,7 @@ async def list_history(
     if wanted.instance_id is not None:  # a hidden run is answered as a missing one
         await caller.require(Permission.PROJECT_READ, Thing.INSTANCE, wanted.instance_id)
     takeovers = caller.may(Permission.CLUSTER_READ)
-    fields = {**wanted.model_dump(mode="json"), "kind": sorted(wanted.kind)}
-    text = json.dumps([fields, takeovers], sort_keys=True)
-    name = f"history {sha256(text.encode()).hexdigest()[:16]}"
+    name = filtered("history", wanted, takeovers)
     after = decode_cursor(name, cursor, int, int, int)
     place = None if after is None else (after[0], after[1], after[2])
     async with shoal.database.unit_of_work(read_only=True) as uow:

@@ -27,6 +27,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import ProblemField, documented
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.runs.filters import WorkflowFilter
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Archived, NotFound
 
@@ -59,7 +60,8 @@ async def export_project(
     async with shoal.database.unit_of_work(read_only=True) as uow:
         names = sorted(set(name))
         if not names:
-            found = await uow.workflows.list(project, limit=MOST_WORKFLOWS + 1, archived=False)
+            wanted = WorkflowFilter(project=project)
+            found = await uow.workflow_list.page(wanted, limit=MOST_WORKFLOWS + 1)
             names = [one.name for one in found]
         if len(names) > MOST_WORKFLOWS:
             said = f"the project has more than {MOST_WORKFLOWS} workflows: say which"

@@ -1,7 +1,6 @@
 """Our cron as a trigger of APScheduler 3, and when a job with a trigger is due.
 
-Of APScheduler the protocol of triggers is used, not a scheduler: those wait for the next fire time
-with a timer that they set once, by the machine's clock. See docs/deployment.md.
+``shoal.runtime.periodic_jobs`` runs jobs with it by the cluster's clock.
 """
 
 from datetime import UTC, datetime

@@ -14,34 +14,29 @@ import asyncio
 
 import structlog
 
-from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.log_archive import LogArchive
-from shoal.runtime.storage import StorageError
 
 log = structlog.get_logger()
 
-PERIOD_S = 3600.0
-KEPT_PERIOD_S = 86_400.0  # where logs outlive their runs: each of these is looked at
 _DAY_S = 86_400.0
-FIRST_S = 120.0  # by then the partitions have their owners
 
 
-class ArchivedLogSweeper(PeriodicService):
-    """Retention of archived logs, for one master. ``archive`` None: there is none."""
+class ArchivedLogSweeper:
+    """Retention of archived logs, for one master."""
 
-    name = "archived logs"
-    passing = (*PASSING, StorageError)
-
-    def __init__(self, context: MasterContext, archive: LogArchive | None) -> None:
+    def __init__(self, context: MasterContext, archive: LogArchive) -> None:
         self._keep_s = context.settings.keep_archived_logs_days * _DAY_S
-        super().__init__(KEPT_PERIOD_S if self._keep_s else PERIOD_S, FIRST_S)
         self._database, self._engine = context.database, context.engine
         self._archive, self._clock = archive, context.clock
+        times = context.upkeep
+        every_s = times.kept_logs if self._keep_s else times.archived_logs
+        context.jobs.every("archived logs", self.sweep, every_s, min(times.first, every_s))
 
-    async def poll(self, is_regular: bool) -> None:
-        """Remove everything that may go. Raises StorageError: the next poll repeats it."""
-        if self._archive is None or not self._engine.owns(HOME):
+    async def sweep(self) -> None:
+        """Remove everything that may go. Raises StorageError."""
+        if not self._engine.owns(HOME):
             return
         removed = ahead = 0
         for thousand in await asyncio.to_thread(self._archive.thousands):
@@ -53,7 +48,7 @@ class ArchivedLogSweeper(PeriodicService):
             for instance in found:
                 if instance > last:
                     ahead += 1
-                elif instance not in known and await self._may_go(self._archive, instance):
+                elif instance not in known and await self._may_go(instance):
                     await asyncio.to_thread(self._archive.remove, instance)
                     removed += 1
             if not self._engine.owns(HOME):
@@ -68,9 +63,9 @@ class ArchivedLogSweeper(PeriodicService):
         if removed:
             log.info("removed archived logs of purged instances", instances=removed)
 
-    async def _may_go(self, archive: LogArchive, instance: int) -> bool:
+    async def _may_go(self, instance: int) -> bool:
         """Whether the logs of an instance that was purged are old enough."""
         if not self._keep_s:
             return True
-        written_s = await asyncio.to_thread(archive.written_s, instance)
+        written_s = await asyncio.to_thread(self._archive.written_s, instance)
         return written_s is None or self._clock().timestamp() - written_s > self._keep_s

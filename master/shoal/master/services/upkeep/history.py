@@ -13,58 +13,50 @@ from typing import Any
 
 import structlog
 
-from shoal.core.errors import ShoalError, shortened
-from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.core.errors import shortened
+from shoal.master.services.service import MasterContext, UpkeepFailed
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.programs import run_program
 
 log = structlog.get_logger()
 
-FIRST_S = 120.0  # by then the partitions have their owners
-#: Steps count one by one, so an export that is stopped has lost nothing but its last one.
-LONGEST_S = 7_200.0
 _PROGRAM = "shoal.insight.export.program"  # by its name: masters import none of it
 _LONGEST_REASON = 2_000
 
 
-class ExportFailed(ShoalError):
+class ExportFailed(UpkeepFailed):
     """The process that exports the history has failed."""
 
 
-class HistoryExport(PeriodicService):
-    """The regular export, for one master. ``url`` empty: there is none."""
-
-    name = "history export"
-    passing = (*PASSING, ExportFailed)
+class HistoryExport:
+    """The regular export to the history at ``url``, for one master."""
 
     def __init__(self, context: MasterContext, url: str, data: Path) -> None:
         settings = context.settings
-        super().__init__(settings.export_interval_s, min(FIRST_S, settings.export_interval_s))
         self._engine, self._url, self._data = context.engine, url, data
         self._database, self._clock = context.database, context.clock
+        self._longest_s = context.upkeep.longest_program
         self._options = [
             *("--share", str(settings.export_share)),
             *("--keep-days", str(settings.keep_history_days)),
         ]
+        every_s = settings.export_interval_s
+        first_s = min(context.upkeep.first, every_s)
+        context.jobs.every("history export", self.export, every_s, first_s)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether there is an exported history."""
-        return bool(self._url)
-
-    async def poll(self, is_regular: bool) -> None:
-        """Export all that has ended. Raises ExportFailed: the next poll goes on from there."""
-        if not self._url or not is_regular or not self._engine.owns(HOME):
+    async def export(self) -> None:
+        """Export all that has ended. Raises ExportFailed: the next one goes on from there."""
+        if not self._engine.owns(HOME):
             return
         command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
         # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(self._longest_s):
                 done = await run_program([*command, *self._options])
         except TimeoutError:
             raise await self._failed(
-                f"it has not ended in {LONGEST_S / 3600:g} h, perhaps because the storage does not "
-                f"answer, {self._url}; what counts so far stays, and the next export goes on"
+                f"it has not ended in {self._longest_s / 3600:g} h, perhaps because the storage "
+                f"does not answer, {self._url}; what was exported stays, and the next one goes on"
             ) from None
         if done.code != 0:
             raise await self._failed(done.errors.strip() or f"exit status {done.code}")

@@ -10,9 +10,11 @@ the ids up to which the files were verified (``VerifiedHistory``).
 """
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,8 +22,9 @@ import structlog
 
 from shoal.core.runs.retention import Hours, Limits, NewPurge, Purge, Retention
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
+from shoal.master.engine.listeners import Listener
 from shoal.master.errors import PartitionNotOwned
-from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
@@ -39,6 +42,10 @@ log = structlog.get_logger()
 
 HOME = 0  # the partition whose owner purges what belongs to none, and asks for purges by the clock
 REQUESTED_BY = "schedule"  # of the latter
+
+# The jobs, by their names in logs.
+_REQUESTS, _RULES, _CLOCK = "purge requests", "purge", "purge by the clock"
+_LOOK_S = 60.0  # for requests, should a notification be lost; for the hours of purges
 
 _WINDOW = 500  # rows read with one query
 _ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
@@ -80,10 +87,8 @@ class PurgeWalk:
         return self.request is not None and self.request.asked.is_rehearsal
 
 
-class Purger(PeriodicService):
-    """Purges for one master."""
-
-    name = "purging"
+class Purger(Listener):
+    """Purges for one master, in periodic jobs of which one at a time works."""
 
     def __init__(
         self,
@@ -99,10 +104,13 @@ class Purger(PeriodicService):
         ``is_exported``: there is an exported history; what it lacks stays.
         """
         settings = context.settings
-        super().__init__(settings.scan_interval_s)
         self._database, self._engine = context.database, context.engine
-        self._clock = context.clock
-        self._partitions = context.partitions
+        self._clock, self._notify_owners = context.clock, context.notify_owners
+        self._partitions, self._jobs = context.partitions, context.jobs
+        self._working = asyncio.Lock()
+        self._is_notified = False  # of requests, perhaps: they are looked for soon
+        self._look_again_s = settings.scan_interval_s
+        self._looked_s = -math.inf  # for requests, the last time; monotonic
         self._retention, self._hours, self._trigger = retention, hours, trigger
         self._asked_at: datetime | None = None  # the last purge by the clock
         self._asked_in: int | None = None  # HOME's epoch in which that was read
@@ -113,35 +121,45 @@ class Purger(PeriodicService):
         self._is_exported = is_exported
         self._tell_held_s = 0.0  # not before, by the monotonic clock
 
-    async def poll(self, is_regular: bool) -> None:
-        if self._trigger is not None and time.monotonic() >= self._due_s:
-            await self.ask_when_due(self._trigger)
-        await self.serve_requests()
-        if (
-            self._trigger is None
-            and time.monotonic() >= self._due_s
-            and self._hours.contains(self._clock())
-        ):
-            self._due_s = time.monotonic() + self._interval_s
-            await self.purge()
+        self._jobs.every(_REQUESTS, self.serve_requests, _LOOK_S)
+        if trigger is None:
+            self._jobs.every(_RULES, self.purge_in_hours, self._interval_s, self._interval_s)
+        else:
+            self._jobs.at(_CLOCK, self.ask_when_due, trigger)
+            self._jobs.soon(_CLOCK, self._interval_s)
+
+    def notify(self, partition: int) -> None:
+        """A request may have come, or partition 0 with what its former owner knew."""
+        if not self._is_notified:
+            self._is_notified = True
+            # Most notifications are about commands: of many that come together one look is enough.
+            self._look_in(self._looked_s + self._look_again_s - time.monotonic())
+        if partition == HOME and self._engine.epochs.get(HOME) != self._asked_in:
+            self._jobs.soon(_CLOCK)
+
+    def _look_in(self, delay_s: float) -> None:
+        self._jobs.soon(_REQUESTS, max(0.0, delay_s))
 
     # -- by the clock --------------------------------------------------------------------------
 
-    async def ask_when_due(self, trigger: ShoalCronTrigger) -> None:
+    async def ask_when_due(self) -> None:
         """Store a request if a fire time has come, and HOME is ours. Raises Fenced.
 
         The row says when that was, so neither a new owner nor a restart repeats it or forgets it.
         Earlier ones are superseded, finished or not.
         """
         epoch = self._engine.epochs.get(HOME)
-        if epoch is None:
+        if epoch is None or self._trigger is None:
+            return
+        if (early_s := self._due_s - time.monotonic()) > 0:
+            self._jobs.soon(_CLOCK, early_s)
             return
         if epoch != self._asked_in:
             async with self._database.unit_of_work(read_only=True) as uow:
                 self._asked_at = await uow.purges.last_asked_at(REQUESTED_BY)
             self._asked_in = epoch
         now = self._clock()
-        if not is_due(trigger, self._asked_at, now):
+        if not is_due(self._trigger, self._asked_at, now):
             return
         self._due_s = time.monotonic() + self._interval_s  # however the clock jumps
         self._asked_in = None  # not known before the commit is
@@ -152,8 +170,17 @@ class Purger(PeriodicService):
             await uow.purges.add(NewPurge(requested_by=REQUESTED_BY), self._partitions, now)
             await uow.commit()
         self._asked_at, self._asked_in = now, epoch
+        self._notify_owners(range(self._partitions))
 
     # -- by the rules ------------------------------------------------------------------------
+
+    async def purge_in_hours(self) -> None:
+        """Purge by the rules if it is the time for it; otherwise look again in a minute."""
+        if self._hours.contains(self._clock()):
+            async with self._working:
+                await self.purge()
+        else:
+            self._jobs.soon(_RULES, _LOOK_S)
 
     async def purge(self) -> Counter[str]:
         """Purge what the rules say; return how many rows of each kind have gone."""
@@ -190,17 +217,19 @@ class Purger(PeriodicService):
 
     async def serve_requests(self) -> None:
         """Carry out requests, as far as they are about our partitions."""
-        epochs = dict(self._engine.epochs)
-        if not epochs:
-            return
-        async with self._database.unit_of_work(read_only=True) as uow:
-            unfinished = await uow.purges.unfinished(epochs)
-        self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
-        for purge_id, partitions in unfinished.items():
-            try:
-                await self._serve(purge_id, {p: epochs[p] for p in partitions})
-            except NotFound:  # purged itself meanwhile
-                continue
+        async with self._working:
+            self._is_notified, self._looked_s = False, time.monotonic()
+            epochs = dict(self._engine.epochs)
+            if not epochs:
+                return
+            async with self._database.unit_of_work(read_only=True) as uow:
+                unfinished = await uow.purges.unfinished(epochs)
+            self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
+            for purge_id, partitions in unfinished.items():
+                with suppress(NotFound):  # purged itself meanwhile
+                    await self._serve(purge_id, {p: epochs[p] for p in partitions})
+            if unfinished:  # what waits for rows of other owners comes again
+                self._look_in(self._look_again_s)
 
     async def _serve(self, purge_id: int, epochs: Mapping[int, int]) -> None:
         async with self._database.unit_of_work(read_only=True) as uow:

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.storage import (
     RESOURCES,
@@ -24,8 +24,6 @@ from shoal.runtime.storage import (
 
 log = structlog.get_logger()
 
-PERIOD_S = 3600.0
-FIRST_S = 60.0  # by then the partitions have their owners
 #: An upload that has not ended after this time never will: nothing in it may take so long.
 UPLOADS = timedelta(days=1)
 _AT_ONCE = 100
@@ -33,20 +31,19 @@ _ENOUGH_FAILURES = 3
 _PAUSE_S = 1.0  # between two batches: it is never urgent
 
 
-class ResourceSweeper(PeriodicService):
+class ResourceSweeper:
     """Repairs and retention of resources, for one master."""
 
-    name = "resources"
-
     def __init__(self, context: MasterContext, storage: Storage) -> None:
-        super().__init__(PERIOD_S, FIRST_S)
         self._database, self._engine, self._clock = context.database, context.engine, context.clock
         days = context.settings.keep_deleted_resources_days
         self._keep = timedelta(days=days) if days else None
         self._newest = context.settings.keep_resource_versions
         self._storage = storage
+        every_s = context.upkeep.resources
+        context.jobs.every("resources", self.sweep, every_s, min(context.upkeep.first, every_s))
 
-    async def poll(self, is_regular: bool) -> None:
+    async def sweep(self) -> None:
         """Remove everything that may go."""
         after: int | None = 0
         while after is not None and self._engine.owns(HOME):

@@ -14,69 +14,61 @@ from typing import Any
 
 import structlog
 
-from shoal.core.errors import ShoalError, shortened
-from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.core.errors import shortened
+from shoal.master.services.service import MasterContext, UpkeepFailed
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.programs import run_program
 from shoal.runtime.storage import LISTED_HISTORY, Storage, StorageError, cluster_folder
 
 log = structlog.get_logger()
 
-LOOK_S = 20.0
-#: Without a mark, too: days may be too old by now, or missing since the database was restored.
-EVERY_S = 3_600.0
-FIRST_S = 120.0  # by then the partitions have their owners
-AFTER_FAILURE_S = 300.0
-LONGEST_S = 7_200.0  # a result that was loaded counts
 _PROGRAM = "shoal.insight.serving.program"  # by its name: masters import none of it
 _MARKS = "rollups/finished"  # below the folder of the history
 _LONGEST_REASON = 2_000
 
 
-class LoadingFailed(ShoalError):
+class LoadingFailed(UpkeepFailed):
     """The process that loads roll-ups has failed."""
 
 
-class RollupLoading(PeriodicService):
-    """The loading of roll-ups, for one master. ``url`` empty: there is no history, and none."""
-
-    name = "roll-ups"
-    passing = (*PASSING, LoadingFailed)
+class RollupLoading:
+    """The loading of roll-ups from the history at ``url``, for one master."""
 
     def __init__(self, context: MasterContext, url: str, cluster_uid: str, data: Path) -> None:
-        super().__init__(LOOK_S, LOOK_S)
         self._engine, self._url, self._data = context.engine, url, data
+        self._times = context.upkeep
         self._storage = Storage(url, LISTED_HISTORY)
         self._marks = f"{cluster_folder(cluster_uid)}/{_MARKS}"
-        self._due_at = time.monotonic() + FIRST_S
+        self._due_at = time.monotonic() + self._times.first
         self._quiet_until = 0.0
         self._options = [
             *("--share", str(context.settings.export_share)),
             *("--keep-days", str(context.settings.keep_rollups_days)),
         ]
+        context.jobs.every("roll-ups", self.load, self._times.marks, self._times.marks)
 
-    async def poll(self, is_regular: bool) -> None:
-        """Load what is new, if something is. Raises LoadingFailed: a later poll goes on."""
+    async def load(self) -> None:
+        """Load what is new, if something is. Raises LoadingFailed: a later run goes on."""
         now = time.monotonic()
-        if not self._url or not self._engine.owns(HOME) or now < self._quiet_until:
+        if not self._engine.owns(HOME) or now < self._quiet_until:
             return
         if now < self._due_at and not await asyncio.to_thread(self._has_marks):
             return
-        self._quiet_until = now + AFTER_FAILURE_S
+        self._quiet_until = now + self._times.rollups_after_failure
         command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
         # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(self._times.longest_program):
                 done = await run_program([*command, *self._options])
         except TimeoutError:
             raise LoadingFailed(
-                f"roll-ups were not loaded in {LONGEST_S / 3600:g} h: perhaps the storage does not "
-                f"answer, {self._url}"
+                f"roll-ups were not loaded in {self._times.longest_program / 3600:g} h: perhaps "
+                f"the storage does not answer, {self._url}"
             ) from None
         if done.code != 0:
             why = done.errors.strip() or f"exit status {done.code}"
             raise LoadingFailed(f"roll-ups were not loaded: {shortened(why, _LONGEST_REASON)}")
-        self._quiet_until, self._due_at = 0.0, time.monotonic() + EVERY_S
+        self._quiet_until, self._due_at = 0.0, time.monotonic() + self._times.rollups
         _tell(json.loads(done.output))
 
     def _has_marks(self) -> bool:

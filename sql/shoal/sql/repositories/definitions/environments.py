@@ -15,11 +15,10 @@ from shoal.core.definition.environments import (
     EnvironmentSpec,
     StoredEnvironment,
     allows,
-    environment_named,
 )
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.hints import MOST_MISTAKES, Hints
-from shoal.runtime.plugins import load_task_type
+from shoal.runtime.plugins import environment_named
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import EnvironmentInUse, NotFound
 from shoal.sql.repositories.access.restrictions import Restrictions
@@ -204,7 +203,7 @@ def _unknown(
 
 def _unfit(spec: WorkflowSpec, found: Mapping[str, Collection[str]]) -> Iterator[Problem]:
     for index, task in enumerate(spec.tasks):
-        name = environment_named(spec, task, load_task_type(task.type))
+        name = environment_named(spec, task)
         if name is None or name not in found:
             continue
         if not allows(groups := found[name], task.worker_group):

@@ -1,51 +1,38 @@
 """Workflows and their published versions."""
 
 import asyncio
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Row,
     Select,
-    Text,
     and_,
     bindparam,
-    case,
-    func,
     insert,
-    or_,
     select,
-    tuple_,
-    type_coerce,
     update,
 )
 
-from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition, Problem
 from shoal.core.definition import long_json
 from shoal.core.definition.model import WorkflowSpec, digest_of
-from shoal.core.runs.filters import MOST_RANKED
-from shoal.core.runs.records import Place, Workflow, WorkflowOrder, WorkflowVersion
-from shoal.core.runs.states import WorkflowState
+from shoal.core.runs.records import Workflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
-from shoal.sql.errors import Archived, NotFound, TooManyToSort
+from shoal.sql.errors import Archived, NotFound
 from shoal.sql.repositories.access.restrictions import Restrictions
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.schedules import Schedules
 from shoal.sql.repositories.events import Events, NewEvent
-from shoal.sql.repositories.overview.recent_runs import last_logical_time, last_state, next_fire
 from shoal.sql.repositories.plans import MOST_TASKS_AT_ONCE, PlanCache
-from shoal.sql.repositories.search.ranking import Position, page_of_ranked
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
-from shoal.sql.schema.types import JsonText, Unreadable
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.schema.types import JsonText
+from shoal.sql.statements.rows import leave_out, readable, require_numbers
 from shoal.sql.statements.value_sets import Among, numbers
 
 
@@ -77,9 +64,6 @@ class VersionInfo:
     digest: str
     created_at: datetime
     published_by: str | None
-
-
-_WorkflowList = list[Workflow]
 
 
 class Workflows:
@@ -166,7 +150,15 @@ class Workflows:
         data = {"workflow": spec.name, "version": version, "digest": digest}
         await self._events.add([NewEvent(at, "workflow.published", spec.project, data)])
         stored = WorkflowVersion(
-            row.id, spec.project, spec.name, version, spec, digest, at, by, source
+            workflow_id=row.id,
+            project=spec.project,
+            name=spec.name,
+            version=version,
+            spec=spec,
+            digest=digest,
+            created_at=at,
+            published_by=by,
+            source=source,
         )
         return Published(stored, created=True)
 
@@ -195,11 +187,11 @@ class Workflows:
 
         One that is not there can be made meanwhile, unless the caller holds its project.
         """
-        query = _named(_workflows(), project, name).with_for_update(of=workflow)
+        query = _named(live_workflows(), project, name).with_for_update(of=workflow)
         row = await self._connection.first(query)
         if row is None:
             raise NotFound("workflow", f"{project}/{name}")
-        return readable([row], _workflow, "workflow", key="name")[0]
+        return readable([row], workflow_of, "workflow", key="name")[0]
 
     async def _locked(self, spec: WorkflowSpec, at: datetime) -> Row[Any]:
         """Return the workflow's row, created if missing, locked until the transaction ends."""
@@ -225,10 +217,10 @@ class Workflows:
 
     async def get(self, project: str, name: str) -> Workflow:
         """Return a workflow. Raises NotFound."""
-        row = await self._connection.first(_named(_workflows(), project, name))
+        row = await self._connection.first(_named(live_workflows(), project, name))
         if row is None:
             raise NotFound("workflow", f"{project}/{name}")
-        return readable([row], _workflow, "workflow", key="name")[0]
+        return readable([row], workflow_of, "workflow", key="name")[0]
 
     async def version(self, workflow_id: int, version: int | None = None) -> WorkflowVersion:
         """Return a version; None: the newest. Raises NotFound.
@@ -246,12 +238,12 @@ class Workflows:
         rows = await self._connection.fetch(_ORIGINS, {"ids": sorted(workflow_ids)})
         return {
             row.id: Origin(
-                row.version,
-                row.is_deleted,
-                row.is_archived,
-                row.project,
-                row.name,
-                row.parameters,
+                version=row.version,
+                is_deleted=row.is_deleted,
+                is_archived=row.is_archived,
+                project=row.project,
+                name=row.name,
+                parameters=row.parameters,
             )
             for row in rows
         }
@@ -286,14 +278,14 @@ class Workflows:
         readable([row], _version_info, "workflow version", key="version")
         spec = (await self._plans.get(self._connection, [key]))[key].plan.spec
         return WorkflowVersion(
-            row.workflow_id,
-            row.project,
-            row.name,
-            row.version,
-            spec,
-            row.digest,
-            row.created_at,
-            row.published_by,
+            workflow_id=row.workflow_id,
+            project=row.project,
+            name=row.name,
+            version=row.version,
+            spec=spec,
+            digest=row.digest,
+            created_at=row.created_at,
+            published_by=row.published_by,
             archived_at=row.archived_at,
         )
 
@@ -312,142 +304,6 @@ class Workflows:
             raise NotFound("workflow", f"{project}/{name}")
         return readable(rows, _version_info, "workflow version", leave_out, key="version")
 
-    async def list(
-        self,
-        project: str | None = None,
-        search: str | None = None,
-        after: Place | None = None,
-        limit: int = 50,
-        visible: Visible = None,
-        *,
-        labels: Iterable[tuple[str, str | None]] = (),
-        archived: bool | None = None,
-        states: Collection[WorkflowState] = (),
-        owner: str | None = None,
-        order: WorkflowOrder = WorkflowOrder.NAME,
-    ) -> _WorkflowList:
-        """Return workflows in an order, starting behind ``after``, as ``place_of`` returns it.
-
-        ``search``: text that the name or the description must contain, in any case. ``labels``:
-        each a key with a value, None for any. ``archived`` None: whether or not they are.
-        ``states``: of the last run. ``owner``: to the letter; empty: of those that have none.
-        """
-        query = _filtered(_workflows(), project, search, visible, labels, archived, states, owner)
-        if order is WorkflowOrder.NAME:
-            query = query.order_by(tables.project.c.name, workflow.c.name)
-            place = tuple_(tables.project.c.name, workflow.c.name)
-            query = query if after is None else query.where(place > after)
-        else:
-            query = query.order_by(workflow.c.updated_at.desc(), workflow.c.id.desc())
-            query = query if after is None else query.where(_is_older(*after))
-        return await enough(
-            lambda wanted: self._connection.rows(query.limit(wanted)),
-            _workflow,
-            "workflow",
-            limit,
-            key="name",
-        )
-
-    async def ranked(
-        self,
-        order: WorkflowOrder,
-        after: Position | None,
-        limit: int,
-        project: str | None = None,
-        search: str | None = None,
-        visible: Visible = None,
-        *,
-        labels: Iterable[tuple[str, str | None]] = (),
-        archived: bool | None = None,
-        states: Collection[WorkflowState] = (),
-        owner: str | None = None,
-    ) -> tuple[_WorkflowList, Position | None]:
-        """Return workflows in an order that no index has, and where to go on; None: nowhere.
-
-        The filters are those of ``list``. Raises TooManyToSort.
-        """
-        home, name = tables.project.c.name, workflow.c.name
-        rank: ColumnElement[Any]
-        match order:
-            case WorkflowOrder.LAST_RUN:
-                rank = last_logical_time()
-            case WorkflowOrder.NEXT_FIRE:
-                rank = next_fire()
-            case _:
-                has_failed = func.coalesce(last_state() == WorkflowState.FAILED, False)
-                rank = case((has_failed, "0 "), else_="1 ") + home + "/" + name
-        query = (
-            select(workflow.c.id, rank.label("rank"))
-            .join_from(workflow, tables.project)
-            .where(workflow.c.deleted_at.is_(None))
-        )
-        query = _filtered(query, project, search, visible, labels, archived, states, owner)
-        rows = await self._connection.rows(query.limit(MOST_RANKED + 1))
-        if len(rows) > MOST_RANKED:
-            raise TooManyToSort(order, MOST_RANKED)
-        ranks = [(None if isinstance(row.rank, Unreadable) else row.rank, row.id) for row in rows]
-        found = page_of_ranked(ranks, order is not WorkflowOrder.LAST_RUN, after, limit)
-        with_ids = _workflows().where(workflow.c.id.in_(found.ids))
-        known = readable(
-            await self._connection.rows(with_ids), _workflow, "workflow", leave_out, key="name"
-        )
-        by_id = {one.id: one for one in known}
-        return [by_id[one] for one in found.ids if one in by_id], found.next
-
-
-def _filtered(
-    query: Select[Any],
-    project: str | None,
-    search: str | None,
-    visible: Visible,
-    labels: Iterable[tuple[str, str | None]],
-    archived: bool | None,
-    states: Collection[WorkflowState],
-    owner: str | None,
-) -> Select[Any]:
-    """Limit a query of workflows and their projects; see ``Workflows.list``."""
-    if project is not None:
-        query = query.where(tables.project.c.name == project)
-    if visible is not None:
-        query = query.where(workflow.c.project_id.in_(sorted(visible)))
-    if search:
-        wanted = search.lower()
-        query = query.where(
-            or_(
-                func.lower(workflow.c.name).contains(wanted, autoescape=True),
-                func.lower(workflow.c.description).contains(wanted, autoescape=True),
-            )
-        )
-    query = query.where(*(_has_label(key, value) for key, value in labels))
-    if archived is not None:
-        is_archived = workflow.c.archived_at.is_not(None)
-        query = query.where(is_archived if archived else ~is_archived)
-    if owner is not None:
-        query = query.where(workflow.c.owner == owner)
-    if states:
-        query = query.where(last_state().in_(sorted(states)))
-    return query
-
-
-def _has_label(key: str, value: str | None) -> ColumnElement[bool]:
-    """Say that the labels of a row have a key, with a value or any.
-
-    Within JSON a quotation mark that is not escaped begins or ends a text, and a key holds nothing
-    that is between two texts: so what is looked for is found where it is meant.
-    """
-    wanted = (
-        json.dumps(key) + ":" + ("" if value is None else json.dumps(value, ensure_ascii=False))
-    )
-    stored = type_coerce(workflow.c.labels, Text)
-    # LIKE would not tell capital letters from others on SQLite.
-    return func.replace(stored, wanted, "") != stored
-
-
-def _is_older(at: datetime, row_id: int) -> ColumnElement[bool]:
-    """Say that a row is behind another one in the order of the latest change."""
-    c = workflow.c
-    return or_(c.updated_at < at, and_(c.updated_at == at, c.id < row_id))
-
 
 def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
     """Return a definition as it is stored, and its digest. On any thread."""
@@ -455,7 +311,8 @@ def _texts(spec: WorkflowSpec) -> tuple[JsonText, str]:
     return JsonText(long_json.compact(canonical)), digest_of(canonical)
 
 
-def _workflows() -> Select[Any]:
+def live_workflows() -> Select[Any]:
+    """Return the query of all workflows that are not deleted, each with its project's name."""
     return (
         select(workflow, tables.project.c.name.label("project"))
         .join_from(workflow, tables.project)
@@ -516,19 +373,20 @@ def _version_info(row: Row[Any]) -> VersionInfo:
     return VersionInfo(row.version, row.digest, row.created_at, row.published_by)
 
 
-def _workflow(row: Row[Any]) -> Workflow:
+def workflow_of(row: Row[Any]) -> Workflow:
+    """Return the workflow that a row of ``live_workflows`` holds."""
     require_numbers(row, "version", "tasks")
     return Workflow(
-        row.id,
-        row.project,
-        row.name,
-        row.description,
-        row.version,
-        row.digest,
-        row.tasks,
-        row.created_at,
-        row.updated_at,
-        row.labels,
-        row.archived_at,
-        row.owner,
+        id=row.id,
+        project=row.project,
+        name=row.name,
+        description=row.description,
+        version=row.version,
+        digest=row.digest,
+        tasks=row.tasks,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        labels=row.labels,
+        archived_at=row.archived_at,
+        owner=row.owner,
     )

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, ScalarSelect, func, select, union_all
+from sqlalchemy import ColumnElement, func, select, union_all
 
 from shoal.core.runs.records import Instance
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.runs.instances import Instances
-from shoal.sql.schema.tables import schedule, workflow, workflow_instance
+from shoal.sql.schema.tables import schedule, workflow_instance
 from shoal.sql.schema.types import Unreadable
 from shoal.sql.statements.value_sets import Among, numbers
 
@@ -90,36 +90,3 @@ _NEXT_FIRES = (
 
 def _within(runs: Sequence[Instance], window: tuple[datetime, datetime]) -> list[Instance]:
     return [one for one in runs if window[0] <= one.logical_time < window[1]]
-
-
-def last_state() -> ScalarSelect[str]:
-    """Return the state of the last run of a row of ``workflow``; NULL: it has none."""
-    return (
-        select(_I.state)
-        .where(_I.workflow_id == workflow.c.id)
-        .order_by(_I.logical_time.desc(), _I.id.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-
-
-def last_logical_time() -> ScalarSelect[datetime]:
-    """Return the logical time of that run."""
-    return (
-        select(_I.logical_time)
-        .where(_I.workflow_id == workflow.c.id)
-        .order_by(_I.logical_time.desc(), _I.id.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-
-
-def next_fire() -> ScalarSelect[datetime]:
-    """Return when a row of ``workflow`` fires next; NULL: it does not."""
-    return (
-        select(schedule.c.next_fire_at)
-        .where(schedule.c.workflow_id == workflow.c.id, schedule.c.next_fire_at.is_not(None))
-        .order_by(schedule.c.next_fire_at)
-        .limit(1)
-        .scalar_subquery()
-    )

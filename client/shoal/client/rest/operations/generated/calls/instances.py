@@ -40,8 +40,8 @@ def compare_instances(instance_id: int, other_instance_id: int) -> Call[types.Co
 def count_instances(
     *,
     project: str | None = None,
-    workflow: str | None = None,
     label: Sequence[str] | None = None,
+    workflow: str | None = None,
     started_since: str | datetime | None = None,
     started_until: str | datetime | None = None,
     finished_since: str | datetime | None = None,
@@ -74,8 +74,8 @@ def count_instances(
         "/instance-counts",
         query={
             "project": project,
-            "workflow": workflow,
             "label": label,
+            "workflow": workflow,
             "started_since": started_since,
             "started_until": started_until,
             "finished_since": finished_since,
@@ -102,8 +102,8 @@ def count_instances(
 def count_task_instances(
     *,
     project: str | None = None,
-    workflow: str | None = None,
     label: Sequence[str] | None = None,
+    workflow: str | None = None,
     started_since: str | datetime | None = None,
     started_until: str | datetime | None = None,
     finished_since: str | datetime | None = None,
@@ -129,8 +129,8 @@ def count_task_instances(
         "/task-instance-counts",
         query={
             "project": project,
-            "workflow": workflow,
             "label": label,
+            "workflow": workflow,
             "started_since": started_since,
             "started_until": started_until,
             "finished_since": finished_since,
@@ -237,8 +237,8 @@ def get_today(
 def list_instances(
     *,
     project: str | None = None,
-    workflow: str | None = None,
     label: Sequence[str] | None = None,
+    workflow: str | None = None,
     started_since: str | datetime | None = None,
     started_until: str | datetime | None = None,
     finished_since: str | datetime | None = None,
@@ -290,8 +290,8 @@ def list_instances(
         "/instances",
         query={
             "project": project,
-            "workflow": workflow,
             "label": label,
+            "workflow": workflow,
             "started_since": started_since,
             "started_until": started_until,
             "finished_since": finished_since,

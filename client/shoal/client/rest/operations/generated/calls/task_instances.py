@@ -26,8 +26,8 @@ def get_task_instance(task_instance_id: int) -> Call[types.TaskDetail]:
 def list_task_instances(
     *,
     project: str | None = None,
-    workflow: str | None = None,
     label: Sequence[str] | None = None,
+    workflow: str | None = None,
     started_since: str | datetime | None = None,
     started_until: str | datetime | None = None,
     finished_since: str | datetime | None = None,
@@ -73,8 +73,8 @@ def list_task_instances(
         "/task-instances",
         query={
             "project": project,
-            "workflow": workflow,
             "label": label,
+            "workflow": workflow,
             "started_since": started_since,
             "started_until": started_until,
             "finished_since": finished_since,

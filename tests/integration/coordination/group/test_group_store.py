@@ -1,0 +1,67 @@
+"""The group's znode is written by a member that has read its last state, and by no other; a group
+without members can be deleted."""
+
+import pytest
+
+from shoal.coordination import Group, ZkSession, delete_group, read_group, znodes
+from shoal.coordination.errors import BadVersion, GroupNotEmpty
+from shoal.coordination.group.model import GroupMetadata
+from shoal.coordination.group.store import GroupStore
+from tests.integration.coordination.group.group_bench import QUICK
+
+
+async def test_of_two_who_have_read_the_same_only_one_can_write(session: ZkSession) -> None:
+    one, two = (GroupStore(session, "g", 3.0) for _ in range(2))
+    await one.register("one", {})
+    await two.register("two", {})
+    seen_by_one, seen_by_two = await one.read(), await two.read()
+    assert seen_by_one == seen_by_two
+
+    await one.write(GroupMetadata("g", 3.0, generation=7), seen_by_one.version)
+    with pytest.raises(BadVersion):
+        await two.write(GroupMetadata("g", 3.0, generation=8), seen_by_two.version)
+
+    now = await two.read()
+    assert now.metadata.generation == 7
+    await two.write(GroupMetadata("g", 3.0, generation=8), now.version)
+    assert (await one.read()).metadata.generation == 8
+
+
+async def test_a_group_is_deleted_once_its_members_have_left(session: ZkSession) -> None:
+    async with Group(session, "a/b", topics={"t": 2}, settings=QUICK) as group:
+        with pytest.raises(GroupNotEmpty, match=group.member_id) as refused:
+            await delete_group(session, "a/b")
+        assert refused.value.members == [group.member_id]
+        assert group.member_id in (await read_group(session, "a/b")).members
+    assert (await session.children(znodes.GROUPS)).names
+    await delete_group(session, "a/b")
+    assert (await session.children(znodes.GROUPS)).names == []
+    await delete_group(session, "a/b")  # it is no more: that is what we want
+    async with Group(session, "a/b", topics={"t": 2}, settings=QUICK) as group:
+        assert group.member_id in (await read_group(session, "a/b")).members
+
+
+async def test_a_group_whose_last_member_died_or_never_came_can_be_deleted(
+    session: ZkSession,
+) -> None:
+    store = GroupStore(session, "g", 3.0)
+    await store.register("one", {})
+    view = await store.read()
+    await store.write(GroupMetadata("g", 3.0, pending=frozenset(["one"])), view.version)
+    await store.deregister("one")
+    await delete_group(session, "g")
+    await session.create(znodes.group("half"))  # who was to join has died at the first step
+    await delete_group(session, "half")
+    assert (await session.children(znodes.GROUPS)).names == []
+
+
+async def test_registration_that_lasts_goes_each_time_that_it_comes(session: ZkSession) -> None:
+    """Of one name, too: what was removed is not taken for known."""
+    store = GroupStore(session, "g", 3.0)
+    await store.register("member", {})
+    path = f"{znodes.group_members('g')}/junk"
+    for _ in range(3):
+        await session.create(path)
+        await store.remove_lasting(await store.read())
+        assert await session.exists(path) is None
+    assert (await store.read()).names == {"member"}

@@ -1,0 +1,179 @@
+"""Counting and paging through queues of any length."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from shoal.coordination import Entry, TaskQueue, ZkSession
+from shoal.coordination.cluster import layout
+from shoal.coordination.queue import survey, task_queue
+from shoal.coordination.queue.entry import parse
+from shoal.coordination.queue.putter import Putter
+from shoal.coordination.queue.survey import START
+from tests.integration.sql.driver.turns import Turns
+
+
+def entries(instances: int, tasks: int, group: str = "g") -> list[Entry]:
+    return [
+        Entry(group, 2, instance, 2, instance * 1000 + task, 1)
+        for instance in range(instances)
+        for task in range(tasks)
+    ]
+
+
+async def test_depth_of_many_buckets_is_reckoned_from_some(
+    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "COUNTED_BUCKETS", 20)
+    await queue.put(entries(20, 7))
+    assert await queue.depth("g") == 140  # each counted
+    await queue.put(entries(100, 7))
+    assert await queue.depth("g") == 700  # all alike, so any sample tells
+    await queue.put(Entry("g", 2, 0, 2, 200_000 + task, 1) for task in range(300))
+    assert 600 <= await queue.depth("g") <= 5000
+    assert await queue.depth("another") == 0
+
+
+@pytest.mark.parametrize("most", [1, 60, 10_000])
+async def test_pages_show_every_entry_once(
+    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
+    waiting = [*entries(30, 3), *entries(5, 2, "a/b"), Entry("g", 0, 5000, 1, 1, 2)]
+    await queue.put(waiting)
+    await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
+    seen: list[Entry] = []
+    after, pages = START, 0
+    while pages == 0 or after != START:
+        page, after = await queue.page(after, most)
+        seen += page
+        pages += 1
+        assert len(page) < most + 3
+    assert seen == sorted(waiting)
+    assert pages > 5 or most > 10
+
+
+@pytest.mark.parametrize(("most", "lists"), [(1, 1000), (7, 2), (10_000, 1000)])
+async def test_what_waits_for_a_group_is_read_in_order(
+    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int, lists: int
+) -> None:
+    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(survey, "MOST_LISTS", lists)
+    urgent = [Entry("g", 0, 5000, 1, task, 2) for task in (1, 2)]
+    waiting = [*entries(30, 3), *urgent, Entry("g", 2, 3, 0, 999_999, 1)]
+    await queue.put([*waiting, *entries(5, 2, "a/b")])
+    await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
+    await session.create(f"{layout.queue('g')}/1-000000000", b"")
+    seen: list[Entry] = []
+    more, after = True, None
+    while more:
+        found, more = await queue.waiting("g", after, most)
+        assert found or not more
+        assert len(found) <= most
+        seen += found
+        after = seen[-1]
+    assert seen == sorted(waiting)
+    assert await queue.waiting("g", after, most) == ([], False)
+    assert await queue.waiting("nobody", None, most) == ([], False)
+
+
+async def test_pages_are_short_in_lists_as_well(
+    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(survey, "MOST_LISTS", 8)
+    await queue.put(entries(30, 1))
+    page, after = await queue.page(START, 1000)
+    assert len(page) == 8
+    assert after != START
+
+
+async def test_claims_lie_in_buckets(queue: TaskQueue, session: ZkSession) -> None:
+    await queue.put(entries(3, 300))
+    claims = await queue.claim("g", 600, "w")
+    assert len(claims) == 600
+    assert await queue.claims() == {claim.entry.task_instance_id: "w" for claim in claims}
+    buckets = (await session.children(layout.CLAIMS)).names
+    stats = [await session.exists(f"{layout.CLAIMS}/{bucket}") for bucket in buckets]
+    assert len(buckets) == layout.CLAIM_BUCKETS
+    assert max(stat.children for stat in stats if stat) <= 6
+
+
+async def test_page_ends_in_the_middle_of_the_lists_that_were_read_together(
+    queue: TaskQueue,
+) -> None:
+    await queue.put(entries(6, 40))
+    page, after = await queue.page(START, 50)
+    assert len(page) == 80  # two buckets, though six were read
+    rest, after = await queue.page(after, 1000)
+    assert len(rest) == 160
+    assert after == START
+
+
+async def test_others_have_their_turn_while_long_lists_are_looked_at(
+    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "AT_ONCE", 10)
+    monkeypatch.setattr(task_queue, "AT_ONCE", 10)
+    waiting = entries(6, 10)
+    await queue.put(waiting)
+    parsed: list[int] = []  # in which turn of the loop
+    turns = Turns()
+
+    def noted(*names: str) -> Entry:
+        parsed.append(turns.count)
+        return parse(*names)
+
+    monkeypatch.setattr("shoal.coordination.queue.survey.parse", noted)
+    async with turns:
+        page, _ = await queue.page(START, 1000)
+        assert len(page) == 60
+        assert max(Counter(parsed).values()) <= 20
+        before = turns.count
+        assert await queue.contains(waiting) == set(waiting)
+        assert turns.count - before >= 2 * 60 // 10
+
+
+async def test_requests_for_many_entries_go_out_in_parts(
+    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_queue, "AT_ONCE", 10)
+    waiting = entries(3, 15)
+    await queue.put(waiting)
+    in_flight, most = 0, 0
+    delete = session.submit_delete
+
+    def answered(_: object) -> None:
+        nonlocal in_flight
+        in_flight -= 1
+
+    def noted(path: str) -> asyncio.Future[None]:
+        nonlocal in_flight, most
+        in_flight += 1
+        most = max(most, in_flight)
+        sent = delete(path)
+        sent.add_done_callback(answered)
+        return sent
+
+    monkeypatch.setattr(session, "submit_delete", noted)
+    await queue.remove(waiting)
+    assert most == 10
+    assert await queue.page(START, 1000) == ([], START)
+
+
+async def test_entries_are_put_in_their_order(
+    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[Entry] = []
+    real = Putter.put
+
+    async def noted(putter: Putter, group: str, batch: Sequence[Entry]) -> None:
+        put.extend(batch)
+        await real(putter, group, batch)
+
+    monkeypatch.setattr(Putter, "put", noted)
+    waiting = [Entry("g", 3, 1, 0, 5, 0), *entries(3, 3), Entry("a", 4, 9, 4, 1, 0)]
+    await queue.put(reversed(waiting))
+    assert put == sorted(waiting)

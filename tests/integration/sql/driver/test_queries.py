@@ -1,0 +1,100 @@
+"""Queries given to the driver directly answer as those that SQLAlchemy executes."""
+
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import bindparam, column, insert, literal, select, text
+
+from shoal.sql import Database
+from shoal.sql.errors import DatabaseUnavailable, InvalidValue, SchemaMissing
+from shoal.sql.schema.tables import command, event, project
+from shoal.sql.statements.value_sets import Among, numbers
+from tests.integration.sql.driver.turns import Turns
+from tests.integration.sql.given import LATER, LONG, NOW
+
+_INSERT = insert(event)
+_EVENTS = (
+    select(event, literal("own").label("own"))
+    .where(event.c.at >= bindparam("since"), Among(event.c.task_instance_id, numbers("tasks")))
+    .order_by(event.c.id)
+    .limit(bindparam("limit"))
+)
+_LONG = LONG.columns(column("found"))
+_MISSING = text("SELECT absent FROM nowhere").columns(column("absent"))
+
+
+def _event(at: datetime, task: int) -> dict[str, object]:
+    return {"at": at, "kind": "k", "project": "ü", "task_instance_id": task, "data": {"n": task}}
+
+
+async def test_rows_are_those_that_sqlalchemy_returns(database: Database) -> None:
+    async with database.unit_of_work() as uow:
+        rows = [_event(LATER if task % 2 else NOW, task) for task in range(20)]
+        await uow.connection.change([(_INSERT, rows)])
+        await uow.commit()
+    async with database.unit_of_work(read_only=True) as uow:
+        for since, tasks, limit in ((NOW, [], 5), (NOW, [3, 4, 5, 6], 9), (LATER, [3, 4, 5, 6], 1)):
+            values = {"since": since, "tasks": tasks, "limit": limit}
+            found = await uow.connection.fetch(_EVENTS, values)
+            assert [one._asdict() for one in found] == [
+                row._asdict() for row in await uow.connection.rows(_EVENTS, values)
+            ]
+            assert len(found) == min(limit, sum(since == NOW or task % 2 for task in tasks))
+
+
+@pytest.mark.parametrize("wrong", [{"since": datetime(2026, 3, 1)}, {"limit": 10**30}])
+async def test_value_that_cannot_be_asked_for_is_refused(
+    database: Database, wrong: dict[str, object]
+) -> None:
+    async with database.unit_of_work(read_only=True) as uow:
+        with pytest.raises(InvalidValue):
+            await uow.connection.fetch(_EVENTS, {"since": NOW, "tasks": [], "limit": 1, **wrong})
+
+
+async def test_query_of_what_is_not_there_is_told_as_such(database: Database) -> None:
+    async with database.unit_of_work(read_only=True) as uow:
+        with pytest.raises(SchemaMissing):
+            await uow.connection.fetch(_MISSING)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_others_run_while_a_long_query_does(tmp_path: Path, read_only: bool) -> None:
+    async with (
+        Database(f"sqlite:///{tmp_path}/shoal.db") as database,
+        Turns() as turns,
+        database.unit_of_work(read_only=read_only) as uow,
+    ):
+        before = turns.count
+        assert [row.found for row in await uow.connection.fetch(_LONG)] == [300_000]
+        assert turns.count - before >= 5
+
+
+async def test_connection_lost_in_a_query_is_retriable_and_the_next_one_works(
+    postgresql_copy: str,
+) -> None:
+    async with Database(postgresql_copy, pool_size=1) as database:
+        async with database.unit_of_work() as uow:
+            with psycopg.connect(postgresql_copy, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            with pytest.raises(DatabaseUnavailable) as caught:
+                await uow.commands.starts([1], 1)
+        assert caught.value.retriable
+        async with database.unit_of_work() as uow:
+            assert await uow.commands.starts([1], 1) == []
+
+
+async def test_reserved_ids_are_nobody_elses(database: Database) -> None:
+    async with database.unit_of_work() as uow:
+        events, none, [_] = await uow.connection.reserve_ids({event: 3, project: 0, command: 1})
+        assert (len(set(events)), sorted(events), none) == (3, events, [])
+        rows = [{"id": number, **_event(NOW, number)} for number in events]
+        assert await uow.connection.change([(_INSERT, rows)]) == [3]
+        await uow.commit()
+    async with database.unit_of_work() as uow:
+        [[later]] = await uow.connection.reserve_ids({event: 1})
+        assert later > events[-1]

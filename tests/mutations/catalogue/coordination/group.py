@@ -1,0 +1,91 @@
+"""The group protocol: generations, revoke before assign, conditional writes."""
+
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
+
+_COORDINATOR = Place("shoal.coordination.group.coordinator")
+_STICKINESS = Place("shoal.coordination.assignors.stickiness")
+_PARTICIPANT = Place("shoal.coordination.group.participant")
+_STORE = Place("shoal.coordination.group.store")
+_LIFE = Place("shoal.coordination.group.membership")
+_GROUP = Place("shoal.coordination.group.group")
+_CORE = "tests/unit/coordination/group/test_group_core.py"
+_STATIC = "tests/unit/coordination/group/test_group_static_members.py"
+_MEMBER = "tests/unit/coordination/group/test_group_participant.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "requests of another generation are accepted",
+        _COORDINATOR["_current"].never("generation != self.group.generation"),
+        f"{_CORE}::test_requests_of_another_generation_or_of_strangers_are_refused",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a member that was replaced is not fenced",
+        _COORDINATOR["_known"].never("member is not None and member.id != member_id"),
+        f"{_STATIC}::test_the_one_that_was_replaced_is_fenced",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "anybody can assign",
+        _COORDINATOR["_sync"].drop("member.id == self.group.leader_id"),
+        f"{_CORE}::test_only_the_leader_can_assign",
+    ),
+    Promise.PROGRESS.broken_if(
+        "who does not join in time is kept",
+        _COORDINATOR["_gather"].never("not member.is_joining and member.join.instance_id is None"),
+        f"{_CORE}::test_who_does_not_join_in_time_is_evicted_and_may_come_back",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a leader that does not assign is not succeeded",
+        _COORDINATOR["_tick"].never(
+            "is_late_leader or not (member.has_synced or member.is_syncing)"
+        ),
+        f"{_CORE}::test_a_leader_that_does_not_assign_in_time_is_succeeded",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a partition is assigned before its old owner gave it up",
+        _STICKINESS["cooperative_sticky"].replace(
+            "claims.is_free_for(partition, member_id)", "partition"
+        ),
+        f"{_MEMBER}::test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "an eager member joins again without giving up",
+        _PARTICIPANT["_prepare"].replace("() if self._cooperative else self._drop()", "()"),
+        f"{_MEMBER}::test_an_eager_member_gives_up_everything_before_it_joins_again",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a member that was evicted keeps its partitions",
+        _PARTICIPANT["_enter"].replace("self._drop()", "()"),
+        f"{_MEMBER}::test_an_evicted_member_has_lost_its_partitions_and_comes_back",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a member that was fenced keeps its partitions",
+        _PARTICIPANT["_is_replaced"].never("self._was_member and instance_id is not None"),
+        f"{_MEMBER}::test_a_fenced_member_loses_everything_and_asks_for_nothing",
+    ),
+    Promise.PROGRESS.broken_if(
+        "nobody sees off a member that is gone",
+        _PARTICIPANT["_chore"].never("gone is not None"),
+        f"{_MEMBER}::test_any_member_sees_off_who_is_gone_and_lets_time_pass",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a group is written whatever its version",
+        _STORE["write"].drop("version=version"),
+        "tests/integration/coordination/group/test_group_store.py::"
+        "test_of_two_who_have_read_the_same_only_one_can_write",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "the group hears that partitions are given up before they are",
+        _LIFE["live"].replace(
+            "await self._call_back(step)", "_ = asyncio.create_task(self._call_back(step))"
+        ),
+        "tests/integration/coordination/group/test_group_order.py::"
+        "test_nobody_gets_a_partition_while_its_old_owner_finishes",
+    ),
+    Promise.SELF_FENCE.broken_if(
+        "a member of a group keeps its partitions until its session is known to be lost",
+        _GROUP["_live"].replace("self._session.unproven", "self._session.lost"),
+        "tests/integration/coordination/group/test_group_faults.py::"
+        "test_a_cut_off_member_hears_of_its_loss_even_in_a_callback",
+    ),
+)

@@ -1,0 +1,119 @@
+"""One bad value stops one thing: shared loops isolate their items, and read within bounds."""
+
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
+
+_READING = Place("shoal.alert.jobs.event_reader")
+_ISOLATION = Place("shoal.sql.isolation")
+_JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
+_SENDING = Place("shoal.alert.jobs.sender")
+_ATTENTION = Place("shoal.alert.jobs.reminders")
+_WATCHER = Place("shoal.alert.conditions.watcher")
+_CORE_UNTRUSTED = Place("shoal.core.untrusted")
+_TIMING_LOGICAL_TIME = Place("shoal.core.timing.logical_time")
+_ALERTS_CONDITIONS = Place("shoal.core.alerts.conditions")
+_WALLCLOCK = Place("shoal.core.timing.wallclock")
+_HEALTH = Place("shoal.api.routes.health")
+_POISON = "tests/integration/alert/test_poison.py"
+_QUARANTINE = "tests/integration/sql/runs/test_quarantine.py"
+_CONDITIONS = "tests/integration/alert/test_conditions.py"
+_STOPS_NO_OTHER = (
+    f"{_CONDITIONS}::test_workflow_that_cannot_be_looked_at_stops_no_other[postgresql]"
+)
+_UNTRUSTED = "tests/unit/core/checks/test_untrusted.py"
+_LOGICAL_TIME = "tests/unit/core/timing/test_logical_time.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a bad event stops the alerts of all projects",
+        _READING["_deal_with"].replace("isolate(batch, deal, self._skip)", "deal(batch)"),
+        f"{_POISON}::test_bad_event_is_quarantined_and_its_neighbours_are_told[sqlite-no name]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "the neighbours of a bad item are skipped with it",
+        _ISOLATION["isolate"].always("len(items) == 1"),
+        f"{_QUARANTINE}::test_each_good_item_is_dealt_with_once_and_each_bad_one_skipped",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a record that is too long stops what it is to keep going",
+        _JOBS_QUARANTINE["quarantined"].replace("workflow[:_LONGEST_NAME]", "workflow"),
+        f"{_POISON}::"
+        "test_bad_event_is_quarantined_and_its_neighbours_are_told[postgresql-long name]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "an outage is taken for a bad item",
+        _ISOLATION["isolate"].drop("if is_outage(error):\n    raise"),
+        f"{_QUARANTINE}::test_outages_are_raised_and_skip_nothing",
+    ),
+    Promise.PROGRESS.broken_if(
+        "the position does not move past a skipped event",
+        _READING["_skip"].replace(
+            "uow.alert_jobs.require(READING, self._epoch, event.id)",
+            "uow.alert_jobs.require(READING, self._epoch)",
+        ),
+        f"{_POISON}::test_position_moves_past_a_skipped_event_with_its_record[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a message that cannot be written is not sent at all",
+        _SENDING["_claim"].replace("return await self._plain(delivery, mentioned, error)", "raise"),
+        f"{_POISON}::test_message_that_cannot_be_written_is_sent_as_plain_text[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "messages that cannot be read hold up those behind them",
+        _SENDING["_take"].replace("await self._give_up(int(str(row.key)), None, row)", "del row"),
+        f"{_POISON}::test_message_that_cannot_be_read_fails_and_holds_up_no_other[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an alert that cannot be attended to is looked at again and again",
+        _ATTENTION["_look"].replace(
+            "await self._put_off(int(str(row.key)), None, row, now)", "del row"
+        ),
+        f"{_POISON}::test_alert_that_cannot_be_attended_to_holds_up_no_other[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a workflow that cannot be looked at stops the watching of all",
+        _WATCHER["_of_workflows"].replace("isolate(others, look, skip)", "look(others)"),
+        _STOPS_NO_OTHER,
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "conditions of a workflow end because it cannot be looked at",
+        _WATCHER["look"].drop("not failed.covers(one)"),
+        _STOPS_NO_OTHER,
+    ),
+    Promise.PROGRESS.broken_if(
+        "a workflow that works again stays quarantined",
+        _WATCHER["_note"].drop("await uow.quarantine.remove(...)"),
+        _STOPS_NO_OTHER,
+    ),
+    Promise.PROGRESS.broken_if(
+        "JSON of too many levels is an error that nobody expects",
+        _CORE_UNTRUSTED["read_json"].drop("except RecursionError:\n    ..."),
+        f"{_UNTRUSTED}::test_too_deep_too_long_and_broken_texts_are_refused",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a number of any length is a count",
+        _CORE_UNTRUSTED["read_count"].drop("len(digits) > MOST_DIGITS"),
+        f"{_UNTRUSTED}::test_counts",
+    ),
+    Promise.PROGRESS.broken_if(
+        "logical times at the ends of the calendar are accepted",
+        _TIMING_LOGICAL_TIME["logical_time"].never("not FIRST <= in_utc <= LAST"),
+        f"{_LOGICAL_TIME}::test_times_within_a_day_of_the_ends_are_refused_by_value_and_range",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a usual time is learnt from the ends of the calendar",
+        _ALERTS_CONDITIONS["_usual"].replace("OverflowError", "KeyError"),
+        f"{_CONDITIONS}::test_run_at_the_end_of_the_calendar_is_not_learnt_from[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a message about a run of the year 9999 cannot be written",
+        _WALLCLOCK["shown_in"].replace("return moment.astimezone(UTC)", "raise"),
+        f"{_POISON}::test_runs_at_the_ends_of_the_calendar_are_told[sqlite-9999]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "what alert servers have quarantined is not shown",
+        _HEALTH["_look"].drop("quarantine=aside"),
+        "tests/integration/api/cluster/test_cluster.py::"
+        "test_what_is_quarantined_is_told_with_reasons_to_administrators",
+    ),
+)

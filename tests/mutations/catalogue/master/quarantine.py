@@ -1,0 +1,57 @@
+"""One bad thing stops one thing: what cannot be worked with is quarantined, and reported."""
+
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
+
+_HELD_RUNS = Place("shoal.master.engine.held_runs")
+_SCAN = Place("shoal.master.services.commands.scanner")
+_QUARANTINE = Place("shoal.master.engine.quarantine")
+_ENGINE = Place("shoal.master.engine.engine")
+_TIMERS = Place("shoal.master.services.timers")
+_JUNK = "tests/integration/master/engine/test_junk.py"
+_OPEN = f"{_JUNK}::test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a run that cannot be read spoils the takeover of its partition",
+        _HELD_RUNS["_load"].drop("bad.append"),
+        _OPEN,
+    ),
+    Promise.PROGRESS.broken_if(
+        "a command that cannot be read spoils the scan",
+        _SCAN["scan"].drop("bad.append"),
+        f"{_JUNK}::test_what_is_repaired_goes_on_by_itself",
+    ),
+    Promise.PROGRESS.broken_if(
+        "what is quarantined is not stored",
+        _QUARANTINE["_store"].drop("await uow.quarantine.put(ours)"),
+        _OPEN,
+    ),
+    Promise.PROGRESS.broken_if(
+        "a request to try again is refused",
+        _ENGINE["_is_ours"].never("isinstance(item.event, RecoverRequested)"),
+        _OPEN,
+    ),
+    Promise.PROGRESS.broken_if(
+        "a run has passed before its actions are performed",
+        _ENGINE["_act"].replace(
+            "self._actions.add(change.run, change.decision.actions, on_trial=on_trial)",
+            "self._actions.add(change.run, change.decision.actions)\nself._passed(change.run)",
+        ),
+        "tests/integration/master/engine/test_quarantine.py::"
+        "test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not",
+    ),
+    Promise.PROGRESS.broken_if(
+        "timers of ended runs stay",
+        _TIMERS["drop"].never("len(self._heap) > 2 * self._count + _FEW"),
+        "tests/unit/master/test_timers.py::test_entries_of_an_instance_that_has_ended_are_dropped",
+    ),
+    Promise.GUARDED_STATES.broken_if(
+        "requeued events go behind later ones",
+        _ENGINE["_on_fenced"].replace(
+            "self._inbox.requeue(again)", "[self._inbox.put(item) for item in again]"
+        ),
+        "tests/integration/master/engine/test_engine.py::"
+        "test_events_requeued_after_a_fence_keep_their_order",
+    ),
+)

@@ -1,0 +1,361 @@
+"""Sub-workflows: what a task and the runs that work for it tell each other, and do about it."""
+
+from typing import Any
+
+from shoal.core.definition.selection import Selection
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.events import KillRequested, RerunRequested
+from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from tests.unit.core.decide.family import Family, each, sub
+
+FAIL = TaskSignal.FAIL
+W = WorkflowState
+PAUSE, RESUME = CommandType.PAUSE, CommandType.RESUME
+STOP, RECOVER = CommandType.STOP, CommandType.RECOVER
+THREE: dict[str, dict[str, dict[str, Any]]] = {
+    "top": {"s": sub("mid"), "after": {"depends_on": ["s"]}},
+    "mid": {"a": {}, "s": sub("leaf", depends_on=["a"])},
+    "leaf": {"x": {}, "y": {}},
+}
+
+
+def three() -> tuple[Family, int, int, int]:
+    """Three levels, the lowest of which has begun."""
+    family = Family(THREE)
+    top = family.create("top")
+    family.deliver_all()
+    (mid,) = family.of("mid")
+    family.do(mid, "a")
+    (leaf,) = family.of("leaf")
+    return family, top, mid, leaf
+
+
+def mapped(items: int, parallel: int, **fields: Any) -> tuple[Family, int]:
+    """A MAP over runs of one task each."""
+    family = Family({"top": {"m": each("leaf", list(range(items)), parallel, **fields)},
+                     "leaf": {"x": {}}})  # fmt: skip
+    top = family.create("top")
+    family.deliver_all()
+    return family, top
+
+
+# -- SUB_WORKFLOW -------------------------------------------------------------------------------
+
+
+def test_parent_ends_as_its_sub_workflow_ends_and_has_its_outputs() -> None:
+    family, top, mid, leaf = three()
+    child = family.task(top, "s").detail["children"]["0"]
+    assert (child["instance"], child["state"]) == (mid, W.RUNNING)
+    family.do(leaf, "x", rows="7")
+    family.do(leaf, "y")
+    assert family.state(leaf) is family.state(mid) is W.SUCCEEDED
+    assert family.task(top, "s").outputs == {"rows": "7"}
+    family.do(top, "after")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_failure_of_a_grandchild_fails_the_tasks_above_with_the_reason() -> None:
+    family, top, mid, leaf = three()
+    family.do(leaf, "x", FAIL)
+    family.do(leaf, "y")
+    assert family.task(top, "s").reason == f"instance {mid} FAILED: 1 task failed"
+    assert family.task(mid, "s").reason == f"instance {leaf} FAILED: 1 task failed"
+    assert family.state(top) is W.FAILED
+
+
+def test_recover_recurses_and_keeps_successes() -> None:
+    family, top, mid, leaf = three()
+    family.do(leaf, "x", FAIL)
+    family.do(leaf, "y")
+    family.ask(top, RECOVER)
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.RUNNING] * 3
+    assert set(family.members[leaf].queue.values()) == {"x"}
+    assert not family.members[mid].queue
+    family.do(leaf, "x")
+    family.do(top, "after")
+    assert family.state(top) is W.SUCCEEDED
+    assert len(family.members) == 3
+
+
+def test_two_retries_continue_the_same_sub_workflow() -> None:
+    family = Family({"top": {"s": sub("leaf", retries=2)}, "leaf": {"x": {}, "y": {}}})
+    top = family.create("top")
+    family.deliver_all()
+    (leaf,) = family.of("leaf")
+    family.do(leaf, "y")
+    for _ in range(3):
+        family.do(leaf, "x", FAIL)
+    assert family.of("leaf") == [leaf]
+    assert family.asked == [(leaf, RECOVER)] * 2
+    assert (family.task(leaf, "x").number, family.task(leaf, "y").number) == (3, 1)
+    assert family.state(top) is W.FAILED
+
+
+def test_rerun_of_the_task_starts_a_new_sub_workflow() -> None:
+    family, top, _, leaf = three()
+    family.do(leaf, "x", FAIL)
+    family.do(leaf, "y")
+    family.send(top, RerunRequested(Selection(("s",)), family.now))
+    family.deliver_all()
+    assert len(family.of("mid")) == 2
+
+
+def test_unknown_workflow_fails_the_task_and_a_recovery_tries_again() -> None:
+    family = Family({"top": {"s": sub("leaf")}})
+    top = family.create("top")
+    family.deliver_all()
+    assert family.state(top) is W.FAILED
+    reason = "the sub-workflow could not be started: there is no such workflow"
+    assert family.task(top, "s").reason == reason
+    family.plans |= Family({"leaf": {"x": {}}}).plans
+    family.ask(top, RECOVER)
+    family.deliver_all()
+    family.do(family.of("leaf")[0], "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_refusal_reaches_a_task_that_is_being_paused() -> None:
+    family = Family({"top": {"s": sub("leaf"), "z": {}}})
+    top = family.create("top")
+    family.ask(top, PAUSE)  # before the refusal arrives
+    family.deliver_all()
+    assert family.task(top, "s").state is TaskState.FAILED
+    assert family.state(top) is W.PAUSED
+
+
+def test_pause_stop_and_resume_reach_the_lowest_level() -> None:
+    family, top, mid, leaf = three()
+    family.claim(leaf, "x")
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.PAUSING] * 3
+    family.end(leaf, "x")
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.PAUSED] * 3
+    family.ask(top, RESUME)
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.RUNNING] * 3
+    family.claim(leaf, "y")
+    family.ask(top, STOP)
+    family.deliver_all()
+    assert family.members[leaf].to_kill
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.STOPPING] * 3
+    family.end(leaf, "y")
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.STOPPED] * 3
+    family.ask(top, RESUME)
+    family.deliver_all()
+    family.do(leaf, "y")
+    family.do(top, "after")
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.SUCCEEDED] * 3
+    assert family.task(leaf, "x").number == 1
+    assert len(family.members) == 3
+
+
+def test_stop_of_a_paused_family_and_its_resume() -> None:
+    family, top, mid, leaf = three()
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    family.ask(top, STOP)
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.STOPPED] * 3
+    family.ask(top, RESUME)
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.RUNNING] * 3
+
+
+def test_pause_taken_back_before_it_was_complete_and_asked_again() -> None:
+    family, top, mid, leaf = three()
+    family.claim(leaf, "x")
+    for request in (PAUSE, RESUME, PAUSE):  # nobody has heard of any of them yet
+        family.ask(top, request)
+    family.deliver_all()
+    family.end(leaf, "x")
+    family.deliver_all()
+    assert [family.state(i) for i in (top, mid, leaf)] == [W.PAUSED] * 3
+
+
+def test_sub_workflow_stopped_by_hand_leaves_the_task_running_until_it_is_resumed() -> None:
+    family, top, mid, leaf = three()
+    family.ask(mid, STOP)
+    family.deliver_all()
+    assert family.state(mid) is family.state(leaf) is W.STOPPED
+    assert family.task(top, "s").state is TaskState.RUNNING
+    assert family.task(top, "s").detail["children"]["0"]["state"] == W.STOPPED
+    family.ask(mid, RESUME)
+    family.deliver_all()
+    assert family.task(top, "s").detail["children"]["0"]["state"] == W.RUNNING
+    family.do(leaf, "x")
+    family.do(leaf, "y")
+    assert family.task(top, "s").state is TaskState.SUCCEEDED
+
+
+def test_resume_of_the_parent_waits_for_a_child_that_is_still_being_stopped() -> None:
+    family, top, mid, leaf = three()
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    family.ask(leaf, RESUME)  # by hand, while the parents are paused
+    family.claim(leaf, "x")
+    family.ask(mid, STOP)
+    family.deliver_all()
+    assert (family.state(mid), family.state(leaf)) == (W.STOPPED, W.STOPPING)
+    family.ask(top, RESUME)
+    family.deliver_all()
+    assert family.task(mid, "s").detail["children"]["0"]["state"] == W.STOPPING
+    family.end(leaf, "x")
+    family.deliver_all()
+    assert family.state(leaf) is W.RUNNING, "it was resumed as soon as it stood still"
+
+
+def test_recovery_finds_a_child_that_somebody_has_recovered_and_paused() -> None:
+    family, top, _, leaf = three()
+    family.do(leaf, "x", FAIL)
+    family.do(leaf, "y")
+    family.ask(leaf, RECOVER)
+    family.ask(leaf, PAUSE)
+    family.deliver_all()
+    assert (family.state(top), family.state(leaf)) == (W.FAILED, W.PAUSED)
+    family.ask(top, RECOVER)
+    family.deliver_all()
+    family.do(leaf, "x")
+    family.do(top, "after")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_recovery_finds_a_child_that_somebody_has_recovered_to_success() -> None:
+    family, top, _, leaf = three()
+    family.do(leaf, "x", FAIL)
+    family.do(leaf, "y")
+    family.ask(leaf, RECOVER)
+    family.deliver_all()
+    family.do(leaf, "x", rows="3")
+    assert family.state(top) is W.FAILED
+    family.ask(top, RECOVER)
+    family.deliver_all()
+    assert family.task(top, "s").state is TaskState.SUCCEEDED
+    assert family.task(top, "s").outputs == {"rows": "3"}
+
+
+def test_pause_does_not_wait_for_a_child_that_waits_for_other_runs() -> None:
+    family = Family({"top": {"s": sub("leaf")}, "leaf": {"x": {}}}, waits={"leaf"})
+    top = family.create("top")
+    family.deliver_all()
+    (leaf,) = family.of("leaf")
+    assert family.task(top, "s").detail["children"]["0"]["state"] == W.QUEUED
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    assert (family.state(top), family.state(leaf)) == (W.PAUSED, W.QUEUED)
+    family.admit(leaf)
+    family.deliver_all()
+    assert family.state(leaf) is W.PAUSED, "it was paused as soon as it could start"
+    family.ask(top, RESUME)
+    family.deliver_all()
+    family.do(leaf, "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_child_that_waits_for_other_runs_goes_on_after_a_pause_it_did_not_notice() -> None:
+    family = Family({"top": {"s": sub("leaf")}, "leaf": {"x": {}}}, waits={"leaf"})
+    top = family.create("top")
+    family.deliver_all()
+    (leaf,) = family.of("leaf")
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    family.admit(leaf)  # the parent is to hear of it after it was resumed
+    family.ask(top, RESUME)
+    family.deliver_all()
+    family.do(leaf, "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_timeout_of_the_task_stops_the_sub_workflow_and_a_retry_continues_it() -> None:
+    family = Family({"top": {"s": sub("leaf", timeout=60, retries=1)}, "leaf": {"x": {}, "y": {}}})
+    top = family.create("top")
+    family.deliver_all()
+    (leaf,) = family.of("leaf")
+    family.do(leaf, "y")
+    family.claim(leaf, "x")
+    family.pass_time(60)
+    family.deliver_all()
+    assert family.task(top, "s").state is TaskState.RUNNING, "until the child has stopped"
+    family.end(leaf, "x")
+    family.deliver_all()
+    assert family.members[top].stored["s", 1].reason == "timed out after 1m 00s"
+    assert family.task(top, "s").number == 2
+    assert family.state(leaf) is W.RUNNING
+    family.do(leaf, "x")
+    assert family.state(top) is W.SUCCEEDED
+    assert family.task(leaf, "y").number == 1
+
+
+def test_killed_task_stops_its_sub_workflow_and_is_not_tried_again() -> None:
+    family = Family({"top": {"s": sub("leaf", retries=3)}, "leaf": {"x": {}}})
+    top = family.create("top")
+    family.deliver_all()
+    (leaf,) = family.of("leaf")
+    family.claim(leaf, "x")
+    family.send(top, KillRequested("s", family.now))
+    family.deliver_all()
+    family.end(leaf, "x")
+    family.deliver_all()
+    assert family.state(leaf) is W.STOPPED
+    assert family.task(top, "s").state is TaskState.KILLED
+    assert family.state(top) is W.FAILED
+
+
+# -- MAP ----------------------------------------------------------------------------------------
+
+
+def test_map_keeps_its_window_full_and_passes_items_on() -> None:
+    family, top = mapped(5, 2)
+    for done in range(5):
+        running = [i for i in family.of("leaf") if family.state(i) is W.RUNNING]
+        assert len(running) == min(2, 5 - done)
+        family.do(running[0], "x", n=str(done))
+    assert family.state(top) is W.SUCCEEDED
+    assert [family.parameters[i]["item"] for i in family.of("leaf")] == ["0", "1", "2", "3", "4"]
+    assert family.task(top, "m").outputs == {"n": '["0", "1", "2", "3", "4"]'}
+
+
+def test_empty_map_succeeds() -> None:
+    family, top = mapped(0, 2)
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_recovery_of_a_map_runs_failed_items_only() -> None:
+    family, top = mapped(4, 4)
+    first, second, third, fourth = family.of("leaf")
+    family.do(first, "x")
+    family.do(second, "x", FAIL)
+    family.do(third, "x")
+    family.do(fourth, "x", FAIL)
+    reason = f"2 of 4 items did not succeed; first: instance {second} FAILED: 1 task failed"
+    assert family.task(top, "m").reason == reason
+    family.ask(top, RECOVER)
+    family.deliver_all()
+    running = [i for i in family.of("leaf") if family.state(i) is W.RUNNING]
+    assert running == [second, fourth]
+    family.do(second, "x")
+    family.do(fourth, "x")
+    assert family.state(top) is W.SUCCEEDED
+    assert len(family.of("leaf")) == 4
+
+
+def test_pause_of_a_map_recovers_nothing_and_holds_the_window() -> None:
+    family, top = mapped(4, 2)
+    first, second = family.of("leaf")
+    family.do(first, "x", FAIL)
+    third = family.of("leaf")[2]
+    family.ask(top, PAUSE)
+    family.deliver_all()
+    assert (family.state(second), family.state(third)) == (W.PAUSED, W.PAUSED)
+    family.ask(top, RESUME)
+    family.deliver_all()
+    assert family.state(first) is W.FAILED
+    assert [family.state(i) for i in (second, third)] == [W.RUNNING] * 2
+    assert len(family.of("leaf")) == 3
+    for child in (second, third):
+        family.do(child, "x")
+    family.do(family.of("leaf")[3], "x")
+    assert family.state(top) is W.FAILED
