@@ -31,7 +31,7 @@ Day = Annotated[date, BeforeValidator(_written)]
 
 
 @dataclass(frozen=True)
-class Days:
+class WindowDays:
     """The days of an answer; ``window`` and ``newest`` None: there are no results."""
 
     window: Window | None
@@ -73,12 +73,12 @@ class DaysFilter(BaseModel):
         examples=["2026-01-31"],
     )
 
-    async def days(self, uow: UnitOfWork, job: str) -> Days:
+    async def days(self, uow: UnitOfWork, job: str) -> WindowDays:
         """Return the days, by what results of a job there are. Raises InvalidRequest."""
         result = await uow.rollups.newest(job)
         newest = None if result is None else result.day
         try:
-            return Days(window_of(newest, self.first, self.last), newest)
+            return WindowDays(window_of(newest, self.first, self.last), newest)
         except ValueError as error:
             raise InvalidRequest([FieldError("to", f"the window {error}")]) from None
 

@@ -9,7 +9,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.views.history import HappenedOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, filtered
 from shoal.core.access.authorization import Thing
@@ -22,7 +22,7 @@ router = strict_router("events")
 @router.get("/history", summary="List what has happened")
 @needs(Permission.PROJECT_READ)
 async def list_history(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     wanted: Annotated[HistoryFilter, Query()],
     limit: Limit = 50,
@@ -41,7 +41,7 @@ async def list_history(
     name = filtered("history", wanted, takeovers)
     after = decode_cursor(name, cursor, int, int, int)
     place = None if after is None else (after[0], after[1], after[2])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found, next_ = await uow.history.page(
             wanted, caller.visible, place, limit, with_takeovers=takeovers
         )
