@@ -13,13 +13,12 @@ from datetime import UTC, date, datetime, timedelta
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Due, Timetable, due
 from shoal.master.errors import PartitionNotOwned
-from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext, PeriodicService, is_passing
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Fenced, UnreadableRow
@@ -89,25 +88,24 @@ class Scheduler(PeriodicService):
         if not partitions:
             return self._interval_s
         polled_at = self._clock()
+        most = _SCHEDULES_PER_POLL + self._engine.quarantine.held(Kind.SCHEDULE)
         async with self._database.unit_of_work(read_only=True) as uow:
-            quarantined = self._engine.quarantine.held(Kind.SCHEDULE)
-            most = _SCHEDULES_PER_POLL + quarantined
-            overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
-        ready = self._ready(overdue)
-        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
-            return 0.0
-        async with self._database.unit_of_work(read_only=True) as uow:
-            # What is still due could not fire, and waits for the next regular poll.
-            next_due = await uow.schedules.next_due(partitions, after=polled_at)
+            next_due = await uow.schedules.next_due(partitions)
+            if is_due := next_due is not None and next_due <= polled_at:
+                overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
+        if is_due:
+            # Those in quarantine are tried seldom, despite notifications.
+            holds = self._engine.quarantine.holds
+            ready = [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
+            if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
+                return 0.0
+            async with self._database.unit_of_work(read_only=True) as uow:
+                # What is still due could not fire, and waits for the next regular poll.
+                next_due = await uow.schedules.next_due(partitions, after=polled_at)
         self._polled = partitions
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
-
-    def _ready(self, overdue: Sequence[Schedule]) -> list[Schedule]:
-        """Return all that are not in quarantine: those are tried seldom, despite notifications."""
-        holds = self._engine.quarantine.holds
-        return [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
 
     def _quarantine(self, schedule: Schedule, error: Exception) -> None:
         """Leave a schedule that cannot fire alone, for a while."""
@@ -131,7 +129,7 @@ class Scheduler(PeriodicService):
                 log.warning("schedules belong to another master now", partitions=lost)
                 left = [one for one in left if one.partition not in error.partitions]
             except Exception as error:
-                if isinstance(error, OSError | PartitionNotOwned) or _is_passing(error):
+                if is_passing(error):
                     raise
                 is_more = await self._fire_singly(chunk, now, share) or is_more
                 left = left[len(chunk) :]
@@ -149,7 +147,7 @@ class Scheduler(PeriodicService):
             except (Fenced, PartitionNotOwned):
                 continue  # its partition has a new owner, which fires it
             except Exception as error:
-                if isinstance(error, OSError) or _is_passing(error):
+                if is_passing(error):
                     raise
                 self._quarantine(schedule, error)
         return is_more
@@ -236,10 +234,6 @@ class Scheduler(PeriodicService):
                 schedule_id=schedule.id,
                 requested_by="schedule",
             )
-
-
-def _is_passing(error: Exception) -> bool:
-    return isinstance(error, ShoalError) and error.retriable
 
 
 def _log_fired(firing: _Firing) -> None:

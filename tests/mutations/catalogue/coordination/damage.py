@@ -37,7 +37,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "owner nodes are read only when a watch fires",
         _OWNERSHIP["_watch_nodes"].replace(
-            "self._unwatched if self._has_unwatched.is_set() else self._epochs.keys()",
+            "self._unwatched if self._has_unwatched.is_set() else self._next_part()",
             "self._unwatched",
         ),
         f"{_TEST_NODES_DELETED}::test_owner_notices_although_no_watch_fires",
