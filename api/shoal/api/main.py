@@ -46,7 +46,7 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Limits, Storage
+from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.upkeep.cluster import ClusterNames
@@ -185,7 +185,9 @@ async def open_services(
         progress=ProgressReader(workers, channels),
         past=past,
         prober=Prober(workers, channels),
-        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
+        resources=ResourceFiles(
+            database, Storage.of(cluster), StorageLimits.of(cluster), clock, uid
+        ),
         vault=Vault.of(cluster),
         secret_stores=stores,
         one_time=OneTimeCodes(),

@@ -60,7 +60,7 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Limits, Storage
+from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.tree_binding import TreeBinding
@@ -129,7 +129,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         settings.decide_batch,
         Messenger(opened.partitions),
         listeners,
-        Publications(opened.cluster_uid, Limits.of(cluster)),
+        Publications(opened.cluster_uid, StorageLimits.of(cluster)),
         retry_s=2 * settings.scan_interval_s,
         tree=opened.tree_id,
     )

@@ -13,7 +13,14 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import Claim, Membership, SessionLost, SessionState, TaskQueue, ZkSession
+from shoal.coordination import (
+    Membership,
+    SessionLost,
+    SessionState,
+    TaskClaim,
+    TaskQueue,
+    ZkSession,
+)
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
@@ -82,7 +89,7 @@ class Agent:
         self._leased_until = -1.0  # as the launcher knows it; ``boottime`` seconds
         self._dropped: list[HeldAttempt] = []  # whose claims are to be released
         self._releasing = False
-        self._to_requeue: list[Claim] = []  # that are to be queued again
+        self._to_requeue: list[TaskClaim] = []  # that are to be queued again
         self._claiming: asyncio.Task[None] | None = None
         self._claims_no_more = False
         self._requeuing = False
@@ -274,7 +281,7 @@ class Agent:
         finally:
             self._requeuing = False
 
-    async def _requeue(self, claims: Sequence[Claim]) -> None:
+    async def _requeue(self, claims: Sequence[TaskClaim]) -> None:
         # If the session is lost, the masters put them back.
         with suppress(SessionLost):
             failpoints.hit("requeue.before_put")

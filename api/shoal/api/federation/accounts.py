@@ -24,7 +24,7 @@ from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
 from shoal.core.access.records import Account, NewAccount
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import AccountExists
-from shoal.sql.repositories.access.sign_ins import Code
+from shoal.sql.repositories.access.sign_ins import SignInCode
 
 log = structlog.get_logger()
 
@@ -94,8 +94,8 @@ async def enter_by_code(services: Services, code: str, verifier: str, browser: B
     return secret
 
 
-def _code(flow: Flow, line: CommandLine, now: datetime) -> Code:
-    return Code(digest(flow.code), line.challenge, now + timedelta(seconds=CODE_LASTS_S))
+def _code(flow: Flow, line: CommandLine, now: datetime) -> SignInCode:
+    return SignInCode(digest(flow.code), line.challenge, now + timedelta(seconds=CODE_LASTS_S))
 
 
 async def _account(

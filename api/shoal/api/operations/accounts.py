@@ -14,11 +14,11 @@ from shoal.api.services import Services
 from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests, Unauthorized
 from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
-from shoal.core.access.principals import Scope, key_of
+from shoal.core.access.principals import TokenScope, key_of
 from shoal.core.access.records import ApiToken
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.access.principals import StoredPassword
+from shoal.sql.repositories.access.principals import PasswordHash
 
 
 async def signed_in(
@@ -123,7 +123,7 @@ def set_session(services: Services, response: Response, secret: str) -> None:
     )
 
 
-async def _rehashed(passwords: Passwords, found: StoredPassword, password: str) -> str | None:
+async def _rehashed(passwords: Passwords, found: PasswordHash, password: str) -> str | None:
     if found.hash is None or not passwords.is_outdated(found.hash):
         return None
     return await passwords.hash(password)
@@ -144,7 +144,7 @@ async def hashed_or_random(
     return await services.passwords.hash(chosen), made
 
 
-async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> Scope:
+async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> TokenScope:
     """Return what a token is limited to. Raises NotFound for projects that cannot be seen.
 
     ``visible``: the names of the projects that the owner sees; None: all.
@@ -158,14 +158,14 @@ async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None
         if permissions & OF_PROJECT:  # what cannot be read cannot be changed
             permissions |= {Permission.PROJECT_READ}
     if body.projects is None:
-        return Scope(permissions)
+        return TokenScope(permissions)
     seen = None if visible is None else frozenset(visible)
     ids = set()
     for name in dict.fromkeys(body.projects):
         if seen is not None and name not in seen:
             raise NotFound("project", name)
         ids.add((await uow.projects.get(name)).id)
-    return Scope(permissions, frozenset(ids))
+    return TokenScope(permissions, frozenset(ids))
 
 
 async def make_token(

@@ -38,7 +38,7 @@ from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.shares import ALERT_GROUP
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Consumer, QuarantinedItem
+from shoal.core.runs.quarantine import ItemConsumer, QuarantinedItem
 from shoal.core.runs.states import TaskState
 from shoal.runtime.plugins import load_task_type, task_type_names
 
@@ -172,7 +172,7 @@ async def work_of(shoal: Services) -> Work | None:
                 await uow.instance_counts.open(range(shoal.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
-                await uow.quarantine.list(consumer=Consumer.MASTERS),
+                await uow.quarantine.list(consumer=ItemConsumer.MASTERS),
             )
     except (ShoalError, TimeoutError) as error:
         log.warning("backlog unknown", error=str(error))

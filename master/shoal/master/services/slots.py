@@ -17,7 +17,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import SlotGranted
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Action, AskSlot, AttemptKey, Decision, Run
 from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.master.services.service import MasterContext, PeriodicService
@@ -121,7 +121,9 @@ class SlotKeeper(PeriodicService):
             shortages = await uow.slots.shortages(groups)
             given = [s for s in await uow.slots.given(groups) if self._is_ours(s)]
         for group in sorted(groups):
-            if shortages[group].is_free and not self._engine.quarantine.holds(Kind.GROUP, group):
+            if shortages[group].is_free and not self._engine.quarantine.holds(
+                ItemKind.GROUP, group
+            ):
                 given += await self._try_to_give(group)
         self._pass_on(given)
         self._log_unknown({group for group, one in shortages.items() if not one.exists})
@@ -137,14 +139,14 @@ class SlotKeeper(PeriodicService):
         except Exception as error:  # noqa: BLE001 - of this group alone
             self._quarantine(group, error)
         else:
-            self._engine.quarantine.passed(Kind.GROUP, group)
+            self._engine.quarantine.passed(ItemKind.GROUP, group)
             return given
         return []
 
     def _quarantine(self, group: str, error: Exception) -> None:
         homes = (one.partition for one in self._waiting.values() if one.group == group)
         if (partition := next(homes, None)) is not None:
-            self._engine.quarantine.put(Kind.GROUP, group, partition, error)
+            self._engine.quarantine.put(ItemKind.GROUP, group, partition, error)
 
     async def _give(self, group: str) -> list[Slot]:
         async with self._database.unit_of_work() as uow:

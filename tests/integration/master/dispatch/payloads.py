@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.definition.environments import EnvironmentSpec
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.engine.publications import NO_NAME
@@ -47,5 +47,5 @@ async def payload(
     params = {"script": "true"} if kind == "SHELL" else {"data_source": "", "sql": "SELECT 1"}
     definition = spec({"a": {"type": kind, "params": params, **task}}, environment=default)
     attempts = {"a": Attempt("a", 1, id=7)}
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
+    run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
     return await (maker or maker_of(database)).make(run, attempts["a"])

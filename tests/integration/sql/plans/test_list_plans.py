@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey, TaskFilter
+from shoal.core.runs.filters import InstanceFilter, Lasting, SortKey, SortOrder, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
@@ -75,11 +75,11 @@ async def test_instances(busy: Database) -> None:
         assert not found, f"{filters}\n" + "\n".join(found)
 
 
-def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
+def _searches() -> Iterator[tuple[InstanceFilter, SortOrder]]:
     """What the search has walks for: the rest is sifted from these."""
     for home, some in product(_HOMES, (frozenset(), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
         for is_rising in (False, True):
-            order = Order(is_rising=is_rising)
+            order = SortOrder(is_rising=is_rising)
             one = InstanceFilter(**home, states=some)
             yield one, order
             yield replace(one, schedule_id=7), order
@@ -88,9 +88,9 @@ def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
             yield replace(one, labels={"team": "a", "tier": "1"}), order
             yield replace(one, text="flow", lasting=Lasting(0.0), version=1), order
             if len(home) == 2:
-                yield one, Order(SortKey.LOGICAL, is_rising)
+                yield one, SortOrder(SortKey.LOGICAL, is_rising)
             if home:
-                yield one, Order(SortKey.DURATION, is_rising)
+                yield one, SortOrder(SortKey.DURATION, is_rising)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ async def test_searches(labelled: Database) -> None:
     for wanted, order in _searches():
 
         async def ask(
-            uow: UnitOfWork, wanted: InstanceFilter = wanted, order: Order = order
+            uow: UnitOfWork, wanted: InstanceFilter = wanted, order: SortOrder = order
         ) -> bool:
             await uow.instances.search(wanted, order, None, 20)
             return True

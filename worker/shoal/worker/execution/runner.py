@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from shoal.coordination import Claim
+from shoal.coordination import TaskClaim
 from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
@@ -82,7 +82,7 @@ class Runner:
         spark_servers: SparkServers,
         *,
         renew_lease: Callable[[], None],
-        is_present: Callable[[Claim], bool],
+        is_present: Callable[[TaskClaim], bool],
         drop_claims: Callable[[Sequence[HeldAttempt]], None],
         requeue: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:

@@ -17,7 +17,7 @@ from shoal.api.schemas.platform.secrets_keys import Phase
 from shoal.coordination.cluster.membership import Members
 from shoal.runtime import failpoints
 from shoal.runtime.key_file import KEY_BYTES
-from shoal.runtime.vault import UnknownKey, Vault, VaultError, key_of, password_of_source
+from shoal.runtime.vault import UnknownVaultKey, Vault, VaultError, key_of, password_of_source
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.secrets_keys import Sealed, SealingState
 
@@ -215,7 +215,7 @@ async def seal(
         state = await uow.sealing.state()
     try:
         ciphertext = await asyncio.to_thread(vault.seal, project, name, value, state.primary)
-    except UnknownKey:
+    except UnknownVaultKey:
         log.warning("the key that encrypts is not here", key=state.primary)
         raise
     return ciphertext, state.primary

@@ -16,7 +16,7 @@ from shoal.api.web.answers import legible
 from shoal.core.access.authorization import Visible
 from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
 from shoal.core.insight.days import CostBlock
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
 from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
@@ -63,7 +63,7 @@ class DayCache:
         self._parts_count = 0
 
     async def days(
-        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: DayWindow
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
         found: dict[date, dict[Name, T]] = {}
@@ -84,7 +84,7 @@ class DayCache:
         self,
         uow: UnitOfWork,
         aggregation: Aggregation[T],
-        window: Window,
+        window: DayWindow,
         which: Seen,
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
@@ -97,7 +97,7 @@ class DayCache:
         self,
         uow: UnitOfWork,
         aggregation: Aggregation[T],
-        window: Window,
+        window: DayWindow,
         names: Collection[Name],
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
@@ -217,7 +217,7 @@ _EVERYTHING = Seen(None)
 async def rows_of(
     uow: UnitOfWork,
     job: str,
-    window: Window,
+    window: DayWindow,
     visible: Visible,
     project: str | None,
     workflow: str | None,

@@ -29,7 +29,7 @@ from shoal.core.insight.trends import (
     workflow_order,
     workflow_trend,
 )
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import UnitOfWork
 
 Row = Mapping[str, Any]
@@ -83,18 +83,18 @@ NO_COSTS = Costs((), Cost(), Cost(), ())
 NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
 
 
-def both(window: Window) -> Window:
+def both(window: DayWindow) -> DayWindow:
     """Return the window together with the one before it."""
-    return Window(window.before.first, window.last)
+    return DayWindow(window.before.first, window.last)
 
 
-async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
+async def days_there(uow: UnitOfWork, job: str, window: DayWindow) -> list[date]:
     """Return the days of a window, and of the one before, that have a result of a job."""
     results = await uow.rollups.days(job)
     return [one.day for one in results if both(window).has(one.day)]
 
 
-async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
+async def summary(uow: UnitOfWork, cache: DayCache, window: DayWindow, which: Seen) -> Summary:
     """Return the totals."""
     runs = await cache.asked(uow, RUN_DAYS, both(window), which)
     tasks = await cache.asked(uow, TASK_DAYS, both(window), which)
@@ -103,21 +103,21 @@ async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen)
         run_days = {day: some.values() for day, some in of_seen(runs, which).items()}
         task_days = {day: some.values() for day, some in of_seen(tasks, which).items()}
 
-        def of(days: Window) -> Totals:
+        def of(days: DayWindow) -> Totals:
             return Totals.of(
                 (one for day, some in run_days.items() if days.has(day) for one in some),
                 (one for day, some in task_days.items() if days.has(day) for one in some),
             )
 
         there = sorted(runs.keys() | tasks.keys())
-        daily = {day: of(Window(day, day)) for day in there if window.has(day)}
+        daily = {day: of(DayWindow(day, day)) for day in there if window.has(day)}
         return Summary(there, of(window), of(window.before), daily)
 
     return await asyncio.to_thread(made)
 
 
 async def workflows(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, sort: WorkflowSort
+    uow: UnitOfWork, cache: DayCache, window: DayWindow, which: Seen, sort: WorkflowSort
 ) -> Workflows:
     """Return the workflows of a window."""
     whole = both(window)
@@ -131,7 +131,7 @@ async def workflows(
 
 
 async def trends(
-    uow: UnitOfWork, cache: DayCache, window: Window, found: Workflows, names: Sequence[Name]
+    uow: UnitOfWork, cache: DayCache, window: DayWindow, found: Workflows, names: Sequence[Name]
 ) -> list[WorkflowTrend]:
     """Return some of the workflows, with their tasks and what they cost."""
     whole = both(window)
@@ -153,7 +153,7 @@ async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]
 
 
 async def tasks(
-    uow: UnitOfWork, window: Window, visible: Visible, project: str, workflow: str
+    uow: UnitOfWork, window: DayWindow, visible: Visible, project: str, workflow: str
 ) -> Tasks:
     """Return the tasks of a workflow; nothing of one that is not visible."""
     whole = both(window)
@@ -163,7 +163,7 @@ async def tasks(
     there = await days_there(uow, "task_days", window)
     flapping = []
     if (newest := await uow.rollups.newest("flapping")) is not None:
-        days = Window(newest.day, newest.day)
+        days = DayWindow(newest.day, newest.day)
         flapping = await rows_of(uow, "flapping", days, *where, _of_task)
     trends = task_trends(window, ((day, *named) for day, _, named in rows))
     by_task: dict[str, list[Row]] = {}
@@ -191,7 +191,7 @@ def _critical(row: Row) -> tuple[str, Row]:
 
 
 async def failures(
-    uow: UnitOfWork, window: Window, visible: Visible, project: str | None, workflow: str | None
+    uow: UnitOfWork, window: DayWindow, visible: Visible, project: str | None, workflow: str | None
 ) -> tuple[Sequence[date], Sequence[FailureGroup]]:
     """Return the days that have results, and the groups of failures."""
     rows = await rows_of(uow, "failures", window, visible, project, workflow, FailureDay.of)
@@ -204,7 +204,7 @@ def _task_cost(row: Row) -> tuple[str, str, Cost]:
 
 
 async def costs(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, by: CostBy, visible: Visible
+    uow: UnitOfWork, cache: DayCache, window: DayWindow, which: Seen, by: CostBy, visible: Visible
 ) -> Costs:
     """Return what was used. By task it reads the rows of what ``which`` names."""
     whole = both(window)
@@ -220,7 +220,7 @@ async def costs(
     def made() -> Costs:
         used = of_seen(days, which)
 
-        def of(some: Window) -> Cost:
+        def of(some: DayWindow) -> Cost:
             blocks = (block for day in used if some.has(day) for block in used[day].values())
             return costs_of(block.total for block in blocks)
 

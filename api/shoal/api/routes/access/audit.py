@@ -23,7 +23,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.core.access.audit.chain import PRUNED
-from shoal.core.access.audit.entries import Entry, EntryFilter, Outcome
+from shoal.core.access.audit.entries import AuditEntry, EntryFilter, Outcome
 from shoal.core.access.permissions import Permission
 
 router = strict_router("audit")
@@ -151,5 +151,5 @@ def _of(wanted: EntryFilter, project: str | None) -> EntryFilter:
     return replace(wanted, project=project)
 
 
-def _out(entry: Entry) -> AuditEntryOut:
+def _out(entry: AuditEntry) -> AuditEntryOut:
     return AuditEntryOut.model_validate(entry.document())

@@ -18,7 +18,7 @@ from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID, bad_cursor, decode_cursor, encode_cursor
 from shoal.core.definition.fields import Priority
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
-from shoal.core.runs.filters import Between, InstanceFilter, Lasting, Order, SortKey, TaskFilter
+from shoal.core.runs.filters import Between, InstanceFilter, Lasting, SortKey, SortOrder, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT
 from shoal.core.untrusted import read_json
@@ -207,13 +207,13 @@ InstanceSort = Annotated[_InstanceSort, Query(description=_SORTS)]
 TaskSort = Annotated[_TaskSort, Query(description=_SORTS)]
 
 
-def read_order(text: str, wanted: InstanceFilter | TaskFilter) -> Order:
+def read_order(text: str, wanted: InstanceFilter | TaskFilter) -> SortOrder:
     """Return the order of a list. Raises InvalidRequest."""
     key, is_rising = SortKey(text.removeprefix("-")), not text.startswith("-")
     if key is SortKey.LOGICAL and None in (wanted.project, wanted.workflow):
         message = "logical_time needs the filters project and workflow: it orders one workflow's"
         raise InvalidRequest([FieldError("sort", message)])
-    return Order(key, is_rising)
+    return SortOrder(key, is_rising)
 
 
 # -- cursors ------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ _TIMES = frozenset({SortKey.CREATED, SortKey.LOGICAL, SortKey.STARTED, SortKey.F
 
 
 def to_cursor(
-    wanted: InstanceFilter | TaskFilter, order: Order, position: tuple[Any, int] | None
+    wanted: InstanceFilter | TaskFilter, order: SortOrder, position: tuple[Any, int] | None
 ) -> str | None:
     """Return the text of a position in a list with these filters."""
     if position is None:
@@ -232,7 +232,7 @@ def to_cursor(
 
 
 def from_cursor(
-    wanted: InstanceFilter | TaskFilter, order: Order, cursor: str | None
+    wanted: InstanceFilter | TaskFilter, order: SortOrder, cursor: str | None
 ) -> tuple[Any, int] | None:
     """Return the position in a cursor of the same list. Raises InvalidRequest."""
     position = decode_cursor(_kind(wanted, order), cursor, str, int)
@@ -257,7 +257,7 @@ def _time(value: Any) -> str:
     return str(value.isoformat())
 
 
-def _kind(wanted: InstanceFilter | TaskFilter, order: Order) -> str:
+def _kind(wanted: InstanceFilter | TaskFilter, order: SortOrder) -> str:
     fields = {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, value in asdict(wanted).items()

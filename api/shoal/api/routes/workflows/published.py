@@ -44,7 +44,7 @@ from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.filters import WorkflowFilter
-from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
+from shoal.core.runs.records import Place, StoredWorkflow, WorkflowOrder, place_of
 from shoal.core.runs.states import WorkflowState
 from shoal.runtime.plugins import check_definition
 
@@ -173,7 +173,7 @@ def _labels(given: list[str]) -> list[tuple[str, str | None]]:
         raise InvalidRequest([FieldError("label", str(error))]) from None
 
 
-def _cursor(kind: str, last: Workflow, sort: WorkflowOrder) -> str:
+def _cursor(kind: str, last: StoredWorkflow, sort: WorkflowOrder) -> str:
     place = place_of(last, sort)
     if isinstance(place[0], datetime):
         return encode_cursor(kind, place[0].isoformat(), place[1])
