@@ -91,7 +91,7 @@ test-oidc: .venv/dev  ## run the tests with a certified OpenID provider, 3 MB th
 	$(BIN)/python -m pytest tests/openid
 
 test-trino: .venv/dev  ## run the tests on a real Trino, 210 MB that Maven fetches once (a minute)
-	mvn --quiet --batch-mode -f tests/trino/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/trino/fetched
+	mvn --quiet --batch-mode -f tests/trino/pom.xml dependency:copy -DoutputDirectory=$(CURDIR)/build/trino/fetched
 	$(BIN)/python -m pytest tests/trino
 
 # The plug-ins are installed beside the environment: the product is tested without them.

@@ -53,7 +53,7 @@ async def _measure(url: str, schedules: int, each: int) -> str:
         await database.migrate()
         await _publish(database, schedules, each, now)
         now = FIRE_TIME
-        engine = Engine(database, nothing, lambda: now, 500)
+        engine = Engine(database, nothing, lambda: now)
         await engine.take(dict.fromkeys(range(PARTITIONS), 1), "bench")
         context = MasterContext(
             database,

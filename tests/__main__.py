@@ -3,6 +3,9 @@
 Without arguments it runs what ``make test`` runs. Many tests wait for clusters, so one more process
 runs than there are processors, and the longest part of the last run starts first. The output of a
 part is shown when the part ends. The last line counts the tests: ``N passed, N failed, N skipped``.
+
+If only a few tests fail, each runs once more at the end, with nothing beside it. If it passes, it
+counts as passed and is listed as unsteady: its verdict depends on time, and it needs a cure.
 """
 
 import argparse
@@ -15,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 from xml.etree import ElementTree
@@ -28,6 +31,9 @@ KEPT = ROOT / "build" / "tests"
 AT_ONCE = (os.cpu_count() or 1) + 1
 _SLOWEST = ("--durations=10", "--durations-min=5")
 _NO_TESTS = 5  # pytest's exit status when a selection by -k leaves nothing
+_FAILED = 1  # pytest's exit status when tests failed and the run ended in order
+#: Failed tests that run once more. More of them are a fault of the code or of the machine.
+RUN_AGAIN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class Result:
     skipped: int
     wall_s: float
     cpu_s: float
+    is_complete: bool = False  # the report names every test that failed
+    unsteady: Sequence[str] = ()  # tests that failed beside others and passed alone
 
     @property
     def is_clean(self) -> bool:
@@ -62,7 +70,8 @@ class Result:
         if status not in {0, _NO_TESTS}:
             failed = max(failed, 1)
         passed = max(total - failed - skipped, 0)
-        return cls(part, passed, failed, skipped, round(wall_s, 1), round(cpu_s, 1))
+        is_complete = status in {0, _FAILED} and report.is_file()
+        return cls(part, passed, failed, skipped, round(wall_s, 1), round(cpu_s, 1), is_complete)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -78,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     _compile()
     try:
-        results = _run_all(chosen, _pytest_options(options))
+        results = run_all(chosen, _pytest_options(options))
     except KeyboardInterrupt:
         return 130
     if options.coverage:
@@ -86,7 +95,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if not options.part:
         kept = json.dumps([asdict(result) for result in results], indent=1)
         (KEPT / f"{options.share}.json").write_text(kept, encoding="utf-8")
-    _summarise(results)
+    summarise(results)
     return 0 if all(result.is_clean for result in results) else 1
 
 
@@ -171,11 +180,14 @@ def _pytest_options(options: argparse.Namespace) -> list[str]:
     return chosen
 
 
-def _run_all(chosen: Sequence[Part], options: Sequence[str]) -> list[Result]:
-    """Run the parts and show the output of each; return their results in the order given."""
+def run_all(chosen: Sequence[Part], options: Sequence[str], kept: Path = KEPT) -> list[Result]:
+    """Run the parts and show the output of each; return their results in the order given.
+
+    A few tests that fail are run again. ``kept``: the folder for reports and caches.
+    """
     results = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {pool.submit(_run, part, options): part.name for part in chosen}
+        runs = {pool.submit(_run, part, options, kept): part.name for part in chosen}
         _say(f"==> {len(runs)} parts, {AT_ONCE} at a time; each is shown when it ends")
         try:
             for run in as_completed(runs):
@@ -185,14 +197,42 @@ def _run_all(chosen: Sequence[Part], options: Sequence[str]) -> list[Result]:
         except KeyboardInterrupt:  # the parts have been interrupted as well, and clean up
             pool.shutdown(cancel_futures=True)
             raise
+    if 0 < sum(result.failed for result in results.values()) <= RUN_AGAIN:
+        for part in chosen:
+            if results[part.name].failed and results[part.name].is_complete:
+                results[part.name] = _run_again(part, results[part.name], options, kept)
     return [results[part.name] for part in chosen]
 
 
-def _run(part: Part, options: Sequence[str]) -> tuple[Result, str]:
-    """Run one part; return its result and what it printed."""
-    own = KEPT / re.sub(r"\W+", "-", part.name)
+def _run_again(part: Part, first: Result, options: Sequence[str], kept: Path) -> Result:
+    """Run the tests of a part that failed once more; return its result with what they are now."""
+    failed = _last_failed(part, kept)
+    second, output = _run(part, [*options, "--last-failed"], kept, "again")
+    _say(f"==> {part.name}, failed tests once more\n{output}")
+    unsteady = sorted(failed - _last_failed(part, kept))
+    if not second.is_complete or second.passed != len(unsteady):
+        return first  # some of them were skipped, or could not even be collected
+    passed = first.passed + second.passed
+    return replace(first, passed=passed, failed=second.failed, unsteady=unsteady)
+
+
+def _last_failed(part: Part, kept: Path) -> set[str]:
+    """Return the tests in pytest's record of failures, as pytest takes them for arguments."""
+    record = _folder(part, kept) / "cache" / "v" / "cache" / "lastfailed"
+    return {*json.loads(record.read_text(encoding="utf-8"))} if record.is_file() else set()
+
+
+def _folder(part: Part, kept: Path) -> Path:
+    return kept / re.sub(r"\W+", "-", part.name)
+
+
+def _run(
+    part: Part, options: Sequence[str], kept: Path, name: str = "report"
+) -> tuple[Result, str]:
+    """Run one part; return its result and what it printed. ``name``: of the JUnit report."""
+    own = _folder(part, kept)
     own.mkdir(exist_ok=True)
-    report, printed = own / "report.xml", own / "output.txt"
+    report, printed = own / f"{name}.xml", own / "output.txt"
     report.unlink(missing_ok=True)
     started = time.monotonic()
     # A file instead of a pipe: a process that a test left behind would keep a pipe open.
@@ -203,7 +243,7 @@ def _run(part: Part, options: Sequence[str]) -> tuple[Result, str]:
                 *("-o", f"cache_dir={own / 'cache'}", *options, *map(str, part.files)),
             ],
             cwd=ROOT,
-            env={**os.environ, **part.variables, "COVERAGE_FILE": str(own / "coverage")},
+            env={**os.environ, **part.variables, "COVERAGE_FILE": str(own / f"coverage-{name}")},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
@@ -214,7 +254,7 @@ def _run(part: Part, options: Sequence[str]) -> tuple[Result, str]:
     return result, printed.read_text(errors="replace")
 
 
-def _summarise(results: Iterable[Result]) -> None:
+def summarise(results: Iterable[Result]) -> None:
     """Print a line for each part and, as the last line, the number of tests."""
     results = sorted(results, key=lambda result: -result.cpu_s)
     _say(f"\n{'part':30} {'passed':>7} {'failed':>7} {'skipped':>8} {'wall s':>7} {'CPU s':>7}")
@@ -224,13 +264,15 @@ def _summarise(results: Iterable[Result]) -> None:
     passed, failed, skipped = (
         sum(getattr(result, name) for result in results) for name in ("passed", "failed", "skipped")
     )
+    if unsteady := ", ".join(test for result in results for test in result.unsteady):
+        _say(f"unsteady (failed beside others, passed alone): {unsteady}")
     _say(f"{passed} passed, {failed} failed, {skipped} skipped")
 
 
 def _total() -> int:
     """Print the summary of the last whole runs of main and rest; return 1 if one is missing."""
     found = [_last(share) for share in (Share.MAIN, Share.REST)]
-    _summarise([result for results in found for result in results])
+    summarise([result for results in found for result in results])
     return 0 if all(found) and all(r.is_clean for results in found for r in results) else 1
 
 

@@ -15,7 +15,7 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.events import TaskClaimed, TaskEnded
 from shoal.core.runs.run import Action, Enqueue, Run
 from shoal.core.runs.states import TaskSignal
-from shoal.master.engine.engine import Engine
+from shoal.master.engine.engine import BatchLimits, Engine
 from shoal.master.services.commands.scanner import Scanner
 from shoal.master.services.service import MasterContext, UpkeepJobs
 from shoal.master.settings import MasterSettings
@@ -32,7 +32,7 @@ class DrivenEngine:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.engine = Engine(database, self._perform, _now, BATCH)
+        self.engine = Engine(database, self._perform, _now, BatchLimits(BATCH))
         settings = MasterSettings(scan_interval_s=60.0, scan_batch=BATCH, max_open_instances=10**6)
         context = MasterContext(
             database,

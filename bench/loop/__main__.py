@@ -25,8 +25,8 @@ from bench.support.quiet import log_warnings_to_stderr
 from shoal.api.main import open_services, serve_app
 from shoal.api.server import listening
 from shoal.api.settings import ApiSettings
-from shoal.client.local.garbage import collect_in_pieces
 from shoal.client.local.java import find_java
+from shoal.client.local.process import collect_in_pieces
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.coordination import ZkSession
 from shoal.master.main import serve

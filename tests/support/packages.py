@@ -5,7 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from shoal.runtime import plugins
+from shoal.runtime import plugins, source_kinds
+
+
+def forget() -> None:
+    """Forget what was found before."""
+    plugins.forget()
+    source_kinds.forget()
 
 
 @contextmanager
@@ -25,11 +31,11 @@ def installed(
     lines = [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     sys.path.insert(0, str(site))
-    plugins.forget()
+    forget()
     try:
         yield site
     finally:
         sys.path.remove(str(site))
         for name in modules:
             sys.modules.pop(name, None)
-        plugins.forget()
+        forget()

@@ -16,7 +16,7 @@ from tests.support import length
 
 TESTS = Path(__file__).parents[1]
 #: Tests with a make target of their own: each needs a program that takes minutes to fetch.
-SEPARATE = ("hadoop", "flink", "containers", "openid")
+SEPARATE = ("hadoop", "flink", "containers", "openid", "trino")
 
 
 class Share(StrEnum):

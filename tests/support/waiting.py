@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 # Seconds; shorter where hopeless waits are many, as tests.mutations makes them.
 VARIABLE = "SHOAL_TEST_DEADLINE_S"
@@ -23,3 +24,10 @@ async def eventually(condition: Callable[[], object], timeout_s: float = DEADLIN
     while not condition():
         assert time.monotonic() < deadline, f"still not true after {timeout_s} s"
         await asyncio.sleep(0.005)  # what we look at, other threads and processes change
+
+
+def wait_past_midnight(needed_s: float = 120.0) -> None:
+    """Let midnight (UTC) pass if it is nearer: what a test then does belongs to one day."""
+    now = datetime.now(UTC)
+    if (now + timedelta(seconds=needed_s)).date() != now.date():
+        time.sleep((now.replace(hour=23, minute=59, second=59) - now).total_seconds() + 2)

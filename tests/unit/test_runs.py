@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.__main__ import Result
+from tests.__main__ import RUN_AGAIN, Result, run_all, summarise
 from tests.support.runs import (
     LONG_FORMS,
     QUICK,
     SEPARATE,
     TESTS,
     THOROUGH,
+    Part,
     Share,
     every_file,
     parts,
@@ -57,3 +58,58 @@ def test_a_report_is_counted(tmp_path: Path) -> None:
     )
     result = Result.read("sql", report, 1, 1.0, 1.0)
     assert (result.passed, result.failed, result.skipped) == (4, 3, 3)
+
+
+#: Tests that fail the first time, one that may fail always, and one that passes.
+UNSTEADY = """
+import pathlib, pytest
+@pytest.mark.parametrize("n", range({count}))
+def test_once(n):
+    seen = pathlib.Path(__file__).with_name(f"seen-{{n}}")
+    if not seen.exists():
+        seen.touch()
+        pytest.fail("the first time")
+def test_never():
+    assert {passes}
+def test_always():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "passes", "result"),
+    [
+        (1, True, (3, 0, ["test_once[0]"])),
+        (1, False, (2, 1, ["test_once[0]"])),
+        (RUN_AGAIN + 1, True, (2, RUN_AGAIN + 1, [])),
+    ],
+    ids=["once", "twice", "too many"],
+)
+def test_a_few_failed_tests_run_once_more_alone(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    count: int,
+    passes: bool,
+    result: tuple[int, int, list[str]],
+) -> None:
+    file = tmp_path / "test_unsteady.py"
+    file.write_text(UNSTEADY.format(count=count, passes=passes))
+    [found] = run_all([Part("one", (file,))], [], tmp_path)
+    names = [test.rpartition("::")[2] for test in found.unsteady]
+    assert (found.passed, found.failed, names) == result
+    summarise([found])
+    *_, listed, last = capsys.readouterr().out.splitlines()
+    assert last == f"{found.passed} passed, {found.failed} failed, 0 skipped"
+    assert listed.startswith("unsteady (failed beside others, passed alone): ") == bool(names)
+
+
+def test_a_part_that_did_not_end_in_order_is_not_run_again(tmp_path: Path) -> None:
+    file = tmp_path / "test_crash.py"
+    file.write_text(
+        "import os, pathlib\n"
+        "def test_crash():\n"
+        "    seen = pathlib.Path(__file__).with_name('seen')\n"
+        "    seen.exists() or (seen.touch(), os._exit(1))\n"
+    )
+    [found] = run_all([Part("one", (file,))], [], tmp_path)
+    assert (found.failed, found.unsteady) == (1, ())

@@ -339,12 +339,12 @@ def attempts_of(client: ShoalClient, day: datetime) -> Iterator[RecordedAttempt]
 
 def _run(one: "InstanceOut") -> RecordedRun:
     return RecordedRun(
-        one["id"],
-        f"{one['project']}/{one['workflow']}",
-        datetime.fromisoformat(one["created_at"]),
-        datetime.fromisoformat(one["logical_time"]),
-        one["timezone"],
-        Priority[one["priority"]].value,
+        id=one["id"],
+        workflow=f"{one['project']}/{one['workflow']}",
+        created_at=datetime.fromisoformat(one["created_at"]),
+        logical_time=datetime.fromisoformat(one["logical_time"]),
+        timezone=one["timezone"],
+        priority=Priority[one["priority"]].value,
         is_free=one["backfill_id"] is not None or one["rerun_of"] is not None,
     )
 
@@ -353,13 +353,13 @@ def _attempt(one: "TaskOut") -> RecordedAttempt:
     signal = _SIGNALS.get(one["state"])
     has_ended = signal is not None
     return RecordedAttempt(
-        one["workflow_instance_id"],
-        f"{one['project']}/{one['workflow']}",
-        one["task"],
-        one["attempt"],
-        one["worker_group"],
-        seconds_between(one["queued_at"], one["started_at"]),
-        seconds_between(one["started_at"], one["finished_at"]) if has_ended else None,
-        signal or TaskSignal.SUCCEED,
-        pause_s(one) if one["looks"] and one["due_at"] else 60.0,
+        run_id=one["workflow_instance_id"],
+        workflow=f"{one['project']}/{one['workflow']}",
+        task=one["task"],
+        number=one["attempt"],
+        group=one["worker_group"],
+        wait_s=seconds_between(one["queued_at"], one["started_at"]),
+        seconds=seconds_between(one["started_at"], one["finished_at"]) if has_ended else None,
+        signal=signal or TaskSignal.SUCCEED,
+        again_s=pause_s(one) if one["looks"] and one["due_at"] else 60.0,
     )

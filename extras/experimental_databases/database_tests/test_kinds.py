@@ -7,7 +7,7 @@ import pytest
 from shoal.core.data_sources import DataSource
 from shoal.core.data_sources.kind import options_schema
 from shoal.core.data_sources.spec import DataSourceSpec, findings
-from shoal.runtime.plugins import load_source_kind
+from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.databases import DatabaseKind

@@ -91,6 +91,7 @@ class ClickHouseBackend:
     """See ``session.Backend``."""
 
     has_transactions = False
+    refuses_changes = True
     quote_mark = "`"
 
     def __init__(self, source: DataSource, tag: str, attempt: int, *, read_only: bool) -> None:

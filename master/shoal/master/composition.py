@@ -28,10 +28,8 @@ from shoal.coordination.cluster import layout
 from shoal.master.dispatch.revocation import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.actions import Performer
-from shoal.master.engine.engine import Engine
+from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listeners
-from shoal.master.engine.messages import Messenger
-from shoal.master.engine.publications import Publications
 from shoal.master.loops import Background
 from shoal.master.membership.database_health import DatabaseHealth
 from shoal.master.membership.participation import Participation
@@ -126,12 +124,12 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         opened.database,
         performer,
         clock,
-        settings.decide_batch,
-        Messenger(opened.partitions),
+        BatchLimits(settings.decide_batch),
+        ClusterFacts(
+            opened.partitions, opened.cluster_uid, StorageLimits.of(cluster), opened.tree_id
+        ),
         listeners,
-        Publications(opened.cluster_uid, StorageLimits.of(cluster)),
         retry_s=2 * settings.scan_interval_s,
-        tree=opened.tree_id,
     )
     revoker = Revoker(
         engine,

@@ -1,6 +1,7 @@
 """Plug-ins that are installed here, found by entry points and imported when needed.
 
-Task types, channels of alerts and kinds of data sources; the built-in ones are found the same way.
+Task types and channels of alerts; the built-in ones are found the same way. ``source_kinds`` finds
+kinds of data sources.
 """
 
 from functools import cache
@@ -9,7 +10,6 @@ from typing import Any
 
 from shoal.core.alerts.channels import Channel, UnknownChannel
 from shoal.core.checks.workflow import check_workflow
-from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind
 from shoal.core.definition.environments import NO_ENVIRONMENT
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.errors import ShoalError
@@ -17,12 +17,6 @@ from shoal.core.task_types import TaskKind, UnknownTaskType
 
 ENTRY_POINT_GROUP = "shoal.task_types"
 CHANNELS = "shoal.alert_channels"
-SOURCE_KINDS = "shoal.data_source_kinds"
-
-#: Kinds of data sources that other packages of this project provide, and how to install them.
-_ELSEWHERE = dict.fromkeys(
-    ("clickhouse", "oracle", "sqlserver"), "pip install shoal-experimental-databases"
-)
 
 
 @cache
@@ -32,7 +26,7 @@ def _installed(group: str) -> dict[str, EntryPoint]:
 
 def forget() -> None:
     """Forget which plug-ins were found, so that packages installed since then are found too."""
-    for found in (_installed, load_task_type, load_channel, load_source_kind):
+    for found in (_installed, load_task_type, load_channel):
         found.cache_clear()
 
 
@@ -67,23 +61,6 @@ def load_channel(kind: str) -> type[Channel[Any]]:
         raise UnknownChannel(kind, channel_kinds()) from None
     if not (isinstance(found, type) and issubclass(found, Channel)):
         raise ShoalError(f"the plugin for channels of kind {kind!r} is no Channel: {found!r}")
-    return found
-
-
-def source_kinds() -> list[str]:
-    """Names of all installed kinds of data sources, sorted."""
-    return sorted(_installed(SOURCE_KINDS))
-
-
-@cache
-def load_source_kind(name: str) -> type[SourceKind]:
-    """Import one kind of data source. Raises UnknownSourceKind."""
-    try:
-        found = _installed(SOURCE_KINDS)[name].load()
-    except KeyError:
-        raise UnknownSourceKind(name, source_kinds(), _ELSEWHERE.get(name, "")) from None
-    if not (isinstance(found, type) and issubclass(found, SourceKind)):
-        raise ShoalError(f"the plug-in for data sources of kind {name!r} is not a SourceKind")
     return found
 
 

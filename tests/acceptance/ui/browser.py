@@ -24,10 +24,7 @@ _KNOWN = "Applying inline style violates"
 def require_browser() -> None:
     """Skip the test (in CI: fail it) without a browser or a built UI."""
     if CHROMIUM is None or not (BUILT / "index.html").is_file():
-        lacking(
-            "needs a built UI (make ui) and Debian's package chromium, or "
-            "SHOAL_CHROMIUM=/path/to/chromium"
-        )
+        lacking("there is no built UI (make ui) or no chromium (SHOAL_CHROMIUM=/path/to/chromium)")
 
 
 def browse(cluster: LocalCluster, script: str, there: object, *, link: bool = False) -> Any:

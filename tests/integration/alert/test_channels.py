@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import json
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -30,6 +29,7 @@ from shoal.core.alerts.channels import ChannelFailed, Way
 from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.alerts.records import DeliveryKind
 from shoal.core.alerts.rules import Severity
+from tests.support.programs import program
 from tests.support.servers.authority import Authority
 from tests.support.servers.http_server import HttpServer, Received, answer, says
 from tests.support.waiting import DEADLINE_S, eventually
@@ -418,16 +418,12 @@ async def test_a_chat_that_does_not_take_it_may_later(sink: HttpServer) -> None:
 # -- SNMP -------------------------------------------------------------------------------------
 
 MIBS = f"{Path(snmp.__file__).parent}:{ROOT / 'tests/support/mibs'}"
-SNMPTRAPD = shutil.which("snmptrapd", path=f"{os.environ['PATH']}:/usr/sbin")
-needs_snmptrapd = pytest.mark.skipif(
-    SNMPTRAPD is None and not os.environ.get("CI"), reason="needs Debian's snmptrapd"
-)
 
 
 @contextmanager
 def trapd(folder: Path) -> Iterator[tuple[int, Path]]:
     """A real snmptrapd; its port, and the file that it writes traps to."""
-    assert SNMPTRAPD is not None
+    snmptrapd = program("snmptrapd")
     log, store = folder / "traps", folder / "store"
     store.mkdir()
     config = folder / "snmptrapd.conf"
@@ -439,7 +435,7 @@ def trapd(folder: Path) -> Iterator[tuple[int, Path]]:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     process = subprocess.Popen(
-        [SNMPTRAPD, "-f", "-C", "-c", config, "-Lf", log, "-M", MIBS, "-m", "SHOAL-ALERT-MIB",
+        [snmptrapd, "-f", "-C", "-c", config, "-Lf", log, "-M", MIBS, "-m", "SHOAL-ALERT-MIB",
          "-OQ", f"udp:127.0.0.1:{port}"],
         env={**os.environ, "SNMP_PERSISTENT_DIR": str(store)},
     )  # fmt: skip
@@ -450,7 +446,6 @@ def trapd(folder: Path) -> Iterator[tuple[int, Path]]:
         process.wait(DEADLINE_S)
 
 
-@needs_snmptrapd
 @pytest.mark.parametrize("version", ["2c", "3"])
 async def test_traps_arrive_and_the_mib_reads_them(tmp_path: Path, version: str) -> None:
     with trapd(tmp_path) as (port, log):
@@ -479,7 +474,6 @@ async def test_traps_arrive_and_the_mib_reads_them(tmp_path: Path, version: str)
     assert "SHOAL-ALERT-MIB::shoalAlertUrl.0 = https://shoal.example/runs/7" in text
 
 
-@needs_snmptrapd
 async def test_traps_with_another_pass_phrase_are_not_taken(tmp_path: Path) -> None:
     with trapd(tmp_path) as (port, log):
         options = SnmpOptions.model_validate(
@@ -492,10 +486,9 @@ async def test_traps_with_another_pass_phrase_are_not_taken(tmp_path: Path) -> N
     assert log.read_text().count("shoalAlertKey") == 1
 
 
-@needs_snmptrapd
 def test_the_mib_has_no_mistakes() -> None:
     done = subprocess.run(
-        ["snmptranslate", "-M", MIBS, "-m", "SHOAL-ALERT-MIB", "-On", "-Pw",
+        [program("snmptranslate"), "-M", MIBS, "-m", "SHOAL-ALERT-MIB", "-On", "-Pw",
          "SHOAL-ALERT-MIB::shoalAlertSubject"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip

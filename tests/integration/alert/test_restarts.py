@@ -18,6 +18,7 @@ from tests.support.database.postgresql import (
     RestartableServer,
     restartable_server,
 )
+from tests.support.programs import lacking
 from tests.support.servers.http_server import HttpServer, answer, says
 from tests.support.waiting import SERVICE_SESSION_S
 
@@ -30,7 +31,7 @@ def server() -> Iterator[RestartableServer]:
         with restartable_server() as found:
             yield found
     except PostgresqlMissing as error:
-        pytest.skip(str(error))
+        lacking(error)
 
 
 @pytest.fixture

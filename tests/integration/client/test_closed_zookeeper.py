@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoAuthError
-from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
+from kazoo.security import OPEN_ACL_UNSAFE
 
 from shoal.client.errors import DataFolderUnusable
 from shoal.client.local.data_folder import (
@@ -20,7 +20,7 @@ from shoal.client.local.data_folder import (
 )
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, four_letter_word, free_port
-from shoal.coordination import Membership, TaskQueue, ZkSession, prepare
+from shoal.coordination import Membership, TaskQueue, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
@@ -147,30 +147,6 @@ async def test_credential_is_shown_again_after_every_reconnect(closed: ZooKeeper
         assert session.generation == generation
 
 
-async def test_open_tree_of_an_earlier_version_is_closed_at_the_next_start(tmp_path: Path) -> None:
-    server = server_in(tmp_path, password="")
-    with server:
-        await work(server, "")
-        thief = stranger(server, "thief")
-        await asyncio.to_thread(thief.create, "/groups", b"", None, False, False, True)
-        thief.set_acls("/groups", CREATOR_ALL_ACL)
-        thief.stop()
-        thief.close()
-    server = server_in(tmp_path)
-    server.port = free_port()
-    with server:
-        found = await asyncio.to_thread(acls, server)
-        assert set(map(tuple, found.values())) == {(("digest", "shoal"),)}
-        assert "/groups" in found
-        await work_again(server)
-
-
-async def work_again(server: ZooKeeperServer) -> None:
-    async with connect(server.address, credential=CREDENTIAL) as session:
-        assert await prepare(session, 99) == 4
-        assert [c.entry.task_instance_id for c in await TaskQueue(session).claim("default", 9, "w")]
-
-
 async def test_server_that_lost_its_data_is_closed_again(tmp_path: Path) -> None:
     server = server_in(tmp_path)
     with server:
@@ -223,7 +199,3 @@ def test_data_folder_of_somebody_else_is_refused(
     monkeypatch.setattr("os.geteuid", lambda: owner + 1)
     with pytest.raises(DataFolderUnusable, match="belongs to the user"):
         make_data_folder(tmp_path)
-
-
-def test_session_without_credential_makes_open_nodes() -> None:
-    assert ZkSession("h:1")._acl.bytes != ZkSession("h:1", credential=CREDENTIAL)._acl.bytes

@@ -10,7 +10,6 @@ import pytest
 
 from shoal.client.discovery import local_api
 from shoal.client.errors import CopiedFolder, ServerFailed
-from shoal.client.local import background
 from shoal.client.local.background import stop_detached
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.data_folder import cluster_lock, holds_lock, read_state, running_state
@@ -90,12 +89,11 @@ def test_while_a_copy_starts_the_originals_address_does_not_count(
 ) -> None:
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
-    monkeypatch.setattr(background, "STOP_TIMEOUT_S", 0.05)
     with cluster_lock(copy):
         ended = shoal("status", "--data", str(copy))
         assert (ended.status, "a cluster is starting in" in ended.err) == (4, True)
         with pytest.raises(ServerFailed, match="does not stop"):
-            stop_detached(copy)
+            stop_detached(copy, 0.05)
     assert killed == [os.getpid()], "the supervisor of the copy, which is this process"
 
 

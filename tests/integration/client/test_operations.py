@@ -9,7 +9,6 @@ import pytest
 
 from shoal.client import AsyncShoalClient, ShoalClient
 from shoal.client.errors import ApiProblem, ApiUnreachable
-from shoal.client.rest import connection
 from shoal.client.rest.operations.generated.operations import AsyncOperations, Operations
 from tests.contract.client import snake
 from tests.contract.described import described
@@ -22,14 +21,9 @@ from tests.integration.client.scripted_server import (
 )
 
 PAGE: dict[str, Any] = {"items": [], "next": None}
+NO_PAUSES = (0.0, 0.0, 0.0)
 BUSY = problem(503, "database-unavailable", "busy")
 Ask = Callable[[str], Any]
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pauses between repetitions."""
-    monkeypatch.setattr(connection, "RETRY_PAUSES_S", (0.0, 0.0, 0.0))
 
 
 @pytest.fixture
@@ -43,12 +37,12 @@ def call(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[...
     """Call an operation by name, with either client."""
 
     def wait(name: str, *arguments: Any, **named: Any) -> Any:
-        with ShoalClient(server.url, "the token") as shoal:
+        with ShoalClient(server.url, "the token", retry_pauses_s=NO_PAUSES) as shoal:
             return getattr(shoal, name)(*arguments, **named)
 
     def run(name: str, *arguments: Any, **named: Any) -> Any:
         async def ask() -> Any:
-            async with AsyncShoalClient(server.url, "the token") as shoal:
+            async with AsyncShoalClient(server.url, "the token", retry_pauses_s=NO_PAUSES) as shoal:
                 return await getattr(shoal, name)(*arguments, **named)
 
         return asyncio.run(ask())
@@ -74,7 +68,7 @@ def test_help_shows_what_an_operation_takes_and_does() -> None:
 
 def test_every_operation_asks_its_own_route(server: ScriptedServer) -> None:
     """Each with its path alone: what the paths of operations are filled with differs."""
-    with ShoalClient(server.url, "t") as shoal:
+    with ShoalClient(server.url, "t", retry_pauses_s=NO_PAUSES) as shoal:
         for path, operations in described()["paths"].items():
             for method, operation in operations.items():
                 server.answers(Answer(200, {}))
@@ -140,14 +134,14 @@ def test_problems_and_silence_are_errors_of_the_client(
 def test_streams_are_opened(server: ScriptedServer) -> None:
     server.answers(stream("id: 1\ndata: x\n\n"), stream("id: 2\ndata: y\n\n"))
     with (
-        ShoalClient(server.url, "t") as shoal,
+        ShoalClient(server.url, "t", retry_pauses_s=NO_PAUSES) as shoal,
         shoal.follow_events(last_event_id="0") as answer,
     ):
         assert answer.read().startswith(b"id: 1")
 
     async def follow() -> bytes:
         async with (
-            AsyncShoalClient(server.url, "t") as shoal,
+            AsyncShoalClient(server.url, "t", retry_pauses_s=NO_PAUSES) as shoal,
             shoal.follow_events(project="p") as answer,
         ):
             return await answer.aread()
@@ -161,7 +155,7 @@ def test_streams_are_opened(server: ScriptedServer) -> None:
 def test_project_that_is_missing_is_made_first_if_the_caller_may(server: ScriptedServer) -> None:
     missing = problem(404, "not-found", "there is no project p")
     server.answers(missing, Answer(201, {"name": "p"}), Answer(201, {"name": "s"}))
-    with ShoalClient(server.url, "t") as shoal:
+    with ShoalClient(server.url, "t", retry_pauses_s=NO_PAUSES) as shoal:
         assert shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"}) == {
             "name": "s"
         }
@@ -178,6 +172,6 @@ def test_project_whose_first_answer_was_lost_is_there(server: ScriptedServer) ->
     missing = problem(404, "not-found", "there is no project p")
     there = problem(412, "precondition-failed", "there is a project p")
     server.answers(missing, BUSY, there, Answer(201, {"name": "s"}))
-    with ShoalClient(server.url, "t") as shoal:
+    with ShoalClient(server.url, "t", retry_pauses_s=NO_PAUSES) as shoal:
         made = shoal.with_project(shoal.put_secret, "p", "s", {"value": "long enough"})
     assert made == {"name": "s"}

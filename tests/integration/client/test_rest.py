@@ -16,7 +16,6 @@ from shoal.client.errors import (
     NotFound,
     NotHandled,
 )
-from shoal.client.rest import connection, sse
 from shoal.client.rest.client import ShoalClient
 from shoal.client.sdk.tasks import Shell
 from shoal.client.sdk.workflow import Workflow
@@ -30,6 +29,12 @@ from tests.integration.client.scripted_server import (
 )
 
 
+class Hasty(ShoalClient):
+    """A client that repeats without pauses."""
+
+    stream_pauses_s = (0.001,)
+
+
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     with scripted_server() as running:
@@ -37,26 +42,12 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShoalClient]:
-    """A client that repeats without pauses."""
-    monkeypatch.setattr(connection, "RETRY_PAUSES_S", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(sse, "PAUSES_S", (0.001,))
-    with ShoalClient(server.url, "the token", hint="do something") as client:
+def client(server: ScriptedServer) -> Iterator[ShoalClient]:
+    with Hasty(server.url, "t", hint="do something", retry_pauses_s=(0.0, 0.0, 0.0)) as client:
         yield client
 
 
 SPRING = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [("a b", "a%20b"), ("../x", "..%2Fx"), ("..", "%2E%2E"), ("a/b?c#d", "a%2Fb%3Fc%23d")],
-)
-def test_a_name_is_one_part_of_a_path(
-    client: ShoalClient, server: ScriptedServer, name: str, path: str
-) -> None:
-    client.get_project(name)
-    assert server.requests[0].path == f"/api/v1/projects/{path}"
 
 
 def test_the_path_of_a_file_has_the_parts_that_it_has(
@@ -205,13 +196,12 @@ def test_answers_of_strangers_are_told_as_such(
         client.get_cluster()
 
 
-def test_nobody_there_is_said_at_once_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "RETRY_PAUSES_S", (3600.0,))  # nobody waits for this
+def test_nobody_there_is_said_at_once_with_what_to_do() -> None:
     with socket.socket() as held:  # bound, but not listening: nobody can be there
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         with (
-            ShoalClient(f"http://127.0.0.1:{port}", "t") as client,
+            ShoalClient(f"http://127.0.0.1:{port}", "t", retry_pauses_s=(3600.0,)) as client,
             pytest.raises(ApiUnreachable, match="start it with `shoal up`"),
         ):
             client.get_cluster()

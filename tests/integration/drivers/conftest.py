@@ -2,9 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.drivers.servers import Served, mariadb_served, missing, postgresql_served
+from tests.integration.drivers.servers import Served, mariadb_served, postgresql_served
 from tests.support.database.mariadb import MariadbMissing
 from tests.support.database.postgresql import PostgresqlMissing
+from tests.support.programs import lacking
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +14,7 @@ def postgresql() -> Iterator[Served]:
         with postgresql_served() as served:
             yield served
     except PostgresqlMissing as error:
-        missing(error)
+        lacking(error)
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +23,4 @@ def mariadb() -> Iterator[Served]:
         with mariadb_served() as served:
             yield served
     except MariadbMissing as error:
-        missing(error)
+        lacking(error)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from shoal.core.data_sources import DataSource, Option
 from shoal.proto.tls import TlsFiles, create_identity
@@ -91,13 +90,6 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
-
-
-def missing(error: Exception) -> None:
-    """Skip the test that needs a server that is not installed; fail it in CI."""
-    if os.environ.get("CI"):
-        pytest.fail(str(error))
-    pytest.skip(str(error))
 
 
 @contextmanager

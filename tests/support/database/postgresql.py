@@ -21,6 +21,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.support.programs import lacking
+
 URL_VARIABLE = "SHOAL_TEST_POSTGRESQL_URL"
 _DEBIAN = Path("/usr/lib/postgresql")
 # Nothing that tests store has to survive a power cut; what benchmarks store has to.
@@ -81,9 +83,7 @@ def postgresql_server() -> Iterator[PostgresqlServer]:
         with _given_server() as server:
             yield server
     except PostgresqlMissing as error:
-        if os.environ.get("CI"):
-            pytest.fail(f"the tests need PostgreSQL in CI: {error}")
-        pytest.skip(str(error))
+        lacking(error)
 
 
 @pytest.fixture

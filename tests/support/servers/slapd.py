@@ -1,14 +1,11 @@
 """A real OpenLDAP server on the loopback, with TLS and some people (``tests/provision.sh``)."""
 
-import os
 import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 from shoal.api.federation.directory import VerifiedTls, ldap3
 from shoal.client.local.zookeeper import free_port
@@ -83,16 +80,6 @@ class Slapd:
             yield connection
         finally:
             connection.unbind()
-
-
-def require_slapd() -> None:
-    """Skip (in CI: fail) where there is none."""
-    if SLAPD.exists():
-        return
-    reason = f"there is no OpenLDAP server {SLAPD}: run tests/provision.sh"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @contextmanager

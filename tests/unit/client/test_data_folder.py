@@ -143,7 +143,7 @@ def test_news_that_cannot_be_told_ends_nothing(tmp_path: Path) -> None:
 def test_log_lines_on_a_full_disk_fail_nobody() -> None:
     program = (
         "import structlog, logging, sys\n"
-        "from shoal.client.local.log_setup import configure_logging\n"
+        "from shoal.client.local.process import configure_logging\n"
         "configure_logging('info')\n"
         "for n in range(2000): structlog.get_logger().info('event', number=n)\n"
         "logging.getLogger('kazoo').warning('connection dropped')\n"

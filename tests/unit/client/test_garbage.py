@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from shoal.client.local import garbage
-from shoal.client.local.garbage import GarbageCollector, no_collections
+from shoal.client.local import process
+from shoal.client.local.process import GarbageCollector, no_collections
 
 
 class Python:
@@ -42,7 +42,7 @@ def test_survivors_of_a_long_collection_are_frozen(python: Python) -> None:
 
 
 def test_once_in_a_while_everything_is_looked_through(python: Python) -> None:
-    python.now_s = garbage._THOROUGH_S + 1
+    python.now_s = process._THOROUGH_S + 1
     assert python.collect(2, 0.02) == ["freeze", "unfreeze"]
     assert python.collect(0, 0.02) == []
     assert python.collect(2, 0.5) == ["freeze"]  # whatever it found, and not again at once

@@ -7,7 +7,7 @@ from tests.support.waiting import START_S
 
 SET_UP = (
     "import structlog\n"
-    "from shoal.client.local.log_setup import configure_logging\n"
+    "from shoal.client.local.process import configure_logging\n"
     "configure_logging('info')\n"
     "log = structlog.get_logger()\n"
 )

@@ -8,7 +8,7 @@ from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.data_sources.resolution import rendered
 from shoal.core.data_sources.spec import DataSourceSpec, findings, password_problem
 from shoal.core.errors import ShoalError
-from shoal.runtime.plugins import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.session import Verdict
 from tests.support.packages import installed

@@ -95,6 +95,7 @@ class Agent:
         self._requeuing = False
         reachability.subscribe(self._reachability_changed)
         starting.subscribe(self.publish_soon)
+        disk.subscribe(self.publish_soon)
 
     def serve_at(self, address: str) -> None:
         """Note the address of the worker's server for the member's data."""
@@ -161,9 +162,7 @@ class Agent:
                 until_stop = [
                     self._tasks.create_task(self._publish_load(member)),
                     self._tasks.create_task(self._publish_news(member)),
-                    self._tasks.create_task(
-                        self._disk.watch(lambda: self._disk_changed(member, runner))
-                    ),
+                    self._tasks.create_task(self._disk.watch(self._attempts.until_any)),
                     self._tasks.create_task(self._log_keeper.watch(self.publish_soon)),
                     self._tasks.create_task(self._log_keeper.archive()),
                 ]
@@ -229,6 +228,7 @@ class Agent:
     async def _end_unclaimed(self, runner: Runner) -> None:
         """End the attempts whose claims were deleted: other workers may start them."""
         while True:
+            await self._attempts.until_any()
             await asyncio.sleep(CLAIMS_CHECK_S)
             try:
                 lost = set(await self._queue.lost())
@@ -311,12 +311,6 @@ class Agent:
             await self._news.wait()
             self._news.clear()
             await member.update(self.member_data)
-
-    async def _disk_changed(self, member: Membership, runner: Runner) -> None:
-        """Room on the disks has come or gone."""
-        if self._disk.shortage:
-            runner.requeue_waiting()
-        await member.update(self.member_data)
 
     async def _publish_load(self, member: Membership) -> None:
         """Keep ``running`` in the member's data true, at most a second late."""

@@ -82,7 +82,7 @@ class Parts:
         # No call is waited for longer than that: later ones need not wait behind it.
         timeout_s = min(CALL_TIMEOUT_S, fetch_patience_s(settings, base.session))
         self.masters = Masters(Owners(base.session), base.channels, timeout_s)
-        self.log_limit = LogLimit(self.attempts, settings.log_limit_mb)
+        self.log_limit = LogLimit(settings.log_limit_mb)
         self.store = LogStore(folders.logs, self.log_limit.limit)
         ask = Standings(self.masters, base.partitions)
         archiver = None
@@ -247,6 +247,7 @@ def _runner(
         tasks,
         parts.log_limit,
         starting,
+        parts.disk,
         spark_servers,
         renew_lease=agent.renew_lease,
         is_present=lambda claim: claim.generation == session.generation,

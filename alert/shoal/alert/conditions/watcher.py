@@ -6,7 +6,6 @@ the cluster, is quarantined: what was known of it stays, it is looked at again t
 the others are as if it were not there.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Trigger
 from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.runtime.periodic_jobs import PeriodicJobs
 from shoal.sql import Database
 from shoal.sql.isolation import isolate
 
@@ -106,9 +106,14 @@ class Watcher:
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.begin(WATCHING, self._epoch)
             await uow.commit()
-        while True:
-            is_watching = await self.look()
-            await asyncio.sleep(self._watch_s if is_watching else _IDLE_S)
+        jobs = PeriodicJobs(self._clock)
+
+        async def watch() -> None:
+            if not await self.look():
+                jobs.soon(WATCHING, _IDLE_S)
+
+        jobs.every(WATCHING, watch, self._watch_s)
+        await jobs.run()
 
     async def look(self) -> bool:
         """Look once, and store what has changed. False: no rule watches anything."""

@@ -3,7 +3,6 @@
 It also deletes what is older than alerts are kept.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -16,6 +15,7 @@ from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewDelive
 from shoal.core.alerts.rules import RuleSpec
 from shoal.core.alerts.times import later
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind
+from shoal.runtime.periodic_jobs import PeriodicJobs
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import UnreadableRow
 from shoal.sql.isolation import isolate
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 ATTENTION = "attention"
 _AT_ONCE = 200  # alerts in one transaction
 _PRUNED_AT_ONCE = 500
-_PRUNE_EVERY = timedelta(minutes=10)
+_PRUNE_EVERY_S = 600.0
 _AGAIN_AFTER = timedelta(minutes=10)  # an alert that could not be attended to
 
 
@@ -44,17 +44,21 @@ class Reminders:
         self._database, self._epoch, self._poll_s = database, epoch, poll_s
         self._clock, self._keep = clock, keep
         self._catalog = Catalog()
-        self._prune_at: datetime | None = None
 
     async def run(self) -> None:
         """Look until cancelled. Raises JobTaken, SqlError."""
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.begin(ATTENTION, self._epoch)
             await uow.commit()
-        while True:
-            if await self._look() < _AT_ONCE:
-                await self._prune()
-                await asyncio.sleep(self._poll_s)
+        jobs = PeriodicJobs(self._clock)
+
+        async def attend() -> None:
+            if await self._look() == _AT_ONCE:
+                jobs.soon(ATTENTION)
+
+        jobs.every(ATTENTION, attend, self._poll_s)
+        jobs.every("pruning of alerts", self._prune, _PRUNE_EVERY_S)
+        await jobs.run()
 
     async def _look(self) -> int:
         now = self._clock()
@@ -122,9 +126,6 @@ class Reminders:
 
     async def _prune(self) -> None:
         now = self._clock()
-        if self._prune_at is not None and now < self._prune_at:
-            return
-        self._prune_at = now + _PRUNE_EVERY
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(ATTENTION, self._epoch)
             before = None if self._keep is None else now - self._keep

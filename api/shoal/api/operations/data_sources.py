@@ -17,8 +17,8 @@ from shoal.proto.channels import Channels, call
 from shoal.proto.data_sources import to_message
 from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
-from shoal.runtime.plugins import load_source_kind
 from shoal.runtime.secret_stores.stores import SecretStores
+from shoal.runtime.source_kinds import load_source_kind
 from shoal.runtime.vault import Vault, password_of_source
 from shoal.sql.repositories.definitions.secrets import StoredSecret
 

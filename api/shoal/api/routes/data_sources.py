@@ -39,7 +39,7 @@ from shoal.core.data_sources.spec import (
     password_problem,
     secret_of,
 )
-from shoal.runtime.plugins import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.runtime.vault import password_of_source
 from shoal.sql import UnitOfWork
 

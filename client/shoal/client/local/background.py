@@ -64,7 +64,7 @@ def start_detached(data: Path, arguments: Sequence[str]) -> ClusterState:
     raise ServerFailed("shoal up", "was not ready in time", log, _tail(log, log_start))
 
 
-def stop_detached(data: Path) -> bool:
+def stop_detached(data: Path, timeout_s: float = 3 * STOP_TIMEOUT_S) -> bool:
     """Stop the supervisor of ``data`` and wait for its end. False: none was running.
 
     Raises ServerFailed if it cannot be stopped from here.
@@ -81,7 +81,7 @@ def stop_detached(data: Path) -> bool:
             [],
         )
     os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + 3 * STOP_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while is_running(data):
         if time.monotonic() > deadline:
             raise ServerFailed(

@@ -25,8 +25,7 @@ from shoal.client.local.data_folder import (
     read_state,
     running_state,
 )
-from shoal.client.local.garbage import collect_in_pieces, no_collections
-from shoal.client.local.log_setup import configure_logging
+from shoal.client.local.process import collect_in_pieces, configure_logging, no_collections
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.runtime.settings import ClusterSettings, load_settings

@@ -120,8 +120,8 @@ class ZooKeeperServer:
     is wanted (not from a worker of a short-lived thread pool).
 
     With a ``password`` the server refuses clients that do not show one, and the whole tree is
-    closed to all but the user "shoal" with this one, whenever the server has started: a tree
-    that an earlier version left open, too. Without one everybody may do everything.
+    closed to all but the user "shoal" with this one, whenever the server has started. Without
+    a password every client may do everything.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """The API for programs with an event loop: a method for every operation."""
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,30 +10,24 @@ from typing import Any, Self
 
 from shoal.client.discovery import REFUSED, Api, find_api
 from shoal.client.libraries import httpx
-from shoal.client.rest import connection
 from shoal.client.rest.operations.call import Call, StreamCall, T
-from shoal.client.rest.operations.exchange import ApiExchange, in_query, stream_timeout
+from shoal.client.rest.operations.exchange import (
+    RETRY_PAUSES_S,
+    TIMEOUT_S,
+    ApiAddress,
+    ApiExchange,
+    in_query,
+    stream_timeout,
+)
 from shoal.client.rest.operations.generated.operations import AsyncOperations
-
-TIMEOUT_S = 30.0
 
 
 class AsyncConnection(ApiExchange):
-    """As ``Connection``, for one event loop."""
+    """As ``ApiConnection``, for one event loop."""
 
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        timeout_s: float,
-        hint: str,
-        *,
-        refused: str | None,
-        ca: Path | None = None,
-        folder: Path | None = None,
-    ) -> None:
-        super().__init__(url, hint, refused=refused, ca=ca, folder=folder)
-        self._http = httpx.AsyncClient(**self.options(headers, timeout_s))
+    def __init__(self, address: ApiAddress, headers: Mapping[str, str]) -> None:
+        super().__init__(address)
+        self._http = httpx.AsyncClient(**self.options(headers))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -42,13 +35,12 @@ class AsyncConnection(ApiExchange):
 
     async def send(self, call: Call[T]) -> T:
         """Return what an operation answers. Raises ApiProblem, ApiUnreachable."""
-        pauses_s = connection.RETRY_PAUSES_S if call.may_repeat else ()
-        return call.read(self, await self._request(call, pauses_s))
+        return call.read(self, await self._request(call))
 
-    async def _request(self, call: Call[Any], pauses_s: tuple[float, ...]) -> httpx.Response:
+    async def _request(self, call: Call[Any]) -> httpx.Response:
         query = in_query(call.query)
         send = partial(self._http.request, call.method, call.path, params=query, **call.rest)
-        steps = self.steps(call.path, pauses_s, random.uniform(0.8, 1.2))
+        steps = self.steps(call.path, may_repeat=call.may_repeat)
         step = next(steps)
         while True:
             try:
@@ -111,11 +103,10 @@ class AsyncShoalClient(AsyncOperations):
         refused: str = REFUSED,
         ca: Path | None = None,
         folder: Path | None = None,
+        retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
     ) -> None:
-        headers = {"Authorization": f"Bearer {token}"}
-        self._connection = AsyncConnection(
-            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
-        )
+        address = ApiAddress(url, hint, refused, ca, folder, timeout_s, retry_pauses_s)
+        self._connection = AsyncConnection(address, {"Authorization": f"Bearer {token}"})
         super().__init__(self._connection)
         self.url = self._connection.url
 

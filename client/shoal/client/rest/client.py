@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Concatenate,
     Generic,
     Literal,
@@ -33,8 +34,9 @@ from shoal.client.errors import (
     NotHandled,
 )
 from shoal.client.rest.connection import ApiConnection
+from shoal.client.rest.operations.exchange import RETRY_PAUSES_S, TIMEOUT_S, ApiAddress
 from shoal.client.rest.operations.generated.operations import Operations
-from shoal.client.rest.sse import Reconnecting
+from shoal.client.rest.sse import PAUSES_S, Reconnecting
 from shoal.core.runs.states import FINISHED_WORKFLOW
 
 if TYPE_CHECKING:
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from shoal.client.sdk.workflow import Workflow
     from shoal.core.definition import model
 
-TIMEOUT_S = 30.0
 PAGE = 200
 LONG_POLL_S = 20.0  # the API allows 30
 # Pauses between requests for the state of a run: doubled from the first to the last.
@@ -103,6 +104,9 @@ class ShoalClient(Operations):
     does not accept the token. ``ca`` is a PEM file of the authority of the API's certificate.
     """
 
+    #: Before each attempt to continue a stream; the last one is repeated.
+    stream_pauses_s: ClassVar[Sequence[float]] = PAUSES_S
+
     def __init__(
         self,
         url: str,
@@ -113,11 +117,10 @@ class ShoalClient(Operations):
         refused: str = REFUSED,
         ca: Path | None = None,
         folder: Path | None = None,
+        retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
     ) -> None:
-        headers = {"Authorization": f"Bearer {token}"}
-        self._connection = ApiConnection(
-            url, headers, timeout_s, hint, refused=refused, ca=ca, folder=folder
-        )
+        address = ApiAddress(url, hint, refused, ca, folder, timeout_s, retry_pauses_s)
+        self._connection = ApiConnection(address, {"Authorization": f"Bearer {token}"})
         super().__init__(self._connection)
         self.url = self._connection.url
 
@@ -345,6 +348,7 @@ class ShoalClient(Operations):
             lambda last_id: self.follow_log(task_instance_id, last_event_id=last_id),
             patience_s,
             str(offset) if offset else None,
+            self.stream_pauses_s,
         )
         for event in events:
             match event.type:
@@ -375,6 +379,7 @@ class ShoalClient(Operations):
             ),
             patience_s,
             None if after is None else str(after),
+            self.stream_pauses_s,
         )
         for event in events:
             yield cast(Event, event.json())

@@ -3,46 +3,27 @@
 Synchronous; one connection belongs to one thread at a time.
 """
 
-import random
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from shoal.client.libraries import httpx
 from shoal.client.rest.operations.call import Call, StreamCall, T
 from shoal.client.rest.operations.exchange import LOOPBACK as LOOPBACK
-from shoal.client.rest.operations.exchange import ApiExchange, in_query, stream_timeout
-
-RETRY_PAUSES_S = (0.1, 0.3, 1.0)
+from shoal.client.rest.operations.exchange import ApiAddress, ApiExchange, in_query, stream_timeout
 
 
 class ApiConnection(ApiExchange):
-    """Requests below ``url``/api/v1, with ``headers`` that say who asks.
-
-    ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:
-    the API's own words do. ``ca`` is a PEM file of the only authorities whose certificates are
-    trusted.
-    """
+    """Requests below ``url``/api/v1, with ``headers`` that say who asks."""
 
     #: The ETag of the newest answer, or "".
     etag: str = ""
 
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        timeout_s: float,
-        hint: str,
-        *,
-        refused: str | None,
-        ca: Path | None = None,
-        folder: Path | None = None,
-    ) -> None:
-        super().__init__(url, hint, refused=refused, ca=ca, folder=folder)
-        self._http = httpx.Client(**self.options(headers, timeout_s))
+    def __init__(self, address: ApiAddress, headers: Mapping[str, str]) -> None:
+        super().__init__(address)
+        self._http = httpx.Client(**self.options(headers))
 
     def close(self) -> None:
         """Close the connections."""
@@ -59,8 +40,7 @@ class ApiConnection(ApiExchange):
         send = partial(
             self._http.request, call.method, call.path, params=in_query(call.query), **call.rest
         )
-        pauses_s = RETRY_PAUSES_S if call.may_repeat else ()
-        steps = self.steps(call.path, pauses_s, random.uniform(0.8, 1.2))
+        steps = self.steps(call.path, may_repeat=call.may_repeat)
         step = next(steps)
         while True:
             try:

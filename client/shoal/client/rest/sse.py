@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,8 +81,15 @@ class Reconnecting:
     it could not come back for ``patience_s``, and ApiProblem at once if the API refuses.
     """
 
-    def __init__(self, connect: Connect, patience_s: float, last_id: str | None = None) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        patience_s: float,
+        last_id: str | None = None,
+        pauses_s: Sequence[float] = PAUSES_S,
+    ) -> None:
         self._connect, self._patience_s, self._last_id = connect, patience_s, last_id
+        self._pauses_s = pauses_s
 
     def __iter__(self) -> Iterator[ServerEvent]:
         failures, broken_since = 0, time.monotonic()
@@ -103,5 +110,5 @@ class Reconnecting:
                 refused = isinstance(error, ApiProblem) and error.status not in TRANSIENT
                 if refused or time.monotonic() - broken_since > self._patience_s:
                     raise
-            time.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+            time.sleep(self._pauses_s[min(failures, len(self._pauses_s) - 1)])
             failures += 1

@@ -8,7 +8,7 @@ the database refuses older ones. Owning is decided by a successful create alone.
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -29,6 +29,8 @@ from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
+
+REREAD_TURNS = 12  # in which all owner nodes are read again
 
 
 class Ownership:
@@ -58,8 +60,8 @@ class Ownership:
     newer owner: the node goes, and a pause later a new one is made.
 
     An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
-    after ``reread_s``: that partition is lost (``on_lost``) and then acquired again, with a
-    higher epoch. A node without a session at an owner's path is quarantined.
+    after ``REREAD_TURNS * reread_s``: that partition is lost (``on_lost``) and then acquired
+    again, with a higher epoch. A node without a session at an owner's path is quarantined.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Ownership:
         self._idle.set()
         self._unwatched: set[int] = set()  # owned, and no watch is on the node
         self._has_unwatched = asyncio.Event()
+        self._turn = 0  # of the nodes that are read again
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -207,12 +210,12 @@ class Ownership:
     # ------------------------------------------------------------------ owner nodes
 
     async def _watch_nodes(self) -> None:
-        """Lose what has lost its node. Watches fire then; all are read again now and then."""
+        """Lose what has lost its node. Watches fire then; each is read again now and then, too."""
         while True:
             await _wait_any(self._reread_s, self._has_unwatched)
             await self._session.connected()
             # What is owned is read after the wait, in which all of it may have been lost.
-            partitions = self._unwatched if self._has_unwatched.is_set() else self._epochs.keys()
+            partitions = self._unwatched if self._has_unwatched.is_set() else self._next_part()
             self._has_unwatched.clear()
             partitions, self._unwatched = self._epochs.keys() & partitions, set()
             gone = await self._nodeless({p: self._epochs[p] for p in partitions})
@@ -220,6 +223,11 @@ class Ownership:
                 log.warning("owner nodes are gone", owner=self.owner_id, partitions=sorted(gone))
                 await self._lose(gone)
                 self._begin_holds()
+
+    def _next_part(self) -> Sequence[int]:
+        """Return the owned partitions whose nodes are read again by turns, watches or not."""
+        self._turn = (self._turn + 1) % REREAD_TURNS
+        return sorted(self._epochs)[self._turn :: REREAD_TURNS]
 
     async def _nodeless(self, epochs: Mapping[int, int]) -> list[int]:
         """Return those of ``epochs`` whose node is not the one that gave it; watch the others."""

@@ -1,4 +1,4 @@
-"""What a kind of data source is; ``shoal.runtime.plugins`` finds the installed kinds.
+"""What a kind of data source is; ``shoal.runtime.source_kinds`` finds the installed kinds.
 
 A kind is a class that says which fields and options a data source of it has, and how a worker tries
 one. It registers under the entry-point group ``shoal.data_source_kinds``, the built-in kinds too.

@@ -83,18 +83,18 @@ def first_bottleneck(
     enough, longest_s = search.enough(pool.slots, never_waits, cluster.attempts)
     shares = _shares(congestion)
     return Bottleneck(
-        kind,
-        pool.name,
-        pool.slots,
-        _text(congestion.since),
-        _text(congestion.until) if congestion.until else None,
-        round(congestion.longest_s, 3),
-        congestion.most_waiting,
-        shares,
-        _why(kind, pool, congestion, shares),
-        enough,
-        longest_s,
-        never_waits,
+        kind=kind,
+        name=pool.name,
+        slots=pool.slots,
+        since=_text(congestion.since),
+        until=_text(congestion.until) if congestion.until else None,
+        longest_s=round(congestion.longest_s, 3),
+        most_waiting=congestion.most_waiting,
+        shares=shares,
+        why=_why(kind, pool, congestion, shares),
+        enough=enough,
+        longest_with_enough_s=longest_s,
+        never_waits=never_waits,
     )
 
 

@@ -140,17 +140,17 @@ def result_of(
     """Return what a simulated cluster says."""
     workflows = tuple(_workflow(name, notes) for name, notes in cluster.ledger.of.items())
     return SimulationResult(
-        _text(question.start),
-        _text(question.end),
-        question.seed,
-        question.limit_s,
-        sum(one.runs for one in workflows),
-        cluster.attempts,
-        tuple(_pool(one, question) for _, one in sorted(cluster.groups.items())),
-        tuple(_pool(one, question) for _, one in sorted(cluster.concurrency.items())),
-        workflows,
-        bottleneck,
-        tuple(_left_out(model, prepared, cluster)),
+        start=_text(question.start),
+        end=_text(question.end),
+        seed=question.seed,
+        limit_s=question.limit_s,
+        runs=sum(one.runs for one in workflows),
+        attempts=cluster.attempts,
+        groups=tuple(_pool(one, question) for _, one in sorted(cluster.groups.items())),
+        concurrency=tuple(_pool(one, question) for _, one in sorted(cluster.concurrency.items())),
+        workflows=workflows,
+        bottleneck=bottleneck,
+        left_out=tuple(_left_out(model, prepared, cluster)),
     )
 
 
@@ -194,36 +194,36 @@ def _pool(pool: Pool, question: Question) -> PoolResult:
         ((one.until or question.end) - one.since).total_seconds() for one in pool.congestions
     )
     return PoolResult(
-        pool.name,
-        pool.slots,
-        round(busy_s / (pool.slots * length_s), 4) if pool.slots else 0.0,
-        round(busy_s, 3),
-        pool.most_taken,
-        len(pool.waits) - pool.still_waiting,
-        Spread.of(pool.waits),
-        pool.still_waiting,
-        len(pool.congestions),
-        round(congested_s, 3),
-        tuple(hours),
+        name=pool.name,
+        slots=pool.slots,
+        utilisation=round(busy_s / (pool.slots * length_s), 4) if pool.slots else 0.0,
+        busy_s=round(busy_s, 3),
+        most_taken=pool.most_taken,
+        attempts=len(pool.waits) - pool.still_waiting,
+        waits=Spread.of(pool.waits),
+        still_waiting=pool.still_waiting,
+        congested=len(pool.congestions),
+        congested_s=round(congested_s, 3),
+        hours=tuple(hours),
     )
 
 
 def _workflow(name: str, notes: Notes) -> WorkflowResult:
     return WorkflowResult(
-        name,
-        notes.runs,
-        notes.succeeded,
-        notes.failed,
-        notes.stopped,
-        notes.unfinished,
-        notes.refused,
-        Spread.of(notes.lasted),
-        Spread.of(notes.waits),
-        Spread.of(notes.admission),
-        notes.with_deadline,
-        Spread.of(notes.late),
-        _text(notes.first_late_at) if notes.first_late_at else None,
-        dict(notes.reasons),
+        name=name,
+        runs=notes.runs,
+        succeeded=notes.succeeded,
+        failed=notes.failed,
+        stopped=notes.stopped,
+        unfinished=notes.unfinished,
+        refused=notes.refused,
+        lasted=Spread.of(notes.lasted),
+        waits=Spread.of(notes.waits),
+        admission=Spread.of(notes.admission),
+        with_deadline=notes.with_deadline,
+        late=Spread.of(notes.late),
+        first_late_at=_text(notes.first_late_at) if notes.first_late_at else None,
+        reasons=dict(notes.reasons),
     )
 
 

@@ -19,7 +19,8 @@ from shoal.core.runs.scope import Levels, SecretUnusable, TaskScope
 from shoal.master.dispatch.secrets import ProjectSecrets
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import to_message
-from shoal.runtime.plugins import load_source_kind, load_task_type
+from shoal.runtime.plugins import load_task_type
+from shoal.runtime.source_kinds import load_source_kind
 from shoal.runtime.vault import Vault, password_of_source
 
 _LONGEST_NAME = 210  # characters that are shown

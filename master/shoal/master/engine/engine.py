@@ -13,7 +13,7 @@ or one run, what is decided for many tasks is decided in a thread, and applied p
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
@@ -42,7 +42,6 @@ from shoal.master.engine.held_runs import Clock, HeldRuns
 from shoal.master.engine.listeners import EndOfRuns, Listeners
 from shoal.master.engine.messages import Messenger
 from shoal.master.engine.publications import (
-    NO_NAME,
     PublicationRefused,
     Publications,
     note_success,
@@ -51,6 +50,7 @@ from shoal.master.engine.publications import (
 from shoal.master.errors import NotStored, PartitionNotOwned, Quarantined
 from shoal.master.loops import ErrorBackoff, LongTurn
 from shoal.runtime import failpoints
+from shoal.runtime.storage import StorageLimits
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
 from shoal.sql.errors import Fenced, IntegrityViolated, InvalidValue, NotFound, UnreadableRow
@@ -59,11 +59,30 @@ log = structlog.get_logger()
 
 LEAVING = "this master is leaving; ask the partition's next owner"
 
-MOST_TASKS = 2_000  # that one batch is about, unless it is about a single run
-_MOST_AT_ONCE = 500  # tasks that are decided, or applied, without a turn for others
 _ABOUT_ONE_TASK = (TaskClaimed, TaskStarted, TaskRequeued, TaskEnded)
 _BEYOND_US = (UnreadableRow, InvalidValue, IntegrityViolated)
 _OUR_OWN = (Begun, TimeReached)  # events that come again; those of others may be wrong once
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """How much the engine does at once."""
+
+    events: int = 500  # decided and stored in one transaction
+    tasks: int = 2_000  # that one batch is about, unless it is about a single run
+    tasks_in_a_turn: int = 500  # decided, or applied, without a turn for others
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What an engine knows of its cluster; as it stands, one of one partition without a name."""
+
+    partitions: int = 1
+    uid: str = ""  # no other cluster has it
+    files: StorageLimits = field(
+        default_factory=lambda: StorageLimits(file=1 << 30, project=10 << 30)
+    )
+    tree: Callable[[], str] | None = None  # see ``HeldRuns``
 
 
 class Engine(HeldRuns):
@@ -74,23 +93,18 @@ class Engine(HeldRuns):
         database: Database,
         perform: Perform,
         clock: Clock,
-        batch: int,
-        messenger: Messenger | None = None,
+        limits: BatchLimits | None = None,
+        cluster: ClusterFacts | None = None,
         listeners: Listeners | None = None,
-        publications: Publications = NO_NAME,
         *,
         retry_s: float = 10.0,
-        tree: Callable[[], str] | None = None,
     ) -> None:
-        """``messenger`` None: that of a cluster of one partition.
-
-        ``retry_s``: until what is quarantined is tried again, for the first time. ``tree``: see
-        ``HeldRuns``.
-        """
-        super().__init__(database, clock, listeners or Listeners(), retry_s, tree)
-        self._messenger = messenger or Messenger(1)
-        self.publications = publications
-        self._batch_size = batch
+        """``retry_s``: until what is quarantined is tried again, for the first time."""
+        cluster = cluster or ClusterFacts()
+        super().__init__(database, clock, listeners or Listeners(), retry_s, cluster.tree)
+        self._limits = limits or BatchLimits()
+        self._messenger = Messenger(cluster.partitions)
+        self.publications = Publications(cluster.uid, cluster.files)
         self._inbox = Inbox()
         self._actions = ActionQueue(perform, self.epochs, self.quarantine_run, self._passed)
         self.asked: set[int] = set()  # attempts that workers asked for; emptied by each sweep
@@ -166,7 +180,7 @@ class Engine(HeldRuns):
         backoff = ErrorBackoff("engine")
         while True:
             await self._inbox.wait()
-            items = self._inbox.take(self._batch_size, MOST_TASKS, self._tasks_of)
+            items = self._inbox.take(self._limits.events, self._limits.tasks, self._tasks_of)
             self._working = items
             self._waking -= {i.instance_id for i in items if isinstance(i.event, TimeReached)}
             async with self._lock:
@@ -186,7 +200,7 @@ class Engine(HeldRuns):
         if isinstance(item.event, _ABOUT_ONE_TASK):
             return 1
         run = self.runs.get(item.instance_id)
-        return _MOST_AT_ONCE if run is None else len(run.attempts)
+        return self._limits.tasks_in_a_turn if run is None else len(run.attempts)
 
     async def _process(self, items: list[PendingEvent]) -> None:
         """Decide → fence → save → commit → act: the one place in which this order is kept."""
@@ -324,7 +338,7 @@ class Engine(HeldRuns):
         turn = LongTurn()
         tasks = 0  # that were decided about
         for number, item in enumerate(items):
-            if tasks > MOST_TASKS:
+            if tasks > self._limits.tasks:
                 self._inbox.requeue(items[number:])
                 del items[number:]
                 break
@@ -349,22 +363,22 @@ class Engine(HeldRuns):
                 refusals[item.command.id] = decision.refusal
         return changes, refusals
 
-    @staticmethod
-    async def _decide(event: Event, changes: dict[int, RunChange], run: Run) -> Decision:
+    async def _decide(self, event: Event, changes: dict[int, RunChange], run: Run) -> Decision:
         """Decide and apply; about many tasks in a thread, and piece by piece.
 
         Nothing but a batch changes a run, and this one waits.
         """
-        is_long = len(run.attempts) > _MOST_AT_ONCE and not isinstance(event, _ABOUT_ONE_TASK)
+        most = self._limits.tasks_in_a_turn
+        is_long = len(run.attempts) > most and not isinstance(event, _ABOUT_ONE_TASK)
         if not is_long:
             try:
-                decision = decide(run, event, _MOST_AT_ONCE)
+                decision = decide(run, event, most)
             except LongDecision:  # the end of one task may be the beginning of all others
                 is_long = True
         if is_long:
             decision = await asyncio.to_thread(decide, run, event)
-        if len(decision.attempts) > _MOST_AT_ONCE:
-            for some in batched(decision.attempts.values(), _MOST_AT_ONCE):
+        if len(decision.attempts) > most:
+            for some in batched(decision.attempts.values(), most):
                 run.replace(some)
                 await asyncio.sleep(0)
             run.apply(replace(decision, attempts={}))

@@ -139,10 +139,6 @@ class Publications:
         ]
 
 
-#: Those of a cluster that needs no name, as it is the only one.
-NO_NAME = Publications("", StorageLimits(file=1 << 30, project=10 << 30))
-
-
 def publications(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str]]:
     """Return the files that an attempt hands over, and the resources that they become.
 

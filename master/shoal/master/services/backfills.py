@@ -49,6 +49,7 @@ from shoal.sql.errors import NotFound
 log = structlog.get_logger()
 
 REQUESTED_BY = "backfill"
+_POLLS_PER_LOOK = 12  # regular polls between two looks at idle partitions
 
 _SIGNALS: Mapping[CommandType, BackfillSignal] = {
     CommandType.PAUSE_BACKFILL: BackfillSignal.PAUSE,
@@ -75,6 +76,7 @@ class BackfillRunner(PeriodicService):
         # Partitions without a backfill under way, with the epoch at which that was seen: their
         # notifications, which notify for everything else, cost nothing.
         self._idle: dict[int, int] = {}
+        self._polls = 0  # regular ones
         self._carried_out = 0  # requests so far: what was read before one may be outdated
 
     # -- what wakes it -----------------------------------------------------------------------
@@ -95,7 +97,12 @@ class BackfillRunner(PeriodicService):
         notified, self._notified = self._notified, set()
         ended, self._ended = self._ended, set()
         if is_regular:
-            notified = set(self._engine.epochs)
+            # A partition gets work by its owner's commands alone: idle ones are looked at seldom.
+            if self._polls % _POLLS_PER_LOOK == 0:
+                self._idle.clear()
+            self._polls += 1
+            epochs = self._engine.epochs
+            notified = {p for p, epoch in epochs.items() if self._idle.get(p) != epoch}
         await self.advance(notified | await self._homes(ended))
 
     async def _homes(self, backfills: Collection[int]) -> set[int]:

@@ -89,25 +89,24 @@ class Scheduler(PeriodicService):
         if not partitions:
             return self._interval_s
         polled_at = self._clock()
+        most = _SCHEDULES_PER_POLL + self._engine.quarantine.held(ItemKind.SCHEDULE)
         async with self._database.unit_of_work(read_only=True) as uow:
-            quarantined = self._engine.quarantine.held(ItemKind.SCHEDULE)
-            most = _SCHEDULES_PER_POLL + quarantined
-            overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
-        ready = self._ready(overdue)
-        if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
-            return 0.0
-        async with self._database.unit_of_work(read_only=True) as uow:
-            # What is still due could not fire, and waits for the next regular poll.
-            next_due = await uow.schedules.next_due(partitions, after=polled_at)
+            next_due = await uow.schedules.next_due(partitions)
+            if is_due := next_due is not None and next_due <= polled_at:
+                overdue = await uow.schedules.due(partitions, polled_at, most, self._quarantine_row)
+        if is_due:
+            # Those in quarantine are tried seldom, despite notifications.
+            holds = self._engine.quarantine.holds
+            ready = [one for one in overdue if not holds(ItemKind.SCHEDULE, one.id)]
+            if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
+                return 0.0
+            async with self._database.unit_of_work(read_only=True) as uow:
+                # What is still due could not fire, and waits for the next regular poll.
+                next_due = await uow.schedules.next_due(partitions, after=polled_at)
         self._polled = partitions
         if next_due is None:
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
-
-    def _ready(self, overdue: Sequence[StoredSchedule]) -> list[StoredSchedule]:
-        """Return all that are not in quarantine: those are tried seldom, despite notifications."""
-        holds = self._engine.quarantine.holds
-        return [one for one in overdue if not holds(ItemKind.SCHEDULE, one.id)]
 
     def _quarantine(self, schedule: StoredSchedule, error: Exception) -> None:
         """Leave a schedule that cannot fire alone, for a while."""

@@ -23,6 +23,7 @@ its puts, too, come after the removal, or the removal is refused with the sessio
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
@@ -42,10 +43,6 @@ log = structlog.get_logger()
 
 # Younger ones are most likely still on their way into the queue.
 _SETTLED = timedelta(seconds=2)
-# Checked in one sweep: attempts and runs from the first on, then of the rest.
-_FIRST_ATTEMPTS, _FIRST_RUNS = 2_000, 200
-_ATTEMPTS, _RUNS = 10_000, 1_000
-_ENTRIES = 10_000  # of which some may be stale
 _SUSPECT_RUNS = 50  # read from the database at once, while the engine waits
 
 # Finds out, in the background, about attempts that are held without claims; see revocation.py.
@@ -55,6 +52,17 @@ _Key = tuple[int, int]  # a run's place in the order of the queue: its priority 
 _FIRST: _Key = (-1, 0)
 
 
+@dataclass(frozen=True)
+class SweepLimits:
+    """What one sweep checks: attempts and runs from the first on, then of the rest."""
+
+    first_attempts: int = 2_000
+    first_runs: int = 200
+    attempts: int = 10_000
+    runs: int = 1_000
+    entries: int = 10_000  # of which some may be stale
+
+
 class Sweeper(PeriodicService):
     """Repairs for one master."""
 
@@ -62,12 +70,19 @@ class Sweeper(PeriodicService):
     # A refusal by ZooKeeper is about what stands there, and that gets repaired.
     passing: ClassVar[tuple[type[Exception], ...]] = (*PASSING, CoordinationError)
 
-    def __init__(self, context: MasterContext, queue: TaskQueue, revoke: Revoke) -> None:
+    def __init__(
+        self,
+        context: MasterContext,
+        queue: TaskQueue,
+        revoke: Revoke,
+        limits: SweepLimits | None = None,
+    ) -> None:
         self._interval_s = context.settings.sweep_interval_s
         super().__init__(self._interval_s, first_s=self._interval_s)
         self._engine, self._clock = context.engine, context.clock
         self._partitions = context.partitions
         self._queue, self._revoke = queue, revoke
+        self._limits = limits or SweepLimits()
         self._checked_up_to = _FIRST  # runs whose queued attempts were checked
         self._page_end = START  # queue buckets whose entries were read
 
@@ -165,11 +180,11 @@ class Sweeper(PeriodicService):
 
     def _some_queued(self) -> list[int]:
         """Return the runs whose queued attempts this sweep checks, each once."""
-        runs = self._engine.runs
+        runs, limits = self._engine.runs, self._limits
         waiting = sorted((r.priority, r.id) for r in runs.values() if r.counts[TaskState.QUEUED])
-        first = self._take(waiting, _FIRST_ATTEMPTS, _FIRST_RUNS)
+        first = self._take(waiting, limits.first_attempts, limits.first_runs)
         rest = waiting[max(len(first), bisect_right(waiting, self._checked_up_to)) :]
-        then = self._take(rest, _ATTEMPTS, _RUNS)
+        then = self._take(rest, limits.attempts, limits.runs)
         self._checked_up_to = then[-1] if len(then) < len(rest) else _FIRST
         return [run_id for _, run_id in (*first, *then)]
 
@@ -187,7 +202,7 @@ class Sweeper(PeriodicService):
         """Read the next entries of the queue, and remove those of attempts not queued."""
         if not self._engine.epochs:
             return
-        entries, self._page_end = await self._queue.page(self._page_end, _ENTRIES)
+        entries, self._page_end = await self._queue.page(self._page_end, self._limits.entries)
         if strays := [entry for entry in entries if entry.partition >= self._partitions]:
             log.warning("entries of no partition removed from the queue", count=len(strays))
             await self._queue.remove(strays)

@@ -24,6 +24,7 @@ from shoal.proto.tls import create_identity
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.access.people import account, browser
 from tests.integration.api.conftest import PREFIX, Api, in_process, opened, problem_of
+from tests.support.programs import program
 from tests.support.servers.slapd import (
     BASE,
     GROUPS,
@@ -32,7 +33,6 @@ from tests.support.servers.slapd import (
     READER,
     READER_PASSWORD,
     Slapd,
-    require_slapd,
     slapd,
 )
 
@@ -152,7 +152,7 @@ def elsewhere() -> Iterator[Listener]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, elsewhere: Listener) -> Iterator[Slapd]:
     """A directory for all tests."""
-    require_slapd()
+    program("slapd")
     referral = f"ldap://{elsewhere.address}/ou=elsewhere,{PEOPLE}"
     with slapd(tmp_path_factory.mktemp("slapd"), referral) as found:
         yield found

@@ -8,8 +8,8 @@ import pytest_asyncio
 import structlog
 
 from shoal.api.settings import ApiSettings
-from shoal.runtime.plugins import source_kinds
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.source_kinds import source_kinds
 from shoal.runtime.vault import create_key, password_of_source
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
 

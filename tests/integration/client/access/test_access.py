@@ -181,13 +181,10 @@ def test_a_project_lets_the_tasks_of_another_one_run_its_workflows(admin: Shoal)
     given = admin("grant", "set", "taking", "run", "--project", "giving")
     assert given.err == "project giving lets the tasks of project taking run its workflows\n"
     assert admin("apply", ".", "--yes").status == 0
-    assert admin("run", "taking/outer", "--wait").status == 0
     assert re.search(
         r"^project taking +run", admin("grant", "list", "--project", "giving").out, re.M
     )
     assert admin("grant", "remove", "taking", "--project", "giving").status == 0
-    failed = admin("run", "taking/outer", "--wait")
-    assert failed.status == 1
     assert admin("grant", "list", "--project", "giving", "--json").json == []
     assert admin("grant", "remove", "taking", "--project", "giving").status == 3
 
@@ -240,13 +237,10 @@ def test_a_project_shares_files_with_the_tasks_of_another(admin: Shoal) -> None:
     shared = admin("grant", "files", "using", "lib/", "--project", "sharing")
     assert shared.err == "project sharing shares lib/ with project using\n"
     assert admin("apply", ".", "--yes").status == 0
-    assert admin("run", "using/flow", "--wait").status == 0
     listed = admin("grant", "list", "--project", "sharing").out
     assert re.search(r"^project using +use lib/", listed, re.M)
     gone = admin("grant", "files", "using", "--none", "--project", "sharing")
     assert gone.err == "project sharing shares no files with project using any more\n"
-    failed = admin("run", "using/flow", "--wait")
-    assert failed.status == 1
     wrong = admin("resource", "get", "sharing:lib/x.sh", "-")
     assert "--project sharing" in wrong.err
 

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from shoal.client.errors import ApiProblem, ApiUnreachable, NoCluster, NotEncrypted
-from shoal.client.rest import connection
 from shoal.client.rest.access.sign_in import sign_in
 from shoal.client.rest.client import ShoalClient
 from shoal.proto.tls import create_identity
 from tests.integration.client.scripted_server import (
-    HANG_UP,
     Answer,
     Request,
     ScriptedServer,
@@ -27,38 +25,6 @@ Call = Callable[[ShoalClient], Any]
 def server() -> Iterator[ScriptedServer]:
     with scripted_server() as running:
         yield running
-
-
-@pytest.fixture
-def client(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShoalClient]:
-    monkeypatch.setattr(connection, "RETRY_PAUSES_S", (0.0, 0.0, 0.0))
-    with ShoalClient(server.url, "the token") as client:
-        yield client
-
-
-@pytest.mark.parametrize("trouble", [HANG_UP, problem(503, "database-unavailable", "busy")])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda c: c.create_user(
-            {"name": "ada"}
-        ),  # the password that was made is in the first answer alone
-        lambda c: c.create_token({"name": "t"}),
-        lambda c: c.create_group({"name": "g"}),
-        lambda c: c.create_service_account("p", {"name": "a", "role": "runner"}),
-        lambda c: c.create_service_account_token("p", "a", {"name": "t"}),
-        lambda c: c.change_password(
-            {"current": "a", "new": "b"}
-        ),  # the present one is another one then
-    ],
-)
-def test_what_another_request_would_answer_otherwise_is_sent_once(
-    client: ShoalClient, server: ScriptedServer, call: Call, trouble: Answer
-) -> None:
-    server.answers(trouble)
-    with pytest.raises((ApiProblem, ApiUnreachable)):
-        call(client)
-    assert len(server.requests) == 1
 
 
 def api(request: Request) -> Answer:

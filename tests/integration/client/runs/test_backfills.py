@@ -75,17 +75,6 @@ def test_a_date_that_fails_ends_it_and_a_retry_after_the_fix_completes_it(here: 
     )
 
 
-def test_each_date_renders_the_parameters_for_itself(here: Shoal) -> None:
-    workflow("dated", 'echo "$day"', "parameters: {day: none}")
-    here("apply", "dated.yaml")
-    ran = here("backfill", "dated", *JANUARY, "-p", "day=$[yyyyMMdd-1]", "--parallel", "4", "-w")
-    assert ran.status == 0, ran.err
-    (found,) = here("backfills", "--workflow", "dated", "--json").json
-    runs = here("backfills", "show", str(found["id"]), "--json").json["runs"]
-    said = [here("logs", f"{run['instance_id']}:only").out for run in runs]
-    assert said == ["20251231\n", "20260101\n", "20260102\n", "20260103\n"]
-
-
 def test_pause_resume_and_cancel(here: Shoal, tmp_path: Path) -> None:
     workflow("gated", f"while [ ! -e '{tmp_path}/go' ]; do sleep 0.05; done")
     here("apply", "gated.yaml")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client.local.zookeeper import free_port
 from tests.integration.client.conftest import Shoal, type_in
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nTm8gcmVhbCBvbmU=\n-----END CERTIFICATE-----\n"
@@ -97,17 +96,3 @@ def test_data_source_is_tried_by_a_worker(here: Shoal, tmp_path: Path) -> None:
     assert nobody.status == 4
     assert "there is no worker of the group big; groups with workers: default" in nobody.err
     assert here("data-source", "test", "nothing").status == 3
-
-
-def test_password_is_in_no_answer_of_a_probe(here: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = str(free_port())
-    type_in(monkeypatch, b"open sesame\n")
-    assert here("secret", "set", "probed", "--project", "probes").status == 0
-    given = ("--host", "127.0.0.1", "--port", port, "--database", "x", "--user", "u")
-    kind = ("--kind", "postgresql", "--password-secret", "probed")
-    assert here("data-source", "set", "probes/away", *kind, *given).status == 0
-    refused = here("data-source", "test", "probes/away")
-    assert refused.status == 1
-    assert "nobody listens there" in refused.err
-    assert "sesame" not in refused.err + refused.out
-    assert here("secret", "delete", "probed", "--project", "probes").status == 0

@@ -1,7 +1,6 @@
 """``shoal environment`` on a real cluster, and a task that runs in one."""
 
 import re
-import sys
 import venv
 from pathlib import Path
 
@@ -100,13 +99,3 @@ def test_task_runs_in_the_environment_and_the_run_says_in_which(
     Path("day.json").write_text(here("environment", "show", "day", "--json").out)
     tried = here("test", "only", "-f", "in_day.yaml", "--environment-file", "day.json")
     assert (tried.status, tried.out) == (0, f"good morning from {tmp_path}/venv\n")
-
-
-def test_definition_that_names_none_that_there_is_is_refused(here: Shoal) -> None:
-    here("environment", "set", "close", "--python", sys.executable)
-    workflow("lost", "true")
-    text = Path("lost.yaml").read_text()
-    Path("lost.yaml").write_text(text + "    environment: closed\n")
-    done = here("apply", "lost.yaml", "--yes")
-    assert done.status == 2
-    assert "no environment 'closed'; did you mean 'close'?" in words(done.err)

@@ -11,37 +11,6 @@ from tests.integration.client.conftest import Shoal, workflow
 JOB = 'set -eu\necho "greeting=$(cat resources/conf/greeting.txt)" > "$SHOAL_OUTPUT"\n'
 
 
-def test_task_runs_a_resource_and_a_rerun_the_changed_one(here: Shoal) -> None:
-    Path("conf").mkdir()
-    Path("conf/greeting.txt").write_text("hello")
-    Path("job.sh").write_text(JOB)
-    done = here("resource", "put", "conf", "--project", "files")
-    assert (done.status, done.err) == (0, "files/conf/greeting.txt@1\n")
-    assert here("resource", "put", "job.sh", "etl/", "--project", "files").status == 0
-    Path("w.yaml").write_text(
-        "name: greet\nproject: files\ntasks:\n"
-        "- {name: only, type: SHELL, params: {file: etl/job.sh}, resources: conf/}\n"
-    )
-    assert here("apply", "w.yaml").status == 0
-
-    def greeting(*command: str) -> str:
-        ran = here(*command, "--wait", "--json")
-        assert ran.status == 0, ran.err
-        [task] = ran.json["tasks"]
-        shown: str = here("task", str(task["id"]), "--json").json["outputs"]["greeting"]
-        return shown
-
-    assert greeting("run", "files/greet") == "hello"
-    Path("conf/greeting.txt").write_text("good day")
-    assert "greeting.txt@2\n" in here("resource", "put", "conf", "--project", "files").err
-    assert greeting("run", "files/greet") == "good day"
-    listed = here("resource", "list", "--project", "files", "--json").json
-    assert [(one["path"], one["version"]) for one in listed] == [
-        ("conf/greeting.txt", 2),
-        ("etl/job.sh", 1),
-    ]
-
-
 def test_files_come_down_as_they_went_up(here: Shoal) -> None:
     content = os.urandom(2_500_000)
     Path("up/deep").mkdir(parents=True)
@@ -60,6 +29,11 @@ def test_files_come_down_as_they_went_up(here: Shoal) -> None:
     here("resource", "put", "up/b", "data/b", "--project", "downs")
     assert here("resource", "get", "data/b@1", "-", "--project", "downs").out == ""
     assert here("resource", "get", "data/b", "-", "--project", "downs").out == "two"
+    listed = here("resource", "list", "--project", "downs", "--json").json
+    assert [(one["path"], one["version"]) for one in listed] == [
+        ("data/b", 2),
+        ("data/deep/a.bin", 1),
+    ]
     shown = here("resource", "show", "data/b", "--project", "downs", "--json").json
     assert [one["version"] for one in shown] == [2, 1]
     assert "data/b" in here("resource", "show", "data/b", "--project", "downs").out
@@ -170,20 +144,3 @@ def test_trial_says_what_would_become_a_resource(here: Shoal) -> None:
     none = here("test", "only", "--file", "p.yaml", "-p", "none=true", "--json")
     assert none.status == 1
     assert "out/a is not there" in none.json["result"]["reason"]
-
-
-def test_task_publishes_and_the_next_one_of_its_run_reads(here: Shoal) -> None:
-    Path("two.yaml").write_text(
-        "name: two\nproject: made\ntasks:\n"
-        '- name: make\n  type: SHELL\n  params: {script: "echo one > a"}\n'
-        "  publish: {a: reports/a.txt}\n"
-        "- name: read\n  type: SHELL\n  depends_on: make\n  resources: reports/\n"
-        '  params: {script: "test $(cat resources/reports/a.txt) = one"}\n'
-    )
-    assert here("apply", "two.yaml").status == 0
-    done = here("run", "made/two", "--wait")
-    assert done.status == 0, done.err
-    (shown,) = here("resource", "show", "reports/a.txt", "--project", "made", "--json").json
-    assert (shown["version"], shown["size"]) == (1, 4)
-    assert shown["instance_id"]
-    assert here("resource", "get", "reports/a.txt", "-", "--project", "made").out == "one\n"

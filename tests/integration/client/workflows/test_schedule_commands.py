@@ -81,26 +81,6 @@ def test_days_that_are_none_end_with_2(here: Shoal) -> None:
     assert here("calendar", "set", "a/b", "2098-02-03", "--project", "c").status == 2
 
 
-def test_unknown_calendar_in_a_definition_is_refused_with_its_field(here: Shoal) -> None:
-    workflow("lost", "true", "schedules:", "- {cron: 0 6 * * *, calendar: nowhere}")
-    refused = here("apply", ".")
-    assert refused.status == 2
-    assert "schedules[0].calendar: project default has no calendar 'nowhere'" in refused.err
-
-
-def test_fire_times_are_those_of_the_schedule_and_its_zone(here: Shoal) -> None:
-    workflow(
-        "zoned",
-        "true",
-        "schedules:",
-        "- {cron: 30 2 2 5 *, timezone: Europe/Berlin, start: 2098-01-01, end: 2099-01-01}",
-    )
-    assert here("apply", ".").status == 0
-    for listed in (here("schedule", "list", "zoned").out, here("workflow", "zoned").out):
-        assert re.search(r"30 2 2 5 \* +Europe/Berlin +2098-05-02 02:30 Europe/Berlin", listed)
-    assert "until 2099-01-01 00:00 Europe/Berlin" in here("schedule", "list", "zoned").out
-
-
 def test_many_schedules_are_paused_at_once(here: Shoal) -> None:
     for name in ("one", "two"):
         workflow(name, "true", "project: many", "schedules: [{cron: 0 0 6 * * ?}]")

@@ -69,12 +69,3 @@ def test_secret_in_a_store_is_set_and_tried(here: Shoal, cluster: LocalCluster) 
     tried = here("secret", "test", "db", "--project", "water")
     assert (tried.status, "can be read" in tried.err) == (0, True)
     assert here("secret", "test", "db", "--project", "water", "--json").json["ok"]
-    workflow(
-        "reads",
-        'echo "<$SHOAL_SECRET_db>"; test "$SHOAL_SECRET_db" = "hush of the mount"',
-        "project: water",
-    )
-    assert here("apply", ".").status == 0
-    ran = here("run", "water/reads", "--wait", "--json")
-    assert ran.status == 0, ran.err
-    assert "<***>" in here("logs", str(ran.json["tasks"][0]["id"])).out

@@ -8,15 +8,18 @@ from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
-from shoal.master.engine.publications import NO_NAME
+from shoal.master.engine.publications import Publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
+from shoal.runtime.storage import StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from tests.unit.core.decide.driving import spec
 
 NO_STORES = Resolver(SecretStores({}))
+
+NO_NAME = Publications("", StorageLimits(file=1 << 30, project=10 << 30))
 
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)

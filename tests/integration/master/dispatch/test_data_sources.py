@@ -18,7 +18,6 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.secrets import UnknownSecret
 from shoal.master.dispatch.sources import BadSourceName, UnknownDataSource, WrongKind
-from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
@@ -26,6 +25,7 @@ from shoal.runtime.vault import Vault, WrongSecretsKey, create_key, password_of_
 from shoal.sql import Database
 from shoal.sql.errors import UnreadableRow
 from tests.integration.master.conftest import Bench
+from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.statements import but_restrictions, noted_reads
 from tests.support import source_task
 from tests.support.database.databases import migrated_url

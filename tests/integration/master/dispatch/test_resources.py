@@ -20,7 +20,6 @@ from shoal.master.dispatch.resources import (
     TooManyResources,
     UnknownResource,
 )
-from shoal.master.engine.publications import NO_NAME
 from shoal.master.settings import UpkeepTimes
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
@@ -30,6 +29,7 @@ from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.errors import UnreadableRow
 from tests.integration.master.conftest import Bench
+from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.dispatch.stored_files import put, rows
 from tests.integration.master.statements import but_restrictions, noted_reads
 from tests.support.database.databases import migrated_url

@@ -15,7 +15,6 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.dispatch.secrets import SecretUnreadable, UnknownSecret
-from shoal.master.engine.publications import NO_NAME
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import StoreUnavailable
 from shoal.runtime.secret_stores.reference import SecretReference
@@ -24,6 +23,7 @@ from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
+from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.engine.engine_harness import Harness
 from tests.support import source_task
 from tests.support.clock import utc_now

@@ -9,7 +9,7 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Action, Run
-from shoal.master.engine.engine import Engine
+from shoal.master.engine.engine import BatchLimits, Engine
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
 from tests.support.clock import utc_now
@@ -39,7 +39,11 @@ class Harness:
     actions: list[tuple[int, Action]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.database, self._perform, utc_now, 500)
+        self.limit()
+
+    def limit(self, **limits: int) -> None:
+        """Begin anew with an engine that does so much at once."""
+        self.engine = Engine(self.database, self._perform, utc_now, BatchLimits(**limits))
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
         self.actions += [(run.id, action) for run, actions in performed for action in actions]

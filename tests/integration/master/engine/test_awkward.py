@@ -155,7 +155,7 @@ async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_b
     queued_at = utc_now() + timedelta(hours=1)
     attempts = {"a": Attempt("a", 1, TaskState.QUEUED, id=1, queued_at=queued_at)}
     run = Run(1, plan, WorkflowState.RUNNING, 0, attempts, START, START)
-    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500)
+    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now)
     engine.runs[run.id] = run
     await layout.prepare(bench.session, 8)
     queue = TaskQueue(bench.session)

@@ -117,7 +117,7 @@ def end_of(run: Run, task: str) -> TaskEnded:
 async def test_what_is_about_many_tasks_is_not_decided_in_the_event_loop(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_MOST_AT_ONCE", 10)
+    harness.limit(tasks_in_a_turn=10)
     here: list[int] = []  # attempts of each decision that was made in the loop's own thread
     elsewhere: list[int] = []
     pieces: list[int] = []  # applied without a turn for others
@@ -160,7 +160,7 @@ class _Stored(Listener):
 async def test_batch_ends_when_it_is_about_enough_tasks(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_TASKS", 10)
+    harness.limit(tasks=10)
     async with harness.working():
         runs = await fans(harness, 5, 6)
         stored: list[set[int]] = []

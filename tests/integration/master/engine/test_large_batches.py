@@ -16,7 +16,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from shoal.client.local.garbage import GarbageCollector
+from shoal.client.local.process import GarbageCollector
 from shoal.coordination import partition_of
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.states import TaskState

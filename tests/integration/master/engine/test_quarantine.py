@@ -93,7 +93,7 @@ async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not
             found = await uow.quarantine.of(ItemKind.INSTANCE, run.id)
         return found.tries if found is not None else 0
 
-    harness.engine = Engine(harness.database, perform, utc_now, 500, retry_s=0.02)
+    harness.engine = Engine(harness.database, perform, utc_now, retry_s=0.02)
     async with harness.working(), asyncio.TaskGroup() as tasks:
         healing = tasks.create_task(heal())
         await harness.engine.take({0: 1}, "me")

@@ -239,7 +239,7 @@ async def test_nobody_goes_on_without_a_lease(bench: Bench) -> None:
     async with bench.database.unit_of_work() as uow:
         await uow.connection.execute(delete(concurrency_lease))
         await uow.commit()
-    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500)
+    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now)
     await engine.take({instance.partition: 2**40}, "test")
     working = asyncio.create_task(engine.run())
     try:

@@ -29,7 +29,7 @@ class Master:
         self, session: ZkSession, database: Database, notifications: Notifications
     ) -> None:
         self.session, self.database = session, database
-        self.engine = Engine(database, lambda _: asyncio.sleep(0), utc_now, 500)
+        self.engine = Engine(database, lambda _: asyncio.sleep(0), utc_now)
         settings = MasterSettings(initial_rebalance_delay_s=0.0)
         self.keeper = PartitionKeeper(
             session, "m", "host:1", self.engine, notifications, 1, settings

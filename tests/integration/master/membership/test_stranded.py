@@ -11,7 +11,7 @@ from shoal.coordination import Members, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import BindingRefused
 from shoal.core.runs.commands import CommandType
-from shoal.master.engine.engine import Engine
+from shoal.master.engine.engine import ClusterFacts, Engine
 from shoal.master.main import serve
 from shoal.master.membership import partitions
 from shoal.master.settings import MasterSettings
@@ -238,7 +238,9 @@ async def test_partition_is_not_taken_while_the_database_is_bound_elsewhere(benc
         await uow.commit()
     store = TreeBinding(bench.database)
     assert await store.bind("t1", "here:2181/", await store.read(), even_if_alive=False)
-    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500, tree=lambda: "t2")
+    engine = Engine(
+        bench.database, lambda _: asyncio.sleep(0), utc_now, cluster=ClusterFacts(tree=lambda: "t2")
+    )
     with pytest.raises(BoundElsewhere, match="t1"):
         await engine.take({0: 10}, "m")
     assert (await epochs_of(bench))[0] == (0, None)

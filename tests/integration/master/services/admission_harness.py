@@ -30,7 +30,7 @@ class Master:
         self.harness = harness
         self.partition = partition
         self.epoch = epoch
-        self.engine = Engine(harness.database, self._perform, utc_now, 500)
+        self.engine = Engine(harness.database, self._perform, utc_now)
         context = context_of(
             harness.database,
             self.engine,

@@ -39,7 +39,7 @@ class Master:
         self.database = database
         self.epoch = epoch
         self.notified: list[int] = []
-        self.engine = Engine(database, self._perform, utc_now, 500)
+        self.engine = Engine(database, self._perform, utc_now)
         context = context_of(
             database, self.engine, partitions=PARTITIONS, notify_owners=self._notify
         )

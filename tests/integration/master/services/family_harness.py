@@ -17,9 +17,8 @@ from shoal.core.runs.events import Event, TaskClaimed, TaskEnded, TimeReached
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
-from shoal.master.engine.engine import Engine
+from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listener
-from shoal.master.engine.messages import Messenger
 from shoal.master.services.admission import Admitter
 from shoal.master.services.commands.scanner import Scanner
 from shoal.sql import Database
@@ -53,8 +52,9 @@ class Master(Listener):
         self.database = database
         self.epoch = epoch
         self.notified: set[int] = set()
-        messenger = Messenger(PARTITIONS)
-        self.engine = Engine(database, self._perform, utc_now, batch, messenger)
+        self.engine = Engine(
+            database, self._perform, utc_now, BatchLimits(batch), ClusterFacts(PARTITIONS)
+        )
         context = context_of(
             database,
             self.engine,

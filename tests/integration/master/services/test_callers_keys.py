@@ -92,7 +92,7 @@ async def test_schedule_fires(database: Database) -> None:
         await uow.connection.execute(update(schedule).values(next_fire_at=DUE))
         await uow.commit()
     await take_keys(database, [f"schedule:{one.id}:{DUE.isoformat()}"])
-    engine = Engine(database, admission_harness.Master(harness, 0)._perform, utc_now, 500)
+    engine = Engine(database, admission_harness.Master(harness, 0)._perform, utc_now)
     await engine.take(dict.fromkeys(range(MOST), 1), "m")
     context = context_of(database, engine, clock=lambda: DUE, partitions=MOST)
     await Scheduler(context).fire_due()

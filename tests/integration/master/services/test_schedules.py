@@ -45,7 +45,7 @@ class Office:
         self, epoch: int = 1, partitions: Collection[int] = range(PARTITIONS)
     ) -> Scheduler:
         """Return the scheduler of a master that has just taken over these partitions."""
-        engine = Engine(self.database, nothing, lambda: self.now, 500)
+        engine = Engine(self.database, nothing, lambda: self.now)
         await engine.take(dict.fromkeys(partitions, epoch), f"master {epoch}")
         return self.scheduler(engine, Scheduler)
 

@@ -40,7 +40,7 @@ class Harness:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.engine = Engine(database, self._perform, utc_now, 500)
+        self.engine = Engine(database, self._perform, utc_now)
         self.notified: list[int] = []
         context = context_of(database, self.engine, notify_owners=self.notified.extend)
         self.watcher = DependencyWatcher(context)

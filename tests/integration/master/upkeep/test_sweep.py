@@ -15,7 +15,7 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.actions import queue_entry
 from shoal.master.engine.engine import Engine
 from shoal.master.services import sweeper as sweep
-from shoal.master.services.sweeper import Sweeper
+from shoal.master.services.sweeper import Sweeper, SweepLimits
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.master.conftest import Bench
 from tests.integration.master.contexts import context_of
@@ -111,7 +111,7 @@ def run_with_queued(number: int, tasks: int = 1) -> Run:
 
 async def engine_of(bench: Bench, *runs: Run) -> Engine:
     """An engine that holds partition 0 and ``runs``."""
-    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now, 500)
+    engine = Engine(bench.database, lambda _: asyncio.sleep(0), utc_now)
     engine.epochs[0] = 1
     engine.runs.update({run.id: run for run in runs})
     await layout.prepare(bench.session, 8)
@@ -161,17 +161,13 @@ async def test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost(
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
 
 
-async def test_long_queue_is_looked_at_in_parts(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweep, "_FIRST_RUNS", 2)
-    monkeypatch.setattr(sweep, "_RUNS", 5)
-    monkeypatch.setattr(sweep, "_ENTRIES", 5)
+async def test_long_queue_is_looked_at_in_parts(bench: Bench) -> None:
+    limits = SweepLimits(first_runs=2, runs=5, entries=5)
     runs = [run_with_queued(number) for number in range(1, 31)]
     entries = [queue_entry(run, attempt) for run in runs for attempt in run.attempts.values()]
     engine = await engine_of(bench, *runs)
     queue = TaskQueue(bench.session)
-    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None)
+    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None, limits)
 
     found = []
     for _ in range(6):
@@ -190,14 +186,11 @@ async def test_long_queue_is_looked_at_in_parts(
     assert await queue.depth("default") == 30
 
 
-async def test_attempts_of_one_large_run_are_looked_at_together(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweep, "_FIRST_ATTEMPTS", 3)
-    monkeypatch.setattr(sweep, "_ATTEMPTS", 10)
+async def test_attempts_of_one_large_run_are_looked_at_together(bench: Bench) -> None:
+    limits = SweepLimits(first_attempts=3, attempts=10)
     engine = await engine_of(bench, *(run_with_queued(number, 8) for number in range(1, 6)))
     queue = TaskQueue(bench.session)
-    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None)
+    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None, limits)
     await sweeper.sweep()
     assert await queue.depth("default") == 24  # the first run; two more have ten attempts
     await sweeper.sweep()

@@ -121,7 +121,6 @@ def free_mb(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         )
 
     monkeypatch.setattr(os, "statvfs", left)
-    monkeypatch.setattr(disk, "CHECK_EVERY_S", 0.05)
     return free
 
 
@@ -132,8 +131,9 @@ async def test_worker_with_a_full_disk_claims_nothing_until_there_is_room(
         before = await master.submit("SHELL", {"script": "true"})
         await master.table.ended(before, timeout_s=PATIENCE_S)
         free_mb[0] = 99.0
-        await announced(master, paused=True)
+        await asyncio.sleep(disk.CHECK_EVERY_S)  # until a claim needs a check that is newer
         waiting = await master.submit("SHELL", {"script": "true"})
+        await announced(master, paused=True)
         # A claim would be made at once; that there is none shows after another worker's.
         async with InProcessWorker(cluster, name="other", min_free_mb=0):
             await master.table.ended(waiting, timeout_s=PATIENCE_S)

@@ -16,6 +16,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.ssh import remote
 from shoal.worker.types.ssh.host import Host, signed_in
 from tests.integration.worker.sql.kit import TAG
+from tests.support.programs import program
 from tests.support.servers.sshd import served
 
 T = TypeVar("T")
@@ -43,15 +44,10 @@ class Said:
         return self.log.rstrip("\n").rpartition("\n")[-1]
 
 
-def installed(*shells: str) -> list[str]:
-    return [shell for shell in shells if shutil.which(shell.split()[0])]
-
-
-@pytest.fixture(params=installed("dash", "bash", "busybox"))
+@pytest.fixture(params=["dash", "bash", "busybox"])
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DataSource]:
     """A host whose ``sh`` is that shell."""
-    shell = shutil.which(request.param)
-    assert shell
+    shell = program(request.param)
     programs, files = tmp_path / "programs", tmp_path / "sshd"
     programs.mkdir()
     files.mkdir()
@@ -249,12 +245,15 @@ def test_no_character_is_broken_in_a_long_line(source: DataSource) -> None:
     assert (one.code, one.log) == (0, f"{line}\n\r…")
 
 
-@pytest.mark.parametrize("shell", installed("dash", "bash", "busybox sh", "tcsh", "fish", "zsh"))
+_LOGIN_SHELLS = ("dash", "bash", "busybox sh", "tcsh", *filter(shutil.which, ("fish", "zsh")))
+
+
+@pytest.mark.parametrize("shell", _LOGIN_SHELLS)
 def test_login_shells(shell: str, tmp_path: Path) -> None:
     files = tmp_path / "sshd"
     files.mkdir()
-    program, *arguments = shell.split()
-    started = " ".join([str(shutil.which(program)), *arguments])
+    name, *arguments = shell.split()
+    started = " ".join([program(name), *arguments])
     # As sshd starts the shell of a user.
     forced = f'ForceCommand exec {started} -c "$SSH_ORIGINAL_COMMAND"\n'
 

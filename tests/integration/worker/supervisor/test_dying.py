@@ -26,7 +26,6 @@ from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.cgroups import Cgroup
 from shoal.worker.supervisor.clock import boottime
-from shoal.worker.supervisor.watchdog import LOOK_EVERY_S
 from tests.integration.worker.agent.kit import children
 from tests.integration.worker.supervisor.attempt_site import Site, alive, parent_of, shown
 from tests.integration.worker.supervisor.groups import WAYS, place
@@ -207,13 +206,6 @@ async def test_a_stopped_watchdog_does_not_stop_its_agent(
     assert process.poll() is None
 
 
-async def seen_by_watchdog() -> None:
-    """Return when it knows the lease as it is."""
-    loop = asyncio.get_running_loop()
-    it_has_checked = loop.time() + 2 * LOOK_EVERY_S
-    await eventually(lambda: loop.time() > it_has_checked)
-
-
 async def hang(
     launcher: Launcher, site: Site, *who: Callable[[int], int]
 ) -> tuple[Launched, float]:
@@ -228,7 +220,6 @@ async def hang(
             attempt = f"a{number}"
             launched = await launcher.launch(site.marked(attempt, ESCAPE))
             await site.until_ready(attempt, 2)
-            await seen_by_watchdog()
             deadline = boottime() + lease_s
             launcher.extend_lease(deadline)
             with suppress(LaunchFailed):  # an answer of any kind: the lease before it was read

@@ -49,10 +49,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SENT_ONCE.broken_if(
         "an account or a token is asked for twice",
-        _CONNECTION["answer"].replace(
-            "RETRY_PAUSES_S if call.may_repeat else ()", "RETRY_PAUSES_S"
-        ),
-        f"{_CALLS}::test_what_another_request_would_answer_otherwise_is_sent_once",
+        _CONNECTION["answer"].always("call.may_repeat"),
+        "tests/integration/client/test_operations.py::"
+        "test_what_may_not_be_repeated_is_sent_once[sync]",
     ),
     Promise.SENT_ONCE.broken_if(
         "a change that names an ETag is sent twice",

@@ -244,13 +244,13 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "the end of one task is decided in the event loop, whatever it starts",
-        _ENGINE["_decide"].replace("decide(run, event, _MOST_AT_ONCE)", "decide(run, event)"),
+        _ENGINE["_decide"].replace("decide(run, event, most)", "decide(run, event)"),
         f"{_TEST_ENGINE_BATCHES}::"
         "test_what_is_about_many_tasks_is_not_decided_in_the_event_loop[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
         "a batch goes on, about however many tasks it is",
-        _ENGINE["_decide_all"].never("tasks > MOST_TASKS"),
+        _ENGINE["_decide_all"].never("tasks > self._limits.tasks"),
         f"{_TEST_ENGINE_BATCHES}::test_batch_ends_when_it_is_about_enough_tasks[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(

@@ -7,6 +7,7 @@ _TAGS = Place("shoal.worker.types.sql.drivers.postgresql.tags")
 _MARIADB_TAGS = Place("shoal.worker.types.sql.drivers.mariadb.tags")
 _LITERALS = Place("shoal.worker.types.sql.drivers.literals")
 _RUNNING = Place("shoal.worker.types.sql.drivers.running_statement")
+_SYNTAX = Place("shoal.worker.types.sql.drivers.syntax")
 _FAILURES = Place("shoal.worker.types.sql.drivers.failures")
 _STREAMING = Place("shoal.worker.types.sql.drivers.postgresql.stream")
 _RUN = Place("shoal.worker.types.procedure.run")
@@ -85,10 +86,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_TEST_SPARK}::test_what_a_dead_process_has_left_is_ended",
     ),
     Promise.GUARDED_STATES.broken_if(
-        "Spark changes what is read only",
-        _SPARK["execute"].replace(
-            "changes and self._read_only", "changes and (not values) and (self is None)"
-        ),
+        "a read-only task changes a database that has no read-only sessions",
+        _FAILURES["require_reading"].replace("not reads(statement)", "not statement"),
         f"{_TEST_SPARK}::test_failures",
+    ),
+    Promise.GUARDED_STATES.broken_if(
+        "a read-only task runs what it explains",
+        _SYNTAX["reads"].drop("not (first == 'EXPLAIN' and runs_what_it_explains(statement))"),
+        "tests/unit/worker/sql/test_syntax.py::test_what_reads",
     ),
 )

@@ -105,15 +105,16 @@ def invalid(file: Path) -> Sequence[DefinitionProblem]:
     return ()
 
 
-@pytest.mark.parametrize(("call", "argument"), CASES, ids=lambda text: text)
-def test_wrong_types_are_told_at_the_line_of_the_call(
-    call: str, argument: str, tmp_path: Path
-) -> None:
+def test_wrong_types_are_told_at_the_line_of_the_call(tmp_path: Path) -> None:
     file = tmp_path / "definition.py"
     # A short run tries each value at every fourth argument.
-    values = list(VALUES.items())[CASES.index((call, argument)) % SHARE :: SHARE]
-    for kind, value in values:
-        file.write_text(HEAD + written(call, {**CALLS[call], argument: value}))
+    cases = [
+        (call, argument, kind)
+        for number, (call, argument) in enumerate(CASES)
+        for kind in list(VALUES)[number % SHARE :: SHARE]
+    ]
+    for call, argument, kind in cases:
+        file.write_text(HEAD + written(call, {**CALLS[call], argument: VALUES[kind]}))
         problems: list[DefinitionProblem] = []
         read_python(file, problems)
         for problem in problems:
@@ -123,7 +124,7 @@ def test_wrong_types_are_told_at_the_line_of_the_call(
             assert not problem.message.startswith(("TypeError", "AttributeError")), where
         if not problems:
             told = invalid(file)
-            assert {one.file for one in told} <= {str(file)}, told
+            assert {one.file for one in told} <= {str(file)}, (call, argument, kind, told)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.data_sources.kind import Need, options_schema
-from shoal.runtime.plugins import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 
 PAGE = Path(__file__).parents[4] / "docs" / "data-sources.md"
 _TYPES = {"integer": "whole number", "boolean": "true or false", "string": "text"}

@@ -17,7 +17,7 @@ from shoal.core.data_sources.spec import (
     secret_of,
 )
 from shoal.core.task_types import SourceName, TaskParams
-from shoal.runtime.plugins import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nTm8gcmVhbCBvbmU=\n-----END CERTIFICATE-----"
 KEY = "-----BEGIN PRIVATE KEY-----\nTm8gcmVhbCBvbmU=\n-----END PRIVATE KEY-----"

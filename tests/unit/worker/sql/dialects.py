@@ -1,6 +1,6 @@
 """The dialects of the installed databases, and of those that plug-ins bring."""
 
-from shoal.runtime.plugins import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.worker.types.sql.databases import DatabaseKind
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
 

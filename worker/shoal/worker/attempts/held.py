@@ -68,11 +68,9 @@ class HeldAttempt:
         self.publications: Sequence[pb.Publication] = ()  # what it hands over if it ends well
         self.largest_publication = 0  # bytes that each of them may have
         self.publishing: asyncio.Task[object] | None = None  # while they are handed over
-        self.log_path: Path | None = None  # while a process may write to it
         self.result_log: Path | None = None  # of its process, also when that has ended
         self.environment = ""  # that its program runs in, as NAME@VERSION
         self.masks: list[str] = []  # texts of its secrets that must not be shown
-        self.log_dropped = 0  # bytes that the limit has cost it so far
         self.over = asyncio.Event()  # set with END: its log is complete
 
     @property
@@ -278,6 +276,11 @@ class HeldAttempts:
             self._wanting.clear()
             await self._wanting.wait()
         return wanted
+
+    async def until_any(self) -> None:
+        """Return as soon as any attempt is held."""
+        while not self._held:
+            await self.changed()
 
     async def idle(self) -> None:
         """Return when no attempt is alive."""

@@ -18,7 +18,7 @@ from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
 from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
-from shoal.runtime.plugins import load_source_kind
+from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.processes.launcher import Launcher
 from shoal.worker.processes.program import LaunchRequest, Outcome

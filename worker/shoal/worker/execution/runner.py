@@ -20,6 +20,7 @@ from shoal.runtime.plugins import load_task_type
 from shoal.worker.attempts.held import AtWork, HeldAttempt, HeldAttempts
 from shoal.worker.attempts.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
+from shoal.worker.home.disk import DiskGuard
 from shoal.worker.home.disk_work import DiskWork
 from shoal.worker.intake.prefetch import PrefetchBuffer
 from shoal.worker.intake.starts import StartGuard
@@ -79,6 +80,7 @@ class Runner:
         tasks: asyncio.TaskGroup,
         log_limit: LogLimit,
         starting: StartGuard,
+        disk: DiskGuard,
         spark_servers: SparkServers,
         *,
         renew_lease: Callable[[], None],
@@ -87,8 +89,8 @@ class Runner:
         requeue: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:
         self._around, self._attempts, self._launcher = surroundings, attempts, launcher
-        self._reporter, self._tasks = reporter, tasks
-        self._starting, self._spark_servers = starting, spark_servers
+        self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
+        self._starting, self._disk, self._spark_servers = starting, disk, spark_servers
         self._renew_lease, self._is_present = renew_lease, is_present
         self._drop_claims = drop_claims
         self._disk_work = DiskWork()
@@ -114,7 +116,8 @@ class Runner:
         )
         self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
         reporter.subscribe(self._settled)
-        starting.subscribe(self._starting_changed)
+        for guard in (starting, disk):
+            guard.subscribe(self._shortage_changed)
         spark_servers.subscribe(self.interrupt)
 
     # -- from outside -----------------------------------------------------------------------
@@ -122,10 +125,6 @@ class Runner:
     def start(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
         """Run an attempt that a master has granted, as soon as there is a slot for it."""
         self._prefetched.add(attempt, payload)
-
-    def requeue_waiting(self) -> None:
-        """Requeue what waits for a slot."""
-        self._prefetched.requeue_all()
 
     def start_no_more(self) -> None:
         """Requeue what waits for a slot, and what will be granted from now on."""
@@ -171,9 +170,9 @@ class Runner:
         self._requeuer.give_up()
         await self.interrupt_all(reason, 0.0)
 
-    def _starting_changed(self) -> None:
-        if self._starting.shortage:
-            self.requeue_waiting()
+    def _shortage_changed(self) -> None:
+        if self._starting.shortage or self._disk.shortage:
+            self._prefetched.requeue_all()
 
     def _settled(self, report: pb.Report, committed: bool) -> None:
         """A master has answered ``report``."""
@@ -324,7 +323,8 @@ class Runner:
         if attempt.state in (AttemptState.LAUNCHING, AttemptState.RUNNING):
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         attempt.apply(AttemptEvent.LAUNCH)
-        attempt.log_path = attempt.result_log = request.log_path
+        attempt.result_log = request.log_path
+        self._log_limit.begin(attempt, request.log_path)
         try:
             failpoints.hit("launch.before_start")
             launched = await self._launcher.launch(
@@ -332,6 +332,7 @@ class Runner:
             )
         except BaseException:
             attempt.apply(AttemptEvent.NOT_START)
+            await self._log_limit.finish(attempt, 0)
             raise
         attempt.apply(AttemptEvent.START)
         attempt.launched = launched

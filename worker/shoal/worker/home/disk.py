@@ -6,8 +6,11 @@ nearly full, says so, and goes on by itself when there is room again.
 """
 
 import asyncio
+import math
 import os
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -15,6 +18,7 @@ import structlog
 log = structlog.get_logger()
 
 CHECK_EVERY_S = 1.0  # two system calls a folder
+IDLE_CHECK_EVERY_S = 30.0  # for who looks at the worker; before a claim it is checked again
 MIB = 1 << 20
 FEWEST_FILES = 1000  # that can still be created
 # What must be free to begin again, as a multiple of what must be free to go on: no flickering.
@@ -27,9 +31,14 @@ class DiskGuard:
     At least ``min_free_mb`` MiB must be free on each; 0 switches the guard off.
     """
 
-    def __init__(self, folders: Sequence[Path], min_free_mb: int) -> None:
+    def __init__(
+        self, folders: Sequence[Path], min_free_mb: int, *, check_every_s: float = CHECK_EVERY_S
+    ) -> None:
         self._folders, self._min_free_mb = folders, min_free_mb
+        self._check_every_s = check_every_s
         self.shortage: str | None = None  # what is missing where, in words
+        self._on_change: list[Callable[[], None]] = []
+        self._checked_at = -math.inf  # monotonic seconds
         self._enough = asyncio.Event()
         self._enough.set()
 
@@ -37,26 +46,45 @@ class DiskGuard:
         """Return as soon as no disk is nearly full."""
         await self._enough.wait()
 
-    async def check(self) -> bool:
-        """Check the disks now; return whether ``shortage`` has changed between some and none."""
-        short = self.shortage is not None
-        self.shortage = await asyncio.to_thread(self._find_shortage)
-        if (self.shortage is not None) == short:
-            return False
-        if self.shortage is None:
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Have ``on_change`` called when ``shortage`` has come or gone."""
+        self._on_change.append(on_change)
+
+    async def is_short(self) -> bool:
+        """Return whether a disk is nearly full, by a check that is not old."""
+        if time.monotonic() - self._checked_at >= self._check_every_s:
+            await self.check()
+        return self.shortage is not None
+
+    async def check(self) -> None:
+        """Check the disks now."""
+        found = await asyncio.to_thread(self._find_shortage)
+        self._checked_at = time.monotonic()
+        changed = (found is None) != (self.shortage is None)
+        self.shortage = found
+        if not changed:
+            return
+        if found is None:
             log.info("disks have room again: claiming tasks")
             self._enough.set()
         else:
-            log.warning("disk nearly full: claiming no more tasks", why=self.shortage)
+            log.warning("disk nearly full: claiming no more tasks", why=found)
             self._enough.clear()
-        return True
+        for notify in self._on_change:
+            notify()
 
-    async def watch(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """Check for ever; call ``on_change`` after each change."""
+    async def watch(self, in_use: Callable[[], Awaitable[None]]) -> None:
+        """Check for ever: often while the worker is in use, or short of room.
+
+        ``in_use`` returns as soon as the worker holds attempts.
+        """
         while self._min_free_mb > 0:
-            if await self.check():
-                await on_change()
-            await asyncio.sleep(CHECK_EVERY_S)
+            await self.check()
+            if self.shortage is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(IDLE_CHECK_EVERY_S):
+                        await in_use()
+            await asyncio.sleep(self._check_every_s)
 
     def _find_shortage(self) -> str | None:
         if self._min_free_mb == 0:

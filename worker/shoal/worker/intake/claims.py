@@ -79,7 +79,7 @@ class Claimer:
     async def _claim_some(self) -> list[HeldAttempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
         wanted = await self._attempts.until_wanted()
-        if self._disk.shortage:
+        if await self._disk.is_short():
             await self._disk.enough()
             return []
         if self._reachability.unreachable_reason:

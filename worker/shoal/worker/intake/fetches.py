@@ -175,6 +175,7 @@ async def give_up_unanswered(
 ) -> None:
     """Call ``refuse`` with each attempt that no master has granted for ``patience_s``, for ever."""
     while True:
+        await attempts.until_any()
         await asyncio.sleep(patience_s / CHECKS)
         claimed_before = time.monotonic() - patience_s
         old = [a for a in attempts.live if not a.granted and a.claimed_at < claimed_before]

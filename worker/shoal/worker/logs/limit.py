@@ -16,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.held import HeldAttempt
 
 log = structlog.get_logger()
 
@@ -26,53 +26,78 @@ CHECK_EVERY_S, LOGS_EACH_S, SHORTEST_CHECK_S = 0.25, 10_000, 0.02
 MIB = 1 << 20
 
 
-class LogLimit:
-    """Keeps the logs of ``attempts`` at ``limit_mb`` MiB; 0 means no limit. One event loop."""
+class _Log:
+    """A log that a process may write to."""
 
-    def __init__(self, attempts: HeldAttempts, limit_mb: int) -> None:
-        self._attempts, self._limit_mb = attempts, limit_mb
-        self._sizes: dict[HeldAttempt, int] = {}  # of the logs, at the last check
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = 0  # at the last check, in bytes
+        self.dropped = 0  # bytes that the limit has cost it so far
+
+
+class LogLimit:
+    """Keeps logs at ``limit_mb`` MiB each; 0 means no limit. Belongs to one event loop.
+
+    It does nothing while no log grows.
+    """
+
+    def __init__(self, limit_mb: int) -> None:
+        self._limit_mb = limit_mb
+        self._growing: dict[HeldAttempt, _Log] = {}
+        self._any = asyncio.Event()  # some log grows
 
     @property
     def limit(self) -> int | None:
         """The limit in bytes."""
         return self._limit_mb * MIB or None
 
+    def begin(self, attempt: HeldAttempt, path: Path) -> None:
+        """From now on a process may write to the log of ``attempt``, until ``finish``."""
+        if self.limit is not None:
+            self._growing[attempt] = _Log(path)
+            self._any.set()
+
     async def watch(self) -> None:
         """Cut logs back for ever."""
         checked_at = time.monotonic()
         while self.limit is not None:
-            running = {a: a.log_path for a in self._attempts.live if a.log_path is not None}
+            if not self._growing:
+                self._any.clear()
+                await self._any.wait()
+                checked_at = time.monotonic()
             now = time.monotonic()
-            sizes = await asyncio.to_thread(self._cut_all, running) if running else {}
-            before, self._sizes = self._sizes, sizes
-            growths = [(n, n - min(self.limit, before.get(a, 0))) for a, n in sizes.items()]
+            growing = {a: one for a, one in self._growing.items() if not a.over.is_set()}
+            before = {attempt: one.size for attempt, one in growing.items()}
+            await asyncio.to_thread(self._cut_all, growing)
+            growths = [
+                (one.size, one.size - min(self.limit, before[attempt]))
+                for attempt, one in growing.items()
+            ]
             await asyncio.sleep(next_check_s(growths, now - checked_at, self.limit))
             checked_at = now
 
     async def finish(self, attempt: HeldAttempt, log_bytes: int) -> None:
         """Cut the log of an attempt that has ended with so many bytes; say what is missing."""
-        path, attempt.log_path = attempt.log_path, None  # from now on it grows no more
-        if path is None or self.limit is None:
-            return
-        if attempt.log_dropped or log_bytes > self.limit:
-            await asyncio.to_thread(self._finish, attempt, path)
-            log.warning("log cut", task_instance=attempt.id, dropped_bytes=attempt.log_dropped)
+        ended = self._growing.pop(attempt, None)
+        if ended is not None and (ended.dropped or log_bytes > self._limit_mb * MIB):
+            await asyncio.to_thread(self._finish, attempt, ended)
+            log.warning("log cut", task_instance=attempt.id, dropped_bytes=ended.dropped)
 
-    def _cut_all(self, running: Mapping[HeldAttempt, Path]) -> dict[HeldAttempt, int]:
-        return {attempt: self._cut(attempt, path) for attempt, path in running.items()}
+    def _cut_all(self, growing: Mapping[HeldAttempt, _Log]) -> None:
+        for attempt, each in growing.items():
+            self._cut(attempt, each)
 
-    def _cut(self, attempt: HeldAttempt, path: Path) -> int:
-        """Cut one log; return how many bytes it had. Blocks."""
+    def _cut(self, attempt: HeldAttempt, cut: _Log) -> None:
+        """Cut one log. Blocks."""
         try:
-            size, surplus = self._cut_file(path)
+            cut.size, surplus = self._cut_file(cut.path)
         except FileNotFoundError:  # removed by its task, or not there yet
-            return 0
+            cut.size = 0
         except OSError as error:
             log.warning("log not cut", task_instance=attempt.id, error=str(error))
-            return 0
-        attempt.log_dropped += surplus
-        return size
+            cut.size = 0
+        else:
+            cut.dropped += surplus
 
     def _cut_file(self, path: Path) -> tuple[int, int]:
         """Return how many bytes there were, and were too many. Raises OSError, also for a link."""
@@ -89,15 +114,15 @@ class LogLimit:
             os.close(fd)
         return found.st_size, found.st_size - self.limit
 
-    def _finish(self, attempt: HeldAttempt, path: Path) -> None:
-        self._cut(attempt, path)
+    def _finish(self, attempt: HeldAttempt, finished: _Log) -> None:
+        self._cut(attempt, finished)
         line = (
             f"\nshoal: a log is limited to {self._limit_mb:,} MiB (log_limit_mb of the worker); "
-            f"at least {attempt.log_dropped:,} further bytes were dropped\n"
+            f"at least {finished.dropped:,} further bytes were dropped\n"
         )
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            with open(os.open(path, flags), "ab") as file:
+            with open(os.open(finished.path, flags), "ab") as file:
                 file.write(line.encode())
         except OSError as error:
             log.warning("log not completed", task_instance=attempt.id, error=str(error))

@@ -188,6 +188,7 @@ class Launcher:
         self._lease: dict[str, Any] | None = None  # the message that was sent last
         self._closing = False
         self._ready = asyncio.Event()
+        self._news = asyncio.Event()  # an attempt is launched, or a launcher is lost
         self._pid = 0
         self._lines: Lines | None = None  # to the process that was started last
         self._board: LeaseBoard  # of the process that was started last
@@ -226,6 +227,7 @@ class Launcher:
         if request.id in self._attempts:
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         launched = self._attempts[request.id] = Launched(request.id)
+        self._news.set()
         try:
             journaled = request.journaled and self._on_stored is not None
             await self._send({**request.message(), "journaled": journaled})
@@ -302,7 +304,9 @@ class Launcher:
             ours.close()
             raise
         loop = asyncio.get_running_loop()
-        _, lines = await loop.create_unix_connection(lambda: Lines(self._handle), sock=ours)
+        _, lines = await loop.create_unix_connection(
+            lambda: Lines(self._handle, self._news.set), sock=ours
+        )
         self._lines = lines
         with suppress(TimeoutError):
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -358,6 +362,10 @@ class Launcher:
     async def _until_lost(self, lines: Lines, process: Process) -> None:
         """Return when the launcher is gone; kill it if its watchdog should have and has not."""
         while self._adopts_orphans and not lines.lost.is_set():
+            if not self._attempts:  # the watchdog is enough: nothing is left that must die
+                self._news.clear()
+                await self._news.wait()
+                continue
             if self._board.overdue(PATIENCE_OF_AGENT):
                 log.warning("launcher and watchdog do not obey their lease, killing them")
                 await _ended(process)

@@ -9,11 +9,13 @@ class Lines(asyncio.Protocol):
     """One end of the connection. ``on_line`` gets each line as it comes, without its line end.
 
     ``heard`` is set when the other side has said something, or is gone; ``lost`` when it has closed
-    its end, or died. Half a line is dropped then.
+    its end, or died, and ``on_lost`` is called. Half a line is dropped then.
     """
 
-    def __init__(self, on_line: Callable[[bytes], None]) -> None:
-        self._on_line = on_line
+    def __init__(
+        self, on_line: Callable[[bytes], None], on_lost: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_line, self._on_lost = on_line, on_lost
         self._begun: list[bytes] = []  # of a line whose end has not come yet
         self._transport: asyncio.Transport
         self._room = asyncio.Event()
@@ -63,3 +65,4 @@ class Lines(asyncio.Protocol):
         """See asyncio."""
         for event in (self._room, self.heard, self.lost):
             event.set()
+        self._on_lost()

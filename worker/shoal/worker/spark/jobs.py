@@ -8,7 +8,6 @@ of Spark Connect reaches such a job any more. It would use the server until the 
 import base64
 import hashlib
 import hmac
-import http.client
 import json
 import re
 import secrets
@@ -44,8 +43,8 @@ class ServerJobs:
     def running(self, port: int) -> dict[int, str]:
         """Return the numbers of the jobs that run for Spark Connect, with the sessions they are of.
 
-        ``port`` is the one of the pages. Raises OSError, HTTPException, ValueError or LookupError
-        (an answer that is not Spark's).
+        ``port`` is the one of the pages. Raises OSError, or ValueError or LookupError (an answer
+        that is not Spark's).
         """
         [application] = self._get(port, "/api/v1/applications")
         path = f"/api/v1/applications/{application['id']}/jobs?status=running"
@@ -68,11 +67,15 @@ class ServerJobs:
         return read_json(self._ask(port, "GET", path))
 
     def _ask(self, port: int, method: str, path: str) -> bytes:
+        import http.client  # for workers with such servers only
+
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
         try:
             connection.request(method, path, headers={"Authorization": f"Bearer {self._proof()}"})
             answer = connection.getresponse()
             body = answer.read()
+        except http.client.HTTPException as error:
+            raise ValueError(f"{method} {path}: {error!r}") from error
         finally:
             connection.close()
         if answer.status >= 400:

@@ -1,7 +1,6 @@
 """One Spark Connect server: started, asked from time to time whether it answers, ended."""
 
 import asyncio
-import http.client
 import secrets
 import shutil
 import time
@@ -102,7 +101,7 @@ class SparkServer:
             running = await asyncio.to_thread(self._jobs.running, port)
             for number in (left := [one for one, of in running.items() if is_left(of)]):
                 await asyncio.to_thread(self._jobs.end, port, number)
-        except (OSError, http.client.HTTPException, ValueError, LookupError) as error:
+        except (OSError, ValueError, LookupError) as error:
             log.warning("jobs of a Spark Connect server are not known", error=str(error))
             return
         if left:

@@ -193,6 +193,8 @@ class Launcher:
                 self._lease = float(message["deadline"])
                 self._lease_lost = False
                 self._board.expect_end(self._lease, float(message["patience_s"]))
+                if not self._attempts:
+                    self._board.note_use(in_use=False)
             elif kind == "try":
                 self._try_to_start()
             elif kind == "shutdown":
@@ -231,6 +233,8 @@ class Launcher:
             finally:
                 if output is not None:
                     output.attach()
+            if not self._board.in_use:
+                self._board.note_use(in_use=True)
             attempt = self._attempts[attempt_id] = AttemptProcess(message, line, shim, output)
             self._shims.command(shim, line + b"\n")
             self._schedule(attempt)

@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     proctree.take_precedence()
-    board = LeaseBoard(board_fd)
+    wakeup = os.eventfd(0)
+    board = LeaseBoard(board_fd, wakeup)
     os.close(board_fd)
     attempts = Cgroup(os.environ.get(CGROUP_VARIABLE))
     attempts.make()
@@ -50,7 +51,7 @@ def main(arguments: list[str]) -> int:
         for fd in (life, agent_fd):  # the agent must see the launcher's end, not ours
             os.close(fd)
         proctree.rename(WATCHDOG)
-        return watch(pid, board, attempts)
+        return watch(pid, board, wakeup, attempts)
     os.close(mine)
     proctree.become_subreaper()
     proctree.rename(LAUNCHER)

@@ -31,29 +31,51 @@ WATCHDOG = "task-watchdog"  # name of the process
 #: The launcher may take the patience of its agent to kill everything at the end of the lease; the
 #: watchdog steps in after that, and the agent after twice as long.
 PATIENCE_OF_WATCHDOG, PATIENCE_OF_AGENT = 1, 2
-#: How often a lease is looked for while there is none, and whether that one ends sooner that is
-#: known.
-LOOK_EVERY_S, LOOK_AGAIN_S = 0.2, 1.0
+#: How often is checked, while attempts run, whether their lease ends sooner than was known: it may
+#: have been changed, or the machine was suspended.
+LOOK_AGAIN_S = 1.0
 
 
 class LeaseBoard:
-    """What the agent and the watchdog must know of the lease. The launcher writes, they read."""
+    """What the agent and the watchdog must know of the lease. The launcher writes, they read.
 
-    def __init__(self, fd: int) -> None:
+    ``wakeup`` is the descriptor of a counter (eventfd) that wakes the watchdog up.
+    """
+
+    def __init__(self, fd: int, wakeup: int | None = None) -> None:
         """``fd`` is that of a file in memory, see ``board_fd``. It may be closed afterwards."""
-        self._shared = mmap.mmap(fd, mmap.PAGESIZE)
+        self._shared, self._wakeup = mmap.mmap(fd, mmap.PAGESIZE), wakeup
+
+    def _wake_watchdog(self) -> None:
+        if self._wakeup is not None:
+            os.eventfd_write(self._wakeup, 1)
 
     def expect_end(self, deadline: float, patience_s: float) -> None:
         """Name the moment at which the launcher must begin to kill everything.
 
         It must be done ``patience_s`` later.
         """
+        was = self.due(PATIENCE_OF_WATCHDOG)
         struct.pack_into("d", self._shared, 8, patience_s)
         struct.pack_into("d", self._shared, 0, deadline)
+        due = self.due(PATIENCE_OF_WATCHDOG)
+        if was is None or (due is not None and due < was):
+            self._wake_watchdog()
 
     def all_dead(self) -> None:
         """Nothing is left that must die."""
         struct.pack_into("d", self._shared, 0, 0.0)
+
+    def note_use(self, *, in_use: bool) -> None:
+        """Note whether attempts run. The watchdog checks the lease less often while none does."""
+        struct.pack_into("?", self._shared, 16, in_use)
+        if in_use:  # it may be waiting for the end of a lease that is far away
+            self._wake_watchdog()
+
+    @property
+    def in_use(self) -> bool:
+        """Whether attempts run."""
+        return bool(struct.unpack_from("?", self._shared, 16)[0])
 
     def due(self, patience: int) -> float | None:
         """Return when one steps in that waits ``patience`` times as long; None: not now."""
@@ -74,9 +96,12 @@ def board_fd() -> int:
     return fd
 
 
-def watch(launcher: int, board: LeaseBoard, attempts: Cgroup) -> int:
-    """Wait for the launcher, then kill everything that is left. Returns its exit status."""
-    status = _wait(launcher, board)
+def watch(launcher: int, board: LeaseBoard, wakeup: int, attempts: Cgroup) -> int:
+    """Wait for the launcher, then kill everything that is left. Returns its exit status.
+
+    ``wakeup``: what the launcher's ``board`` writes to.
+    """
+    status = _wait(launcher, board, wakeup)
     # What the kernel sends to the shims of a dead launcher is with them by now, so none of them
     # takes this for the end of its attempt.
     attempts.kill()
@@ -119,13 +144,16 @@ def _reap(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _wait(launcher: int, board: LeaseBoard) -> int:
+def _wait(launcher: int, board: LeaseBoard, wakeup: int) -> int:
     """Return the exit status of the launcher, which is killed if it does not obey the lease."""
     pidfd = os.pidfd_open(launcher)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
+    poll.register(wakeup, select.POLLIN)
     try:
-        while not poll.poll(_timeout_ms(board.due(PATIENCE_OF_WATCHDOG))):
+        while pidfd not in (woken := [fd for fd, _ in poll.poll(wait_ms(board))]):
+            if woken:
+                os.eventfd_read(wakeup)
             if board.overdue(PATIENCE_OF_WATCHDOG):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 break
@@ -134,6 +162,9 @@ def _wait(launcher: int, board: LeaseBoard) -> int:
         os.close(pidfd)
 
 
-def _timeout_ms(due: float | None) -> int:
-    until_s = LOOK_EVERY_S if due is None else min(due - boottime(), LOOK_AGAIN_S)
-    return max(1, int(until_s * 1000) + 1)
+def wait_ms(board: LeaseBoard) -> int | None:
+    """Return how long to wait for news; None: any time, for nothing is left that must die."""
+    if (due := board.due(PATIENCE_OF_WATCHDOG)) is None:
+        return None
+    left_s = due - boottime()
+    return max(1, int((min(left_s, LOOK_AGAIN_S) if board.in_use else left_s) * 1000) + 1)

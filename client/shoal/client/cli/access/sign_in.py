@@ -13,7 +13,7 @@ from shoal.client.cli.terminal.options import Data, Json
 if TYPE_CHECKING:
     from shoal.client.discovery import Api
     from shoal.client.logins import SavedLogin
-    from shoal.client.rest.access.sign_in import ApiAddress
+    from shoal.client.rest.operations.exchange import ApiAddress
     from shoal.client.rest.operations.generated.operations import Operations
 
 
@@ -73,7 +73,8 @@ def login(
     """
     from shoal.client.discovery import api_of, unreachable_hint
     from shoal.client.logins import keep_login, logins_file, read_logins
-    from shoal.client.rest.access.sign_in import ApiAddress, require_encryption
+    from shoal.client.rest.access.sign_in import require_encryption
+    from shoal.client.rest.operations.exchange import ApiAddress
 
     if (provider is not None and not oidc) or (oidc and (ldap or name is not None)):
         raise typer.BadParameter(
@@ -87,7 +88,7 @@ def login(
     former = logins.at(where)
     if ca is None and former is not None and former.ca is not None:
         ca = Path(former.ca)
-    place = ApiAddress(where, unreachable_hint(where), ca)
+    place = ApiAddress(where, unreachable_hint(where), ca=ca)
     if oidc:
         signing = by_browser(place, provider)
     else:

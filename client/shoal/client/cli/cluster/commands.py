@@ -79,8 +79,7 @@ def up(
         _tell_other_place(folder, data)
         return
     from shoal.client.local.cluster import LocalCluster
-    from shoal.client.local.log_setup import configure_logging
-    from shoal.client.local.signals import stop_signals
+    from shoal.client.local.process import configure_logging, stop_signals
 
     configure_logging("warning")
     started = time.monotonic()
@@ -187,7 +186,7 @@ def demo(
     """Start a cluster, apply a workflow file, run it, show the result; stay up on a terminal."""
     from shoal.client.cli.cluster.demonstration import EXAMPLE, REPORT, demonstrate
     from shoal.client.discovery import data_folder
-    from shoal.client.local.log_setup import configure_logging
+    from shoal.client.local.process import configure_logging
 
     configure_logging("warning")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.client.local.cluster import LocalCluster
-from shoal.client.local.signals import StopFlag, stop_signals
+from shoal.client.local.process import StopFlag, stop_signals
 from shoal.client.rest.client import ShoalClient
 from shoal.client.sources.definitions import load_definitions
 from shoal.core.checks.workflow import InvalidDefinition

@@ -4,9 +4,8 @@ The cookie of a session is for https alone, and browsers know our own machine as
 exception. So do we: elsewhere a password that is not encrypted is not sent.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,35 +14,20 @@ from urllib.parse import urlsplit
 from shoal.client.errors import ApiProblem, ApiUnreachable, NotEncrypted
 from shoal.client.rest.connection import LOOPBACK, ApiConnection
 from shoal.client.rest.operations.call import Call
+from shoal.client.rest.operations.exchange import ApiAddress
 from shoal.client.rest.operations.generated.operations import Operations
 
 if TYPE_CHECKING:
     from shoal.client.rest.operations.generated.types import WayOut
 
 COOKIE = "__Host-shoal"
-_TIMEOUT_S = 30.0  # others may be signing in, which is slow on purpose
 # What changes something by a cookie must say that no page of another site has asked for it.
 _BY_HAND = MappingProxyType({"Sec-Fetch-Site": "none"})
 
 
-@dataclass(frozen=True)
-class ApiAddress:
-    """Where one signs in. ``hint``: what to do if nothing answers; ``ca``: of its certificate."""
-
-    url: str
-    hint: str
-    ca: Path | None = None
-
-    def connection(self, headers: Mapping[str, str] | None = None) -> ApiConnection:
-        """Return a connection that asks with these headers alone."""
-        return ApiConnection(
-            self.url, headers or {}, _TIMEOUT_S, self.hint, refused=None, ca=self.ca
-        )
-
-
 def ways(place: ApiAddress) -> "list[WayOut]":
     """Return the ways of signing in. Raises ApiUnreachable."""
-    with closing(place.connection()) as connection:
+    with closing(ApiConnection(place, {})) as connection:
         return Operations(connection).get_ways()["items"]
 
 
@@ -65,7 +49,7 @@ def sign_in(
     from shoal.client.rest.operations.generated.calls import account
 
     login = account.login_by_directory if directory else account.login
-    return _session(ApiAddress(url, hint, ca), login({"name": name, "password": password}))
+    return _session(ApiAddress(url, hint, ca=ca), login({"name": name, "password": password}))
 
 
 def sign_in_by_code(
@@ -81,7 +65,7 @@ def sign_in_by_code(
 def _session(place: ApiAddress, login: Call[None]) -> Iterator[Operations]:
     require_encryption(place.url)
     cookie = _cookie(place, login)
-    connection = place.connection({"Cookie": f"{COOKIE}={cookie}", **_BY_HAND})
+    connection = ApiConnection(place, {"Cookie": f"{COOKIE}={cookie}", **_BY_HAND})
     session = Operations(connection)
     try:
         yield session
@@ -99,7 +83,7 @@ def require_encryption(url: str) -> None:
 
 
 def _cookie(place: ApiAddress, login: Call[None]) -> str:
-    with closing(place.connection()) as connection:
+    with closing(ApiConnection(place, {})) as connection:
         answer = connection.answer(login)
     found = answer.cookies.get(COOKIE)
     if found is None:

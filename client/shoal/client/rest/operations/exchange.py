@@ -3,8 +3,10 @@
 ``Exchange.steps`` says what to do next; who has a connection does it, at once or asynchronously.
 """
 
+import random
 import ssl
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +16,9 @@ from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProb
 from shoal.client.libraries import httpx
 from shoal.runtime.folder_identity import FolderIdentity
 
+TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5.0
+RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 #: Says which data folder a request is for; an API with another one refuses (421).
@@ -28,57 +32,62 @@ Step: TypeAlias = float | None
 Steps: TypeAlias = Generator[Step, httpx.Response, httpx.Response]
 
 
-class ApiExchange:
-    """What requests to one API have in common.
+@dataclass(frozen=True)
+class ApiAddress:
+    """How to reach an API, and what to advise when that fails.
 
     ``hint`` says what to do when nothing answers, ``refused`` when the token is not accepted; None:
     the API's own words do. ``ca`` is a PEM file of the only authorities that are trusted.
     ``folder`` is the data folder that the API has to have; an API with another one refuses. None:
-    any.
+    any. ``retry_pauses_s``: before each repetition of a request that may be repeated.
     """
 
-    def __init__(
-        self,
-        url: str,
-        hint: str,
-        *,
-        refused: str | None,
-        ca: Path | None,
-        folder: Path | None = None,
-    ) -> None:
-        self.url, self._hint, self._refused = url.rstrip("/"), hint, refused
-        self._ca, self._folder = ca, folder
+    url: str
+    hint: str
+    refused: str | None = None
+    ca: Path | None = None
+    folder: Path | None = None
+    timeout_s: float = TIMEOUT_S
+    retry_pauses_s: Sequence[float] = RETRY_PAUSES_S
+
+
+class ApiExchange:
+    """What requests to one API have in common."""
+
+    def __init__(self, address: ApiAddress) -> None:
+        self.address, self.url = address, address.url.rstrip("/")
         self._reached = False
 
-    def options(self, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
+    def options(self, headers: Mapping[str, str]) -> dict[str, Any]:
         """Return what an HTTP client for this API is made with."""
         url = urlsplit(self.url)
-        if self._folder is not None and (identity := FolderIdentity.of(self._folder)):
+        folder = self.address.folder
+        if folder is not None and (identity := FolderIdentity.of(folder)):
             headers = {**headers, FOLDER_HEADER: str(identity)}
         is_own = url.hostname in LOOPBACK
+        verify: ssl.SSLContext | bool = True
+        if self.address.ca is not None:
+            verify = _trusting(self.address.ca)
+        elif is_own and url.scheme == "http":
+            # To read the public authorities takes longer than a request to our own machine, which
+            # needs none of them: this trusts nobody.
+            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return {
             "base_url": f"{self.url}/api/v1",
             "headers": {**headers, "User-Agent": "shoal-client"},
-            "timeout": httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            "timeout": httpx.Timeout(self.address.timeout_s, connect=CONNECT_TIMEOUT_S),
             # A proxy for the outside world has no business with our own machine.
             "trust_env": not is_own,
-            "verify": self._verify(encrypted=not is_own or url.scheme != "http"),
+            "verify": verify,
         }
 
-    def _verify(self, *, encrypted: bool) -> ssl.SSLContext | bool:
-        """Return the authorities to trust."""
-        if self._ca is not None:
-            return _trusting(self._ca)
-        # To read the public authorities takes longer than a question to our own machine, which
-        # needs none of them: this trusts nobody.
-        return True if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-    def steps(self, path: str, pauses_s: Sequence[float], jitter: float) -> Steps:
+    def steps(self, path: str, *, may_repeat: bool) -> Steps:
         """Yield what to do, get the answer or the error that it led to; return a good answer.
 
-        ``pauses_s``: before each repetition; ``jitter``: what they are multiplied with. Raises
-        ApiProblem, ApiUnreachable.
+        Raises ApiProblem, ApiUnreachable.
         """
+        pauses_s = self.address.retry_pauses_s if may_repeat else ()
+        jitter = random.uniform(0.8, 1.2)
         for pause_s in (*pauses_s, None):
             try:
                 response = yield None
@@ -111,7 +120,9 @@ class ApiExchange:
         """Return the error that says that nothing answers."""
         reason = str(error) or type(error).__name__
         is_unknown = "CERTIFICATE_VERIFY_FAILED" in reason
-        return ApiUnreachable(self.url, reason, _UNKNOWN_AUTHORITY if is_unknown else self._hint)
+        return ApiUnreachable(
+            self.url, reason, _UNKNOWN_AUTHORITY if is_unknown else self.address.hint
+        )
 
     def problem(self, response: httpx.Response) -> ApiProblem:
         """Return the error that an answer describes, the API's own or a proxy's."""
@@ -127,12 +138,12 @@ class ApiExchange:
         except (ValueError, AttributeError):
             errors, kind, title = [], "", response.reason_phrase
             detail = f"{response.url} answers {status} {title}; is that a Shoal API?"
-        if status == 401 and self._refused is not None:
-            detail = f"the API at {self.url} refuses the token: {self._refused}"
+        if status == 401 and self.address.refused is not None:
+            detail = f"the API at {self.url} refuses the token: {self.address.refused}"
         if status == 421 and kind == "other-data-folder":
             detail = (
-                f"{detail}, {self._folder}, in which nothing runs now; {self._hint}, or name the "
-                "folder of that API with --data"
+                f"{detail}, {self.address.folder}, in which nothing runs now; {self.address.hint}, "
+                "or name the folder of that API with --data"
             )
         return ApiProblem(status, kind, title, detail, errors)
 

@@ -7,9 +7,12 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.worker.types.program import CannotRun, placeholders_left
-from shoal.worker.types.spark.params import SparkParams
+
+if TYPE_CHECKING:  # workers that run no such task do without
+    from shoal.worker.types.spark.params import SparkParams
 
 # Spark logs what concerns the application; its own progress would drown the task's output.
 LOG4J = """\
@@ -38,7 +41,7 @@ _NAMESPACE = "spark.kubernetes.namespace"
 POD_LABEL = "shoal-tag"
 
 
-def options(params: SparkParams, name: str, conf: Mapping[str, str] | None = None) -> list[str]:
+def options(params: "SparkParams", name: str, conf: Mapping[str, str] | None = None) -> list[str]:
     """Return the options for ``spark-submit``, each with its value.
 
     ``conf`` are settings of the worker's; those of the task come before them.
@@ -86,12 +89,12 @@ def yarn_conf(tag: str) -> dict[str, str]:
     }
 
 
-def is_in_pod(params: SparkParams) -> bool:
+def is_in_pod(params: "SparkParams") -> bool:
     """Whether the driver is a pod in Kubernetes, which goes on when ``spark-submit`` has died."""
     return params.master.startswith("k8s://") and params.deploy_mode == "cluster"
 
 
-def pod_namespace(params: SparkParams, spark_home: Path) -> str:
+def pod_namespace(params: "SparkParams", spark_home: Path) -> str:
     """Return the namespace of a driver in Kubernetes: the task's, else the worker's. Blocks."""
     if own := params.conf.get(_NAMESPACE):
         return own
@@ -112,7 +115,7 @@ def pod_conf(tag: str, namespace: str) -> dict[str, str]:
     }
 
 
-def has_own_event_log(params: SparkParams, spark_home: Path) -> bool:
+def has_own_event_log(params: "SparkParams", spark_home: Path) -> bool:
     """Whether the task, or the worker's Spark, writes its events somewhere already."""
     if any(key.startswith(_EVENT_LOG) for key in params.conf):
         return True
@@ -134,7 +137,7 @@ def _defaults(spark_home: Path) -> list[str]:
 
 
 def environment(
-    work_dir: Path, spark_home: Path, params: SparkParams, java_options: Sequence[str] = ()
+    work_dir: Path, spark_home: Path, params: "SparkParams", java_options: Sequence[str] = ()
 ) -> dict[str, str]:
     """Return the variables for ``spark-submit``, and make what they name."""
     scratch, temporary = work_dir / "spark-local", work_dir / "tmp"
@@ -197,7 +200,7 @@ def require_java() -> None:
         )
 
 
-def require_rendered(params: SparkParams) -> None:
+def require_rendered(params: "SparkParams") -> None:
     """Raise CannotRun if a placeholder is left in a field that no program reads."""
     fields = ("master", "name", "main_class", "queue", "driver_memory", "executor_memory")
     texts = [getattr(params, field) for field in fields]

@@ -21,7 +21,7 @@ from shoal.core.data_sources.kind import (
     SourceOptions,
     UnknownSourceKind,
 )
-from shoal.runtime.plugins import load_source_kind
+from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.sql.drivers.syntax import runs_what_it_explains
 from shoal.worker.types.sql.params import SqlParams, Transaction
 from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
@@ -33,7 +34,8 @@ class Planned:
     @property
     def only_reads(self) -> bool:
         """Whether it changes nothing for sure."""
-        return bool(self.written.words) and self.written.words[0] in _READS
+        first = self.written.words[0] if self.written.words else ""
+        return first in _READS and not (first == "EXPLAIN" and runs_what_it_explains(self.text))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementFailed,
     StatementTimedOut,
+    require_reading,
 )
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement
@@ -22,6 +23,8 @@ class Backend(Protocol):
     errors: tuple[type[Exception], ...]
     #: Whether several statements can be one transaction.
     has_transactions: bool
+    #: Whether the database itself refuses changes of a session that ``read_only`` is asked of.
+    refuses_changes: bool
     #: What stands around names.
     quote_mark: str
 
@@ -90,6 +93,8 @@ class DbApiSession:
         """See Session."""
         if self._last is not None:
             self._last.close()
+        if self._read_only and not self._backend.refuses_changes:
+            require_reading(statement)
         is_alone = not self._in_transaction or self._backend.commits(statement)
         changes = is_alone and not self._read_only and not reads(statement)
         self._running.begin()

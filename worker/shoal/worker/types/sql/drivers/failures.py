@@ -3,6 +3,7 @@
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
+from shoal.worker.types.sql.drivers.syntax import reads
 from shoal.worker.types.sql.session import Verdict
 
 _LONGEST = 2_000  # characters of what a database says about one error
@@ -31,6 +32,16 @@ class StatementTimedOut(StatementFailed):
     def __init__(self, limit_s: float | None, code: str | None = None) -> None:
         within = f" within {limit_s:g} s" if limit_s else " in time"
         super().__init__(f"the statement did not end{within}", Verdict.RETRY, code)
+
+
+def require_reading(statement: str) -> None:
+    """Raise StatementFailed unless a statement begins like one that only reads.
+
+    For read-only sessions of databases that have no such sessions themselves.
+    """
+    if not reads(statement):
+        text = "the task is read only: only SELECT, VALUES, SHOW, EXPLAIN and the like are allowed"
+        raise StatementFailed(text, Verdict.PERMANENT)
 
 
 def cannot_connect(source: DataSource, reason: str, *, permanent: bool = False) -> WorkFailed:

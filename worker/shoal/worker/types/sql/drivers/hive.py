@@ -72,7 +72,7 @@ def connect(
     statement_timeout_s: float | None,
 ) -> DbApiSession:
     """See ``session``."""
-    backend = HiveBackend(source, f"{tag}/{attempt}", read_only=read_only)
+    backend = HiveBackend(source, f"{tag}/{attempt}")
     return DbApiSession(backend, statement_timeout_s, read_only=read_only)
 
 
@@ -90,11 +90,12 @@ class HiveBackend:
     """See ``session.Backend``. Each statement is committed by itself."""
 
     has_transactions = False
+    refuses_changes = False
     quote_mark = "`"
 
-    def __init__(self, source: DataSource, name: str, *, read_only: bool) -> None:
+    def __init__(self, source: DataSource, name: str) -> None:
         self.errors: tuple[type[Exception], ...] = _ERRORS
-        self._source, self._read_only = source, read_only
+        self._source = source
         self._connection = _connection(source)
         configuration = {"mapreduce.job.name": name} if name else None
         try:
@@ -121,7 +122,7 @@ class HiveBackend:
 
     def cursor(self) -> "_Statement":
         """See Backend."""
-        return _Statement(self._cursor, read_only=self._read_only)
+        return _Statement(self._cursor)
 
     def begin(self) -> None:
         """See Backend."""
@@ -171,17 +172,14 @@ class HiveBackend:
 class _Statement:
     """What ``DbApiSession`` asks of a cursor. The one of the session is used again and again."""
 
-    def __init__(self, cursor: Any, *, read_only: bool) -> None:
-        self._cursor, self._read_only = cursor, read_only
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
         self._texts: list[int] = []  # columns that come as bytes and are texts
         self._first: list[tuple[Any, ...]] = []  # rows that were read to see whether there are any
         self.description: Any = None
         self.rowcount = -1  # the server does not tell
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
-        if self._read_only and not reads(statement):
-            text = "the task is read only, and this statement is none of those that only read"
-            raise StatementFailed(text, Verdict.PERMANENT)
         self._cursor.execute(literals.filled(statement, values))
         if self._cursor.status() == "CANCELED_STATE":
             raise Error("the statement was cancelled")

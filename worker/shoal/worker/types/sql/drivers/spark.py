@@ -29,6 +29,7 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementTimedOut,
     cannot_connect,
     lost,
+    require_reading,
 )
 from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.drivers.rows import NoRows, Rows
@@ -100,9 +101,8 @@ class SparkSession:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Result:
         """See Session."""
         changes = not reads(statement)
-        if changes and self._read_only:
-            text = "the task is read only, and this statement is none of those that only read"
-            raise StatementFailed(text, Verdict.PERMANENT)
+        if self._read_only:
+            require_reading(statement)
         self._is_working.clear()
         self._running.begin()
         try:

@@ -8,9 +8,8 @@ _SKIPPED = re.compile(rf"(?:{_BLANK}|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _MYSQL_SKIPPED = re.compile(rf"(?:{_BLANK}|--(?=\s)[^\n]*|#[^\n]*|/\*M?!\d*|/\*.*?\*/)*", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]+")
 # Statements that change nothing, whatever the database. A function that one calls may.
-_READING = {
-    (word,) for word in ("SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC")
-}
+_READING = {"SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"}
+_ANALYZE = re.compile(r"\bANALY[SZ]E\b", re.IGNORECASE)
 
 
 def first_words(statement: str, count: int, *, mysql: bool = False) -> tuple[str, ...]:
@@ -30,8 +29,14 @@ def first_words(statement: str, count: int, *, mysql: bool = False) -> tuple[str
 
 
 def reads(statement: str, *, mysql: bool = False) -> bool:
-    """Return whether a statement is one of those that read."""
-    return first_words(statement, 1, mysql=mysql)[:1] in _READING
+    """Return whether a statement begins like one that only reads."""
+    first = "".join(first_words(statement, 1, mysql=mysql))
+    return first in _READING and not (first == "EXPLAIN" and runs_what_it_explains(statement))
+
+
+def runs_what_it_explains(explain: str) -> bool:
+    """Return whether an EXPLAIN may run its statement, as EXPLAIN ANALYZE does."""
+    return _ANALYZE.search(explain) is not None
 
 
 def quoted(identifier: str, mark: str = '"') -> str:

@@ -1,7 +1,9 @@
 """Trino. A query carries the task's tag as its source; ``system.runtime`` finds and ends it."""
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import trino
@@ -18,9 +20,11 @@ _SETTLE_TIMEOUT_S = 60
 _POLL_S = 0.1
 _RUNNING = (
     "SELECT query_id FROM system.runtime.queries "
-    "WHERE (source = ? OR source LIKE ? ESCAPE '!') AND state NOT IN ('FINISHED', 'FAILED')"
+    "WHERE (source = ? OR starts_with(source, ?)) AND state NOT IN ('FINISHED', 'FAILED')"
 )
-_KILL = "CALL system.runtime.kill_query(query_id => ?, message => 'ended by Shoal')"
+# CALL takes no bound values. The ids are made by the server of letters, digits and underscores.
+_KILL = "CALL system.runtime.kill_query(query_id => '{}', message => 'ended by Shoal')"
+_ID = re.compile(r"\w+")
 _ERRORS: tuple[type[Exception], ...] = (
     exceptions.Error,
     exceptions.HttpError,
@@ -62,6 +66,7 @@ class TrinoBackend:
     """See ``session.Backend``. Each statement is committed by itself: few catalogues can more."""
 
     has_transactions = False
+    refuses_changes = False
     quote_mark = '"'
 
     def __init__(self, source: DataSource, tag: str, name: str) -> None:
@@ -136,17 +141,19 @@ def _connection(source: DataSource, name: str) -> Any:
 
 def _end_all(connection: Any, tag: str) -> None:
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-    while running := _rows(connection, _RUNNING, [tag, f"{tag}/%"]):
+    while running := _rows(connection, _RUNNING, [tag, f"{tag}/"]):
         for (query,) in running:
-            _rows(connection, _KILL, [query])
+            assert _ID.fullmatch(query), query
+            with suppress(exceptions.TrinoUserError):  # it has ended meanwhile
+                _rows(connection, _KILL.format(query))
         if time.monotonic() > deadline:
             raise WorkFailed(f"queries of an earlier attempt do not end: {running}")
         time.sleep(_POLL_S)
 
 
-def _rows(connection: Any, statement: str, values: list[str]) -> list[Any]:
+def _rows(connection: Any, statement: str, values: Sequence[str] = ()) -> list[Any]:
     cursor = connection.cursor()
-    cursor.execute(statement, values)
+    cursor.execute(statement, *([list(values)] if values else []))
     rows: list[Any] = cursor.fetchall()
     cursor.close()
     return rows

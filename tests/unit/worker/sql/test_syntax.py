@@ -38,3 +38,5 @@ def test_what_reads() -> None:
     assert reads("explain delete from t")
     assert not reads("with x as (select 1) insert into t select * from x")
     assert not reads("")
+    for explain in ("explain analyze", "EXPLAIN (VERBOSE, ANALYSE)", "explain /* */ analyze"):
+        assert not reads(f"{explain} delete from t"), explain
