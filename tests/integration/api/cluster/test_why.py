@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shoal.coordination import QueueEntry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, Event, PauseRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.records import NewInstance
@@ -47,7 +47,7 @@ async def test_task_that_is_queued_knows_its_place_its_group_and_its_partition(a
     now = datetime.now(UTC)
     await _apply(api, run, Begun(now))
     mine = QueueEntry("default", 2, run.id, 2, _id(run, "fetch"), run.partition)
-    await api.services.queue.put(
+    await api.services.cluster.queue.put(
         [mine, QueueEntry("default", 0, run.id + 5, 2, 10**6, run.partition)]
     )
     why = await _why(api, f"/task-instances/{mine.task_instance_id}")
@@ -156,7 +156,7 @@ async def test_task_that_waits_for_a_slot_names_who_has_them(api: Api) -> None:
     ]
     await api.publish("busy", tasks=tasks)
     command = await api.command(type="START", project="p", workflow="busy")
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         stored = await uow.commands.get(command["id"])
         new = NewInstance(
             stored.id, stored.workflow_id, 1, stored.partition, 2, {}, now, now, admitted_at=now

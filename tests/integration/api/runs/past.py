@@ -16,7 +16,7 @@ from tests.integration.api.conftest import Api
 
 async def exported(api: Api) -> HistoryStore:
     """Export what has ended, as a master does; return the history."""
-    database = api.services.database
+    database = api.services.store.database
     async with database.unit_of_work() as uow:
         uid = await uow.cluster.uid()
         await uow.commit()
@@ -38,7 +38,7 @@ async def ended(api: Api, name: str, project: str, at: datetime | None = None) -
     for event in (Begun(at), StopRequested(at)):
         decision = decide(run, event)
         run.apply(decision)
-        async with api.services.database.unit_of_work() as uow:
+        async with api.services.store.unit_of_work() as uow:
             await uow.instances.save([(run, decision)], at)
             await uow.commit()
     return run
@@ -47,7 +47,7 @@ async def ended(api: Api, name: str, project: str, at: datetime | None = None) -
 async def purged(api: Api, run: Run) -> None:
     """Delete a run that has ended, as the purge does."""
     later = datetime.now(UTC) + timedelta(days=1)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         verified = await uow.verified_history.get()
         deleted = await uow.expired.delete_instances([run.id], later, verified)
         await uow.commit()

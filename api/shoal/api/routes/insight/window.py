@@ -32,7 +32,7 @@ Day = Annotated[date, BeforeValidator(_written)]
 
 
 @dataclass(frozen=True)
-class Days:
+class WindowDays:
     """The days of an answer; ``window`` and ``newest`` None: there are no results."""
 
     window: DayWindow | None
@@ -56,7 +56,7 @@ class Days:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WindowWanted:
     """What is asked for."""
 
     first: date | None
@@ -64,12 +64,12 @@ class Wanted:
     project: str | None
     workflow: str | None
 
-    async def days(self, uow: UnitOfWork, job: str) -> Days:
+    async def days(self, uow: UnitOfWork, job: str) -> WindowDays:
         """Return the days, by what results of a job there are. Raises InvalidRequest."""
         result = await uow.rollups.newest(job)
         newest = None if result is None else result.day
         try:
-            return Days(window_of(newest, self.first, self.last), newest)
+            return WindowDays(window_of(newest, self.first, self.last), newest)
         except ValueError as error:
             raise InvalidRequest([FieldError("to", f"the window {error}")]) from None
 
@@ -94,16 +94,16 @@ _Last = Annotated[
 
 async def _wanted(
     from_: _First = None, to: _Last = None, project: Project = None, workflow: Workflow = None
-) -> Wanted:
-    return Wanted(from_, to, project, workflow)
+) -> WindowWanted:
+    return WindowWanted(from_, to, project, workflow)
 
 
-async def _wanted_days(from_: _First = None, to: _Last = None) -> Wanted:
-    return Wanted(from_, to, None, None)
+async def _wanted_days(from_: _First = None, to: _Last = None) -> WindowWanted:
+    return WindowWanted(from_, to, None, None)
 
 
-Windowed = Annotated[Wanted, Depends(_wanted)]
-WindowedDays = Annotated[Wanted, Depends(_wanted_days)]  # of what is of no project
+Windowed = Annotated[WindowWanted, Depends(_wanted)]
+WindowedDays = Annotated[WindowWanted, Depends(_wanted_days)]  # of what is of no project
 
 
 def place_page(

@@ -228,7 +228,9 @@ def to_cursor(
     if position is None:
         return None
     value, row_id = position
-    return encode_cursor(_kind(wanted, order), json.dumps(value, default=_time), row_id)
+    return encode_cursor(
+        _kind(wanted, order), json.dumps(value, default=lambda time: str(time.isoformat())), row_id
+    )
 
 
 def from_cursor(
@@ -251,10 +253,6 @@ def from_cursor(
     if not may_miss and (not isinstance(value, kinds) or isinstance(value, bool)):
         raise bad_cursor()
     return value, position[1]
-
-
-def _time(value: Any) -> str:
-    return str(value.isoformat())
 
 
 def _kind(wanted: InstanceFilter | TaskFilter, order: SortOrder) -> str:

@@ -13,7 +13,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.schemas.common import Instant, Page
 from shoal.api.schemas.views.history import HappenedOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor
 from shoal.core.access.authorization import Thing
@@ -26,7 +26,7 @@ router = strict_router("events")
 @router.get("/history", summary="List what has happened")
 @needs(Permission.PROJECT_READ)
 async def list_history(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     kind: Annotated[
         list[HistoryKind] | None, Query(description="Only of one of these; repeatable.")
@@ -64,7 +64,7 @@ async def list_history(
     name = f"history {sha256(text.encode()).hexdigest()[:16]}"
     after = decode_cursor(name, cursor, int, int, int)
     place = None if after is None else (after[0], after[1], after[2])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found, next_ = await uow.history.page(wanted, caller.visible, place, limit)
     return Page(
         items=shown("event", found, HappenedOut.of, by_id),

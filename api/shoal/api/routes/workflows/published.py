@@ -26,7 +26,7 @@ from shoal.api.schemas.definitions import (
     WorkflowDetail,
     WorkflowOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import (
@@ -63,7 +63,7 @@ Definition = Annotated[
 @router.get("/workflows", summary="List workflows")
 @needs(Permission.PROJECT_READ)
 async def list_workflows(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     search: Annotated[
@@ -121,7 +121,7 @@ async def list_workflows(
         states=state,
         owner=owner,
     )
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         if sort.is_ranked:
             after = _position(kind, cursor, sort)
             items, position = await uow.workflow_list.ranked(
@@ -210,7 +210,8 @@ def _moment(text: str) -> datetime:
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.publish", project_may_be_missing=True)
 async def publish_workflow(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -225,18 +226,18 @@ async def publish_workflow(
     """
     spec = await _checked(project, name, definition)
     wanted = await _canonical(spec) if condition.asks else {}
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         if not dry_run:  # who may make the project can try before it is made
             await uow.projects.require(project)
         await condition.check(
             lambda: detail_of(uow, project, name), {"definition": wanted}, tag_of=tag_of
         )
         await require_grants(uow, spec)
-        done, before = await published(uow, spec, shoal.clock(), by=caller.name)
+        done, before = await published(uow, spec, store.clock(), by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
-    return await answered(shoal, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run)
 
 
 async def _canonical(spec: WorkflowSpec) -> dict[str, Any]:
@@ -265,9 +266,9 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
+async def get_workflow(store: StoreDep, project: ProjectName, name: WorkflowName) -> Response:
     """A workflow with its newest definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         version = await uow.workflows.version(found.id, found.version)
     made = await answer(lambda: detail(found, version.spec), len(version.spec.tasks))
