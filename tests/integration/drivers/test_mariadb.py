@@ -172,7 +172,11 @@ def test_read_only(mariadb: Served) -> None:
         ("SELECT * FROM mysql.user", "denied", Verdict.PERMANENT),
         ("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'", "own", Verdict.PERMANENT),
         ("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213", "1213", Verdict.RETRY),
-        ("LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t", "(?i)local|load", Verdict.PERMANENT),
+        (
+            "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t",
+            "(?i)local|load",
+            Verdict.PERMANENT,
+        ),
     ],
 )
 def test_errors(session: Session, statement: str, said: str, verdict: Verdict) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from shoal.core.hints import Hints
 from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, Kind, Lexer, Token
+from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, Lexer, Token, TokenKind
 from shoal.worker.types.sql.statements.value_types import ValueType, typed
 
 _PREFIXES = ("", "N", "E")  # of literals that are text all the same
@@ -76,7 +76,7 @@ class _Binder:
                 self._parts.append((self._text[done:start], False))
                 self._parts.append(self._replacement(name, token))
                 done = token.end
-            if token.kind is not Kind.COMMENT:
+            if token.kind is not TokenKind.COMMENT:
                 before = token
         self._parts.append((self._text[done:], False))
         # Where % opens what stands for a value, the others are written twice.
@@ -90,12 +90,12 @@ class _Binder:
     def _value_at(self, token: Token, before: Token | None) -> str | None:
         """Return the name that stands at ``token``, if it is one. Raises InvalidStatement."""
         match token.kind:
-            case Kind.PLACEHOLDER:
+            case TokenKind.PLACEHOLDER:
                 self._refuse_in_name(token, before)
                 return self._text[token.start + 2 : token.end - 1]
-            case Kind.STRING:
+            case TokenKind.STRING:
                 return self._in_literal(token, before)
-            case Kind.IDENTIFIER:
+            case TokenKind.IDENTIFIER:
                 if found := PLACEHOLDER.search(self._text, token.inner, token.outer):
                     reason = (
                         f"{found[0]} stands in a quoted name, where no value can be; write "
@@ -108,7 +108,7 @@ class _Binder:
 
     def _refuse_in_name(self, token: Token, before: Token | None) -> None:
         text, end = self._text, token.end
-        touches = before is not None and before.end == token.start and before.kind is Kind.WORD
+        touches = before is not None and before.end == token.start and before.kind is TokenKind.WORD
         if touches or (end < len(text) and (text[end].isalnum() or text[end] in "_$")):
             name = text[token.start : end]
             reason = (
@@ -147,13 +147,13 @@ class _Binder:
 
     def _is_prefix(self, before: Token, token: Token) -> bool:
         """Return whether a word is part of a literal: N'…', X'…'."""
-        is_literal = token.kind is Kind.STRING
-        return is_literal and before.kind is Kind.WORD and before.end == token.start
+        is_literal = token.kind is TokenKind.STRING
+        return is_literal and before.kind is TokenKind.WORD and before.end == token.start
 
     def _replacement(self, name: str, token: Token) -> tuple[str, bool]:
         scope = self._scope
         if name in scope.identifiers:
-            if token.kind is Kind.STRING:
+            if token.kind is TokenKind.STRING:
                 self._refuse(token.start, f"{name} is one of `identifiers`: write it unquoted")
             return self._quote(scope.identifiers[name]), False
         if name not in scope.parameters:
