@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shoal.core.data_sources.kind import TLS_OR_NOT, Need, ServerOptions, SourceKind
+from shoal.core.data_sources.kind import TLS_OR_NOT, FieldNeed, ServerOptions, SourceKind
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.flink.params import FlinkParams
 
@@ -38,7 +38,7 @@ class FlinkCluster(SourceKind):
     Options = FlinkOptions
     probe = "shoal.worker.types.flink.cluster:probe"
     port = 8081
-    database = Need.NONE
-    user = Need.OPTIONAL
+    database = FieldNeed.NONE
+    user = FieldNeed.OPTIONAL
     credential = "password, or token without a user"
     password_needs = ("tls", "verify-full")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.core.data_sources.kind import Need, Seconds, SourceKind, SourceOptions
+from shoal.core.data_sources.kind import FieldNeed, Seconds, SourceKind, SourceOptions
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.ssh.params import SshParams
 
@@ -40,5 +40,5 @@ class SshHost(SourceKind):
     Options = SshOptions
     probe = "shoal.worker.types.ssh.host:probe"
     port = 22
-    database = Need.NONE
+    database = FieldNeed.NONE
     credential = "password or private key"
