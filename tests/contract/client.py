@@ -106,7 +106,7 @@ def operations(description: dict[str, Any]) -> str:
     }
     imports = (
         "from typing import TYPE_CHECKING\n\n"
-        "from shoal.client.rest.operations.call import (\n    AsyncSender,\n    Sender,\n"
+        "from shoal.client.rest.operations.call import (\n    AsyncSender,\n    CallSender,\n"
         "    calls_of,\n    later,\n    now,\n    stream_later,\n    stream_now,\n)\n\n"
         f"if TYPE_CHECKING:\n    from {_ROOM}.calls import (\n        {', '.join(modules)}\n    )\n"
         "else:\n"
@@ -126,7 +126,7 @@ def operations(description: dict[str, Any]) -> str:
         )
         + "\n\n"
         for class_name, how, sender, plain, stream in (
-            ("Operations", "", "Sender", "now", "stream_now"),
+            ("Operations", "", "CallSender", "now", "stream_now"),
             ("AsyncOperations", ", to be awaited", "AsyncSender", "later", "stream_later"),
         )
     )
