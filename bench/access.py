@@ -110,7 +110,7 @@ async def _authorisation(folder: Path, zookeeper: str, requests: int) -> list[st
                 (await client.get(path, headers=headers)).raise_for_status()
                 spent.append(watch.spent_s)
                 whole.append(time.perf_counter() - began_s)
-        services.stopping.set()
+        services.streams.stopping.set()
     return [
         f"who calls and whether they may, of a request: {_figures(spent)}",
         f"the whole request: {_figures(whole)}",

@@ -77,7 +77,7 @@ async def _measure(folder: Path, zookeeper: str, url: str, given: argparse.Names
             await _start(client, given.commands, given.callers)
             rates.append(given.commands / (time.perf_counter() - began_s))
             costs.append((time.process_time() - used_s) / given.commands * 1000)
-        services.stopping.set()
+        services.streams.stopping.set()
     return (
         f"{statistics.median(rates):.0f} commands a second, {statistics.median(costs):.2f} ms of "
         f"processor time each, the client's included ({machine()})"

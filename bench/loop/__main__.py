@@ -113,7 +113,7 @@ async def measure(folder: Path, zookeeper: str, url: str, tasks: int) -> tuple[S
                     client = await asyncio.wrap_future(done)
                 finally:
                     await subject._end()
-                    services.stopping.set()
+                    services.streams.stopping.set()
                     await serving
     return steps, client
 

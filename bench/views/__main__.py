@@ -62,9 +62,9 @@ async def measured(workflows: int, tasks: int, days: int, folder: Path) -> None:
             made = Made(workflows, tasks, 2 * days)
             for day in made.days:
                 for job, blocks in made.of_day(day):
-                    await rollups.store(services.database, job, day, blocks)
+                    await rollups.store(services.store.database, job, day, blocks)
             for job, blocks in made.snapshots():
-                await rollups.store(services.database, job, LAST, blocks)
+                await rollups.store(services.store.database, job, LAST, blocks)
             _say(f"written in {time.monotonic() - began:.0f} s")
             client = await stack.enter_async_context(
                 httpx.AsyncClient(
@@ -76,7 +76,7 @@ async def measured(workflows: int, tasks: int, days: int, folder: Path) -> None:
             )
             print("| view | first, s | then, s |\n| --- | ---: | ---: |")
             for name, path in VIEWS.items():
-                services.results.forget()
+                services.day_results.forget()
                 first = await _asked(client, path)
                 then = median([await _asked(client, path) for _ in range(5)])
                 print(f"| {name} | {first:.2f} | {then:.2f} |", flush=True)

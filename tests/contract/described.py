@@ -11,16 +11,15 @@ from shoal.api.settings import ApiSettings
 
 
 class _Described:
-    """What an application needs of its services to be described, and no more."""
+    """The services that an application needs to be described, and no more."""
 
     settings = ApiSettings()
     data, token = Path(), ""
-    version = "1"  # of the API, as in /api/v1: each release has the same description otherwise
 
 
 def described() -> dict[str, Any]:
-    """Return the OpenAPI description."""
-    return describe(create_app(cast(Services, _Described())))
+    """Return the OpenAPI description. Its version is that of the API, as in /api/v1."""
+    return describe(create_app(cast(Services, _Described()), version="1"))
 
 
 def text_of(description: dict[str, Any]) -> str:

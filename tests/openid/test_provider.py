@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
-from shoal.api.access.authentication import COOKIE
+from shoal.api.access.sessions import COOKIE
 from shoal.api.settings import ApiSettings
 from shoal.client.local.zookeeper import free_port
 from shoal.runtime.settings import ClusterSettings

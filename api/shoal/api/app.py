@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.api.access.authentication import require_browser
-from shoal.api.operations.runs.past import install as install_past
 from shoal.api.pages import reference
 from shoal.api.pages.openapi import describe
 from shoal.api.pages.ui import Pages
@@ -38,9 +37,7 @@ from shoal.api.routes.access import (
     groups,
     members,
     one_time,
-    resource_grants,
     restrictions,
-    secrets_keys,
     service_accounts,
     sign_in,
     users,
@@ -51,22 +48,19 @@ from shoal.api.routes.insight import cluster as insight_cluster
 from shoal.api.routes.insight import groups as insight_groups
 from shoal.api.routes.runs import (
     bulk,
-    counts,
     instances,
-    labels,
     log_search,
     logs,
     past,
     planning,
-    progress,
     tasks,
     why,
 )
 from shoal.api.routes.views import dependencies, grid, history, queue, today
 from shoal.api.routes.workflows import drafts, exchange, layouts, lifecycle, published, versions
-from shoal.api.services import Services
+from shoal.api.services import VERSION, Services
 from shoal.api.web import problems
-from shoal.api.web.middleware import PREFIX, Exchange, PacedLogins
+from shoal.api.web.middleware import PREFIX, PacedLogins, RequestMiddleware
 
 _ROUTERS = (
     health.public,
@@ -81,14 +75,12 @@ _ROUTERS = (
     groups.router,
     members.router,
     grants.router,
-    resource_grants.router,
     restrictions.router,
     service_accounts.router,
     audit.router,
     projects.router,
     parameters.router,
     secrets.router,
-    secrets_keys.router,
     data_sources.router,
     resources.router,
     published.router,
@@ -119,10 +111,7 @@ _ROUTERS = (
     bulk.router,
     backfills.router,
     instances.router,
-    counts.router,
-    labels.router,
     planning.router,
-    progress.router,
     tasks.router,
     why.router,
     logs.router,
@@ -135,7 +124,7 @@ _ROUTERS = (
 )
 
 
-def create_app(services: Services) -> FastAPI:
+def create_app(services: Services, version: str = VERSION) -> FastAPI:
     """Return the ASGI application. The services stay the caller's to close."""
 
     @asynccontextmanager
@@ -145,7 +134,7 @@ def create_app(services: Services) -> FastAPI:
 
     app = FastAPI(
         title="Shoal",
-        version=services.version,
+        version=version,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own pages would be open to everybody
         docs_url=None,
@@ -154,10 +143,10 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    install_past(app)
+    past.install(app)
     app.add_middleware(PacedLogins)
     app.add_middleware(
-        Exchange, settings=services.settings, data=services.data, token=services.token
+        RequestMiddleware, settings=services.settings, data=services.data, token=services.token
     )
     for router in _ROUTERS:
         app.include_router(router, prefix=PREFIX)

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from datetime import timedelta
 from functools import partial
 
 import structlog
@@ -12,24 +13,30 @@ import uvicorn
 
 from shoal.api.access.audit import Auditor
 from shoal.api.access.callers import HomeCache
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.control import AccessControl
+from shoal.api.access.failed_logins import FailedLogins
 from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
 from shoal.api.access.one_time import OneTimeCodes
 from shoal.api.access.passwords import Passwords
+from shoal.api.access.sessions import Sessions
 from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
 from shoal.api.federation.issuers import open_federation
 from shoal.api.operations.cluster.ownership import OwnershipWatch
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.data_sources import Prober
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
+from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.server import BACKLOG, BoundedProtocol, Server, check_certificate, listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
+from shoal.api.web.sse import Streams
+from shoal.api.web.store import Store
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -76,8 +83,10 @@ async def serve(
                 services = await open_services(stack, settings, cluster, token, stopping)
                 opened.set()
                 if settings.first_admin:
+                    store, passwords = services.store, services.access.passwords
                     password = await when_there(
-                        services.database, lambda: make_first_admin(services)
+                        store.database,
+                        lambda: make_first_admin(store.database, passwords, store.clock),
                     )
                     if password:
                         show(password, cluster.data)
@@ -152,7 +161,8 @@ async def open_services(
     )
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
-    identities = Identities(database, clock, token, settings.session_idle_minutes * 60)
+    idle = timedelta(minutes=settings.session_idle_minutes)
+    identities = Identities(database, clock, token, idle)
     stack.push_async_callback(identities.aclose)
     auditor = await stack.enter_async_context(Auditor(database, clock))
     passwords = Passwords()
@@ -163,34 +173,38 @@ async def open_services(
         settings=settings,
         data=cluster.data,
         token=token,
-        identities=identities,
-        homes=HomeCache(database, past),
-        passwords=passwords,
-        attempts=Attempts(),
+        store=Store(database, clock),
+        access=AccessControl(
+            identities=identities,
+            homes=HomeCache(database, past),
+            passwords=passwords,
+            failed_logins=FailedLogins(),
+            auditor=auditor,
+            sessions=Sessions(auditor, timedelta(hours=settings.session_hours), idle),
+            one_time=OneTimeCodes(),
+        ),
         federation=federation,
-        auditor=auditor,
-        database=database,
-        session=session,
-        masters=masters,
-        workers=workers,
-        owners=owners,
-        ownership=ownership,
-        queue=TaskQueue(session),
-        partitions=partitions,
-        intake=intake,
+        cluster=ClusterView(
+            session=session,
+            clock=clock,
+            partitions=partitions,
+            masters=masters,
+            workers=workers,
+            owners=owners,
+            ownership=ownership,
+            queue=TaskQueue(session),
+        ),
         feed=Feed(database, settings.subscriber_events),
+        streams=Streams(stopping, settings.heartbeat_s),
+        intake=intake,
         logs=LogProxy(
             database, workers, channels, names, LogArchive.of(cluster, uid, names.of_attempt)
         ),
         progress=ProgressReader(workers, channels),
-        past=past,
         prober=Prober(workers, channels),
-        resources=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
-        vault=Vault.of(cluster),
-        secret_stores=stores,
-        one_time=OneTimeCodes(),
-        stopping=stopping,
-        clock=clock,
+        past=past,
+        files=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
+        secret_values=SecretValues(Vault.of(cluster), stores),
     )
 
 
@@ -203,7 +217,7 @@ async def _exports(database: Database) -> int:
 async def serve_app(
     services: Services, listener: socket.socket, ready: Callable[[str], None] | None = None
 ) -> None:
-    """Serve on ``listener`` until ``services.stopping``; ``ready`` gets the URL."""
+    """Serve on ``listener`` until ``services.streams.stopping``; ``ready`` gets the URL."""
     config = uvicorn.Config(
         create_app(services),
         http=BoundedProtocol,
@@ -221,7 +235,7 @@ async def serve_app(
     )
     server = Server(config)
     serving = asyncio.create_task(server.serve([listener]), name="http server")
-    told = asyncio.create_task(services.stopping.wait())
+    told = asyncio.create_task(services.streams.stopping.wait())
     try:
         await server.has_started(serving)
         host, port = listener.getsockname()[:2]
@@ -233,7 +247,7 @@ async def serve_app(
         await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         # Open streams end by themselves now, so the server finds its connections idle.
-        services.stopping.set()
+        services.streams.stopping.set()
         server.stop()
         told.cancel()
         await serving

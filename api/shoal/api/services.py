@@ -1,22 +1,22 @@
-"""What the request handlers work with: one object, built in ``main``, passed in."""
+"""What the request handlers work with: built in ``main``, and handed to each handler in parts.
 
-import asyncio
-from copy import copy
+A handler names the parts it uses as parameters, for example ``store: StoreDep``. The guard of a
+handler that changes something replaces its store by one that commits the entry in the audit with
+each change.
+"""
+
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from shoal.api.access.audit import Auditor
-from shoal.api.access.callers import HomeCache
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.control import AccessControl
 from shoal.api.access.identities import Identities
-from shoal.api.access.one_time import OneTimeCodes
-from shoal.api.access.passwords import Passwords
 from shoal.api.federation.issuers import Federation
-from shoal.api.operations.cluster.ownership import OwnershipWatch
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.data_sources import Prober
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.insight.baselines import BaselineCache
@@ -25,16 +25,13 @@ from shoal.api.operations.intake import Intake
 from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
+from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.settings import ApiSettings
-from shoal.coordination.cluster.cluster_clock import ClusterClock
-from shoal.coordination.cluster.membership import Members
-from shoal.coordination.cluster.owners import Owners
-from shoal.coordination.queue import TaskQueue
-from shoal.coordination.session.session import ZkSession
+from shoal.api.web.sse import Streams
+from shoal.api.web.store import Store
 from shoal.insight.past.client import PastRuns
-from shoal.runtime.secret_stores.stores import SecretStores
-from shoal.runtime.vault import Vault
-from shoal.sql import Database, Recorder
+
+VERSION = version("shoal")
 
 
 @dataclass(frozen=True)
@@ -44,52 +41,46 @@ class Services:
     settings: ApiSettings
     data: Path
     token: str = field(repr=False)  # of the data folder
-    identities: Identities
-    homes: HomeCache
-    passwords: Passwords
-    attempts: Attempts
+    store: Store
+    access: AccessControl
     federation: Federation
-    auditor: Auditor
-    database: Database
-    session: ZkSession
-    masters: Members
-    workers: Members
-    owners: Owners
-    ownership: OwnershipWatch
-    queue: TaskQueue
-    partitions: int
-    intake: Intake
+    cluster: ClusterView
     feed: Feed
+    streams: Streams
+    intake: Intake
     logs: LogProxy
     progress: ProgressReader
-    past: PastRuns
     prober: Prober
-    resources: ResourceFiles
-    vault: Vault = field(repr=False)
-    secret_stores: SecretStores
-    one_time: OneTimeCodes = field(repr=False)
-    stopping: asyncio.Event  # set at shutdown: open streams end
-    clock: ClusterClock
-    results: DayCache = field(default_factory=DayCache)
-    usual: BaselineCache = field(default_factory=BaselineCache)
-    version: str = version("shoal")
-
-    def recording(self, recorder: Recorder) -> Self:
-        """Return these services for one request, whose changes are committed with its entry."""
-        view = copy(self)  # ``replace`` would make it from its thirty parts
-        object.__setattr__(view, "database", self.database.recording(recorder))
-        return view
+    past: PastRuns
+    files: ResourceFiles
+    secret_values: SecretValues
+    day_results: DayCache = field(default_factory=DayCache)
+    baselines: BaselineCache = field(default_factory=BaselineCache)
 
 
-def services_of(request: Request) -> Services:
-    """Return the services of the application that serves ``request``."""
-    found = request.app.state.services
-    assert isinstance(found, Services)
-    return found
+def _part(name: str) -> Any:
+    part = attrgetter(name)
+
+    async def dependency(request: Request) -> Any:  # FastAPI runs what is not async in a thread
+        return part(request.app.state.services)
+
+    return Depends(dependency)
 
 
-async def _services(request: Request) -> Services:
-    return services_of(request)  # not itself: FastAPI calls what is not async in a thread
-
-
-Shoal = Annotated[Services, Depends(_services)]
+SettingsDep = Annotated[ApiSettings, _part("settings")]
+StoreDep = Annotated[Store, _part("store")]
+AccessDep = Annotated[AccessControl, _part("access")]
+IdentitiesDep = Annotated[Identities, _part("access.identities")]
+FederationDep = Annotated[Federation, _part("federation")]
+ClusterDep = Annotated[ClusterView, _part("cluster")]
+FeedDep = Annotated[Feed, _part("feed")]
+StreamsDep = Annotated[Streams, _part("streams")]
+IntakeDep = Annotated[Intake, _part("intake")]
+LogsDep = Annotated[LogProxy, _part("logs")]
+ProgressDep = Annotated[ProgressReader, _part("progress")]
+ProberDep = Annotated[Prober, _part("prober")]
+PastDep = Annotated[PastRuns, _part("past")]
+FilesDep = Annotated[ResourceFiles, _part("files")]
+SecretValuesDep = Annotated[SecretValues, _part("secret_values")]
+DayResultsDep = Annotated[DayCache, _part("day_results")]
+BaselinesDep = Annotated[BaselineCache, _part("baselines")]

@@ -107,7 +107,7 @@ class Api:
         """Start what is published, and create the instance."""
         command = await self.command(type="START", project=project, workflow=name)
         now = datetime.now(UTC)
-        async with self.services.database.unit_of_work() as uow:
+        async with self.services.store.unit_of_work() as uow:
             stored = await uow.commands.get(command["id"])
             new = NewInstance(
                 command_id=stored.id,
@@ -127,7 +127,7 @@ class Api:
 
     async def store(self, write: Callable[[UnitOfWork], Awaitable[object]]) -> None:
         """Run ``write`` in a transaction."""
-        async with self.services.database.unit_of_work() as uow:
+        async with self.services.store.unit_of_work() as uow:
             await write(uow)
             await uow.commit()
 
@@ -152,7 +152,7 @@ async def opened(cluster: ClusterSettings, settings: ApiSettings) -> AsyncIterat
     token = ensure_token(cluster.token_file)
     async with AsyncExitStack() as stack:
         services = await open_services(stack, settings, cluster, token, asyncio.Event())
-        async with services.database.unit_of_work() as uow:
+        async with services.store.unit_of_work() as uow:
             await uow.projects.ensure("p")
             await uow.commit()
         yield services
@@ -218,5 +218,5 @@ async def live(services: Services) -> AsyncIterator[Api]:
             ) as client:
                 yield Api(client, services)
         finally:
-            services.stopping.set()
+            services.streams.stopping.set()
             await task

@@ -144,7 +144,7 @@ async def fake_worker(
     worker.server, worker.address = await start_server(TlsFiles.of(cluster), worker.register)
     about = {"address": worker.address, "group": "default", "slots": 4, "running": 1, **told}
     try:
-        async with Membership(services.session, layout.WORKERS, worker_id, about):
+        async with Membership(services.cluster.session, layout.WORKERS, worker_id, about):
             await seen(services, worker_id, present=True)
             yield worker
         await seen(services, worker_id, present=False)
@@ -155,6 +155,6 @@ async def fake_worker(
 async def seen(services: Services, worker_id: str, *, present: bool) -> None:
     """Return when the API sees, or no longer sees, the worker."""
     async with asyncio.timeout(DEADLINE_S):
-        async for view in services.workers.changes():
+        async for view in services.cluster.workers.changes():
             if (worker_id in view) is present:
                 return

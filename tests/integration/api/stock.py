@@ -36,7 +36,7 @@ async def _alerts(api: Api, project: str, word: str) -> dict[str, int]:
     assert silence.status_code == 201, silence.text
     now = datetime.now(UTC)
 
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         found = NewAlert(
             project,
             "night",
@@ -114,11 +114,11 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
     assert purge.status_code == 202, purge.text
     schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
-    await rollups.stock(api.services.database, project)
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    await rollups.stock(api.services.store.database, project)
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(run.id)
         attempts = await uow.tasks.of_instance(run.id)
-    await api.services.queue.put(
+    await api.services.cluster.queue.put(
         [Entry("default", instance.priority, run.id, 2, attempts[0].id, instance.partition)]
     )
     return {
@@ -156,7 +156,7 @@ async def _backfill(api: Api, project: str) -> int:
 async def carried_out(api: Api, command_id: int) -> int:
     """Create the backfill that a command asks for, as a master does; return its id."""
     now = datetime.now(UTC)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         command = await uow.commands.get(command_id)
         request, _ = asked(command.detail)
         created = await uow.backfills.create(command, request, await plan_of(uow, request), now)

@@ -33,7 +33,7 @@ async def happened(api: Api, run: int, *events: dict[str, Any], at: datetime | N
         NewEvent(at, one.pop("kind", "instance.state"), "p", {"workflow": "daily", **one}, run)
         for one in events
     ]
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.projects.set_description("p", f"written at {at}")  # events never come first
         await uow.events.add(made)
         await uow.commit()
@@ -78,7 +78,7 @@ async def test_what_is_not_there_cannot_be_named(api: Api) -> None:
 
 async def test_rules_about_the_cluster_are_for_its_administrators(api: Api) -> None:
     await defined(api)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         now = datetime.now(UTC)
         ada = await account(uow, "ada", now, {"p": "owner"})
         _, text = await token(uow, ada, now)
@@ -160,7 +160,7 @@ async def test_message_tells_of_every_attempt(api: Api) -> None:
     assert answer.status_code == 202
     sent = answer.json()
     now = datetime.now(UTC)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.deliveries.add_try(sent["id"], Try(1, now, 30.0, False, "no answer"))
         await uow.deliveries.add_try(sent["id"], Try(2, now, 0.5, True, "204 "))
         await uow.deliveries.settle(sent["id"], DeliveryState.SENT, now, "204 ")

@@ -7,7 +7,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from shoal.api.federation.errors import BadAnswer
-from shoal.api.federation.id_token import Expected, UnknownKey, claims_of, public_keys
+from shoal.api.federation.id_token import ExpectedClaims, UnknownSigningKey, claims_of, public_keys
 
 NOW = 1_800_000_000
 KEY = ECKey.generate_key("P-256", auto_kid=True)
@@ -21,9 +21,9 @@ CLAIMS: dict[str, Any] = {
 }
 
 
-def expected(*algorithms: str) -> Expected:
+def expected(*algorithms: str) -> ExpectedClaims:
     """What tokens have to be."""
-    return Expected("https://id.example", "shoal", "n", "at", algorithms)
+    return ExpectedClaims("https://id.example", "shoal", "n", "at", algorithms)
 
 
 def signed(key: Any, algorithm: str, **header: str) -> str:
@@ -42,7 +42,7 @@ def test_algorithm_has_to_be_one_of_the_settings() -> None:
 
 def test_key_has_to_be_known_by_its_id() -> None:
     other = ECKey.generate_key("P-256", auto_kid=True)
-    with pytest.raises(UnknownKey):
+    with pytest.raises(UnknownSigningKey):
         claims_of(signed(other, "ES256"), KeySet([KEY]), expected("ES256"), NOW)
     with pytest.raises(BadAnswer, match="BadSignature"):
         claims_of(signed(other, "ES256", kid=KEY.kid or ""), KeySet([KEY]), expected("ES256"), NOW)

@@ -2,8 +2,8 @@
 
 ``Record`` is the entry of one request: begun when the request is let in, stored with its change. A
 route names its action beside its permission: ``needs(Permission.…, audit="secret.set")``. The guard
-gives the route's handler a database whose transactions are committed with the entry, so a handler
-cannot forget it. Changes outside the database take the record as an argument.
+gives the route's handler a store whose transactions are committed with the entry, so a handler
+cannot forget it. Other objects that store something take the record as an argument.
 
 ``Auditor`` links stored entries to a chain, and stores entries that belong to no change, such as
 refusals: they are throttled, so a flood of them is counted and not stored one by one.

@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from fastapi import Request, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
+from shoal.api.access.audit import address_of
 from shoal.api.access.callers import Caller
+from shoal.api.access.control import access_of
 from shoal.api.access.identities import Credential
-from shoal.api.services import services_of
+from shoal.api.access.sessions import COOKIE
 from shoal.api.web.errors import CrossSite, Unauthorized
 from shoal.core.access.audit.entries import NewEntry, Outcome
 
-COOKIE = "__Host-shoal"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _REASON = (
     "sign in, or send a token in the header 'Authorization: Bearer …'; on the machine of the "
@@ -103,21 +104,21 @@ def require_no_other_page(request: Request) -> None:
 
 
 async def _found(request: Request, credential: Credential, challenge: str) -> Caller:
-    services = services_of(request)
-    found = await services.identities.find(credential)
+    access = access_of(request)
+    found = await access.identities.find(credential)
     if found is None:
         if not credential.is_session:
-            services.auditor.note(
+            access.auditor.note(
                 NewEntry(
-                    at=services.clock(),
+                    at=access.clock(),
                     action="token.use",
                     outcome=Outcome.REFUSED,
-                    address=request.client.host if request.client else "",
+                    address=address_of(request),
                 )
             )
         reason = "the session is over: sign in again" if credential.is_session else _REASON
         raise Unauthorized(reason, headers={"WWW-Authenticate": challenge})
-    return Caller(found, credential, services.identities, services.homes)
+    return Caller(found, credential, access.identities, access.homes)
 
 
 def _authorization(request: Request) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from shoal.api.access.identities import Credential, Identities
 from shoal.api.web.errors import Forbidden
+from shoal.api.web.store import Store
 from shoal.core.access.authorization import Thing, Verdict, Visible, is_unlimited, judge, visible
 from shoal.core.access.permissions import OF_PROJECT, Permission, roles_with
 from shoal.core.access.principals import Principal
@@ -42,26 +43,21 @@ class HomeCache:
             self._known.update({(thing, key): home for key, home in found.items()})
 
     async def of(self, thing: Thing, key: int | str) -> int | None:
-        """Return the id of the project of a thing; None: there is none."""
+        """Return the id of the project of a thing; None: there is none. Raises PastUnavailable."""
         if (found := self._known.get((thing, key))) is not None:
             return found
-        if thing is Thing.PAST_RUN:
-            found = await self._of_past(int(key))
-        else:
-            async with self._database.unit_of_work(read_only=True) as uow:
-                found = await uow.homes.of(thing, key)
+        named: tuple[Thing, int | str] = thing, key
+        if thing is Thing.PAST_RUN:  # the history has the name of its project
+            if (run := await self._past.run(int(key))) is None:
+                return None
+            named = Thing.PROJECT, str(run.row["project"])
+        async with self._database.unit_of_work(read_only=True) as uow:
+            found = await uow.homes.of(*named)
         if found is not None and thing is not Thing.PROJECT:
             if len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[thing, key] = found
         return found
-
-    async def _of_past(self, key: int) -> int | None:
-        """Return the id of the project whose name a past run has. Raises PastUnavailable."""
-        if (run := await self._past.run(key)) is None:
-            return None
-        async with self._database.unit_of_work(read_only=True) as uow:
-            return await uow.homes.of(Thing.PROJECT, str(run.row["project"]))
 
 
 @dataclass(frozen=True)
@@ -87,6 +83,13 @@ class Caller:
     def visible(self) -> Visible:
         """The ids of the projects whose things lists may show; None: of all."""
         return visible(self.principal)
+
+    async def visible_names(self, store: Store) -> frozenset[str] | None:
+        """Return the names of the projects whose things lists may show; None: of all."""
+        if self.visible is None:
+            return None
+        async with store.unit_of_work(read_only=True) as uow:
+            return await uow.projects.names(self.visible)
 
     async def look_up(self, thing: Thing, keys: Collection[int]) -> None:
         """Look the projects of many things up together, before each is judged by ``require``."""

@@ -23,7 +23,7 @@ class _Count:
     last_s: float = 0.0
 
 
-class Attempts:
+class FailedLogins:
     """Says when the next attempt may be made. One event loop."""
 
     FREE_OF_PAIR, FREE_OF_ADDRESS = 3, 30  # wrong ones that cost no time

@@ -6,21 +6,25 @@ of its data folder, and never logged. It has to be changed at the first sign-in.
 
 import os
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
-from shoal.api.access.passwords import random_password
-from shoal.api.services import Services
+from shoal.api.access.passwords import Passwords, random_password
 from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import NewAccount
+from shoal.sql import Database
 
 NAME = "admin"
 FILE = "first-admin-password"
 
 
-async def make_first_admin(services: Services) -> str | None:
+async def make_first_admin(
+    database: Database, passwords: Passwords, clock: Callable[[], datetime]
+) -> str | None:
     """Make an administrator if there is no account at all; return the password, None if not."""
-    async with services.database.unit_of_work(read_only=True) as uow:
+    async with database.unit_of_work(read_only=True) as uow:
         if await uow.principals.list(PrincipalKind.USER, limit=1):
             return None
     password = random_password()
@@ -28,15 +32,13 @@ async def make_first_admin(services: Services) -> str | None:
         PrincipalKind.USER,
         NAME,
         is_admin=True,
-        password=await services.passwords.hash(password),
+        password=await passwords.hash(password),
         must_change_password=True,
     )
-    async with services.database.unit_of_work() as uow:
-        is_made = await uow.principals.add_first(account, services.clock())
+    async with database.unit_of_work() as uow:
+        is_made = await uow.principals.add_first(account, clock())
         if is_made:
-            entry = NewEntry(
-                at=services.clock(), action="user.add", principal="shoal", object=account.name
-            )
+            entry = NewEntry(at=clock(), action="user.add", principal="shoal", object=account.name)
             await uow.audit.add([entry])
         await uow.commit()
     return password if is_made else None

@@ -42,26 +42,23 @@ class Identities:
     """Finds out whose a credential is. One event loop."""
 
     def __init__(
-        self,
-        database: Database,
-        clock: Callable[[], datetime],
-        break_glass: str,
-        session_idle_s: float,
+        self, database: Database, clock: Callable[[], datetime], break_glass: str, idle: timedelta
     ) -> None:
         self._database, self._clock = database, clock
         self._break_glass = break_glass.encode()
-        self._idle = timedelta(seconds=session_idle_s)
+        self._idle = idle
         self.sealed = SealedSessions(break_glass, clock)
         self._noted_every = min(NOTED_EVERY, self._idle / 10)  # else what is in use seems idle
         self._known: OrderedDict[Credential, SignedIn] = OrderedDict()
         self._version: int | None = None
         self._looked_s = -LOOK_S
-        self._watched: set[_Watch] = set()
+        self._watched: set[_RightsWatch] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def find(self, credential: Credential) -> SignedIn | None:
         """Return who it is; None: nobody (any more). Raises DatabaseUnavailable."""
-        if not credential.is_session and self._is_break_glass(credential.text):
+        given = credential.text.encode()
+        if not credential.is_session and hmac.compare_digest(given, self._break_glass):
             return SignedIn(BREAK_GLASS, None, None)
         if credential.is_session and (until := self.sealed.until(credential.text)):
             return SignedIn(BREAK_GLASS, until, None)
@@ -87,7 +84,7 @@ class Identities:
 
         Or when ``keeps`` says so of the principal behind it, whose rights may have changed.
         """
-        watch = _Watch(credential, keeps, asyncio.Event())
+        watch = _RightsWatch(credential, keeps, asyncio.Event())
         self._watched.add(watch)
         if len(self._watched) == 1:
             self._start(self._watch())
@@ -104,9 +101,6 @@ class Identities:
             await asyncio.wait(self._tasks)
 
     # -- reading ---------------------------------------------------------------------------
-
-    def _is_break_glass(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(), self._break_glass)
 
     async def _forget_what_has_changed(self) -> None:
         now_s = monotonic()
@@ -183,7 +177,7 @@ class Identities:
 
 
 @dataclass(frozen=True, eq=False)
-class _Watch:
+class _RightsWatch:
     credential: Credential
     keeps: Callable[[Principal], bool]
     ended: asyncio.Event

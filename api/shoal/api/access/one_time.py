@@ -63,7 +63,8 @@ class SealedSessions:
         """Return when the session of a cookie ends; None: it is none of ours, or is over."""
         head, _, seal = text.rpartition(".")
         parts = head.split(".")
-        if len(parts) != 3 or parts[0] != _PREFIX or not _equal(seal, self._seal(head)):
+        is_ours = hmac.compare_digest(seal.encode(), self._seal(head).encode())
+        if len(parts) != 3 or parts[0] != _PREFIX or not is_ours:
             return None
         until = datetime.fromtimestamp(int(parts[1]), UTC)
         return until if self._now() < until and text not in self._ended else None
@@ -82,7 +83,3 @@ class SealedSessions:
 
 def _digest(code: str) -> bytes:
     return hashlib.sha256(code.encode()).digest()
-
-
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())

@@ -16,7 +16,7 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from shoal.api.web.errors import TooManyRequests
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests
 
 T = TypeVar("T")
 
@@ -45,6 +45,21 @@ class Passwords:
     async def hash(self, password: str) -> str:
         """Return the hash of a password. Raises TooManyRequests."""
         return await self._run(lambda: _HASHER.hash(password))
+
+    async def hash_new(
+        self, name: str, password: str | None, field: str = "password"
+    ) -> tuple[str, str | None]:
+        """Return the hash of a new password of an account, and the password if it was made here.
+
+        ``password`` None: make a random one. ``field``: what an error names. Raises InvalidRequest
+        for a password that is too easily guessed, TooManyRequests.
+        """
+        if password is None:
+            made = random_password()
+            return await self.hash(made), made
+        if wrong := list(problems(password, name)):
+            raise InvalidRequest([FieldError(field, text) for text in wrong])
+        return await self.hash(password), None
 
     async def matches(self, hashed: str | None, password: str) -> bool:
         """Say whether a password has this hash; None: there is no such user, so it has not.

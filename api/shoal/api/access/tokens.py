@@ -12,9 +12,18 @@ import hashlib
 import os
 import secrets
 import zlib
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from shoal.api.web.errors import BadToken
+from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
+from shoal.api.web.errors import BadToken, FieldError, InvalidRequest
+from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
+from shoal.core.access.principals import Scope
+from shoal.core.access.records import ApiToken
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import NotFound
 
 PREFIX = "shoal_pat_"
 _BYTES = 32
@@ -77,3 +86,54 @@ def _read(file: Path) -> str:
             "characters; delete it, then a new one is made at the next start"
         )
     return token
+
+
+async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> Scope:
+    """Return what a token is limited to. Raises NotFound for projects that cannot be seen.
+
+    ``visible``: the names of the projects that the owner sees; None: all.
+    """
+    permissions = None
+    if given := sorted(GIVES_RIGHTS.intersection(body.permissions or ())):
+        reason = f"{', '.join(given)}: a token that is limited to permissions gives no rights"
+        raise InvalidRequest([FieldError("permissions", reason)])
+    if body.permissions is not None:
+        permissions = frozenset(body.permissions)
+        if permissions & OF_PROJECT:  # what cannot be read cannot be changed
+            permissions |= {Permission.PROJECT_READ}
+    if body.projects is None:
+        return Scope(permissions)
+    seen = None if visible is None else frozenset(visible)
+    ids = set()
+    for name in dict.fromkeys(body.projects):
+        if seen is not None and name not in seen:
+            raise NotFound("project", name)
+        ids.add((await uow.projects.get(name)).id)
+    return Scope(permissions, frozenset(ids))
+
+
+async def make_token(
+    database: Database,
+    now: datetime,
+    principal_id: int,
+    body: TokenIn,
+    visible: Iterable[str] | None,
+) -> NewTokenOut:
+    """Make a token of a principal; the answer holds its text, this once."""
+    text = new_token()
+    expires_at = None if body.days is None else now + timedelta(days=body.days)
+    async with database.unit_of_work() as uow:
+        scope = await scope_of(uow, body, visible)
+        stored = await uow.tokens.add(principal_id, body.name, digest(text), scope, now, expires_at)
+        await uow.commit()
+    return NewTokenOut(**_values(stored), token=text)
+
+
+def token_out(token: ApiToken) -> TokenOut:
+    """Return a token as answers have it."""
+    return TokenOut(**_values(token))
+
+
+def _values(token: ApiToken) -> dict[str, object]:
+    known = TokenOut.model_fields
+    return {name: value for name, value in asdict(token).items() if name in known}

@@ -5,7 +5,7 @@ its path by their names, and what its body names (``NamesThings``). Handlers get
 that. What lists show, routes take from ``Caller.visible``.
 
 A route that changes something names its action, too: its entry in the audit is committed together
-with the change, since the handler gets a database that does so.
+with the change, since the handler gets a store that does so.
 """
 
 import functools
@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from shoal.api.access.audit import Record, Recording
 from shoal.api.access.callers import Caller, Calling
-from shoal.api.services import Services
 from shoal.api.web.errors import Forbidden
+from shoal.api.web.store import Store
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import OF_PROJECT, Permission
 from shoal.sql.errors import NotFound
@@ -80,15 +80,20 @@ def needs(
 
     def guard(handler: Handler) -> Handler:
         signature = inspect.signature(handler)
-        in_path = _path_parameters(signature)
-        path_names = _names_in_path(signature)
+        marks = {
+            name: getattr(one.annotation, "__metadata__", ())
+            for name, one in signature.parameters.items()
+        }
+        # Parameters of the query filter lists, and name nothing that is judged here.
+        path_names = {name: None for name in marks if any(isinstance(m, Path) for m in marks[name])}
+        in_path = {name: THINGS[name] for name in path_names if name in THINGS}
 
         @functools.wraps(handler)
         async def guarded(**values: Any) -> Any:
             caller: Caller = values.pop(_CALLER)
             record: Record = values.pop(_RECORD)
             record.break_glass()
-            record.about(audit or handler.__name__, values, path_names)
+            record.about(audit or handler.__name__, values, path_names.keys())
             try:
                 caller.require_own_password(permission)  # lists name nothing that is judged below
                 if permission not in OF_PROJECT:
@@ -108,7 +113,10 @@ def needs(
                 record.refused(permission)
                 raise
             if audit not in (None, NOTHING):
-                values = _recording(values, record)
+                values = {
+                    name: value.recording(record) if isinstance(value, Store) else value
+                    for name, value in values.items()
+                }
             try:
                 answer = await handler(**values)
             except Forbidden:
@@ -148,35 +156,6 @@ def judged_of(handler: Callable[..., Any]) -> Set[str]:
     """Return the parameters of the path that the guard of a route's handler judges."""
     found: Set[str] = getattr(handler, _IN_PATH, frozenset())
     return found
-
-
-def _path_parameters(signature: inspect.Signature) -> Mapping[str, Thing]:
-    """Return the things that the path names, by parameter. Those of the query filter lists."""
-    return {
-        name: THINGS[name]
-        for name, parameter in signature.parameters.items()
-        if name in THINGS and any(isinstance(one, Path) for one in _marks(parameter.annotation))
-    }
-
-
-def _names_in_path(signature: inspect.Signature) -> Set[str]:
-    return {
-        name
-        for name, parameter in signature.parameters.items()
-        if any(isinstance(one, Path) for one in _marks(parameter.annotation))
-    }
-
-
-def _recording(values: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    """Return what a handler gets: its services' database commits the entry with each change."""
-    return {
-        name: value.recording(record) if isinstance(value, Services) else value
-        for name, value in values.items()
-    }
-
-
-def _marks(annotation: Any) -> tuple[Any, ...]:
-    return getattr(annotation, "__metadata__", ())
 
 
 # To look at a protocol's members takes longer than all else here, so only at bodies.

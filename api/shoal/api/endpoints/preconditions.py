@@ -3,7 +3,7 @@
 A route that changes something says so in its signature, and checks within its transaction::
 
     async def put_calendar(…, condition: Condition) -> CalendarOut:
-        async with shoal.database.unit_of_work() as uow:
+        async with store.unit_of_work() as uow:
             await uow.projects.hold(project)  # until the commit nobody else changes what it has
             await condition.check(lambda: _shown(uow, project, name), body)
             stored, is_new = await uow.calendars.put(…)

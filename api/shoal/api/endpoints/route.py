@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.routing import Match
 from starlette.types import Scope
 
 from shoal.api.access.audit import Record, address_of
 from shoal.api.access.authentication import authenticate, documented_credentials
 from shoal.api.access.callers import caller_of
+from shoal.api.access.control import access_of
 from shoal.api.endpoints.guard import NOTHING, THINGS, action_of, judged_of, permission_of
 from shoal.api.endpoints.preconditions import STATUSES, is_conditional
-from shoal.api.services import services_of
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.middleware import PREFIX
@@ -40,7 +41,9 @@ class BoundedRoute(APIRoute):
     takes_more: ClassVar[bool] = False  # names of a query that are unknown here
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        options["operation_id"] = options.get("operation_id") or _operation_id(endpoint.__name__)
+        first, *others = endpoint.__name__.split("_")
+        made = _VERBS.get(first, first) + "".join(word.capitalize() for word in others)
+        options["operation_id"] = options.get("operation_id") or made
         super().__init__(path, endpoint, **options)
 
     async def admit(self, request: Request) -> None:
@@ -107,7 +110,7 @@ class StrictRoute(BoundedRoute):
         """Find out who calls. Raises Unauthorized, CrossSite."""
         request.state.caller = await authenticate(request)
         request.state.record = Record(
-            services_of(request).auditor,
+            access_of(request).auditor,
             caller_of(request),
             address_of(request),
             getattr(request.state, "request_id", ""),
@@ -118,14 +121,13 @@ class StrictRoute(BoundedRoute):
 _VERBS = {"post": "create", "patch": "change"}
 
 
-def _operation_id(name: str) -> str:
-    first, *others = name.split("_")
-    return _VERBS.get(first, first) + "".join(word.capitalize() for word in others)
-
-
 def _query_names(dependant: Dependant) -> Iterator[str]:
     for parameter in dependant.query_params:
-        yield parameter.alias
+        annotation = parameter.field_info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from (field.alias or name for name, field in annotation.model_fields.items())
+        else:
+            yield parameter.alias
     for inner in dependant.dependencies:
         yield from _query_names(inner)
 
@@ -154,16 +156,13 @@ class Router(APIRouter):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Say whether one of the routes has the path and the method of a request."""
         if self._paths is None:  # the application is complete when the first request comes
-            paths = "|".join(_UNNAMED(route.path_regex.pattern[1:]) for route in self._all())
+            routes = [route for route in self.routes if isinstance(route, APIRoute)]
+            assert len(routes) == len(self.routes), "routers are not nested"
+            paths = "|".join(_UNNAMED(route.path_regex.pattern[1:]) for route in routes)
             self._paths = re.compile(f"{re.escape(PREFIX)}(?:{paths})")
         if self._paths.match(scope["path"]) is None:
             return Match.NONE, {}
         return super().matches(scope)
-
-    def _all(self) -> Iterator[APIRoute]:
-        for route in self.routes:
-            assert isinstance(route, APIRoute), "routers are not nested"
-            yield route
 
 
 _UNNAMED = partial(re.compile(r"\?P<\w+>").sub, "?:")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from shoal.api.federation.errors import IssuerUnavailable
-from shoal.api.federation.identity import Identity, Rules, is_subject
+from shoal.api.federation.identity import Identity, IssuerRules, is_subject
 from shoal.api.settings import LdapSettings
 from shoal.api.web.errors import TooManyRequests
 
@@ -38,7 +38,7 @@ _MOST_GROUPS = 5000
 _Entry = tuple[str, Mapping[str, Any]]
 
 
-class _Unusable(Exception):
+class _UnusableServer(Exception):
     """A server cannot say who somebody is. The text is for the log."""
 
 
@@ -67,7 +67,7 @@ class Directory:
         self._pool = ThreadPoolExecutor(_THREADS, "directory")
         self._under_way = 0
         groups = {normal_dn(theirs): ours for theirs, ours in settings.groups.items()}
-        self.rules = Rules(settings.make_accounts, groups)
+        self.rules = IssuerRules(settings.make_accounts, groups)
 
     @property
     def name(self) -> str:
@@ -114,7 +114,12 @@ class Directory:
         for url in self.settings.servers:
             try:
                 return self._ask_server(url, name, password)
-            except (ldap3.core.exceptions.LDAPException, OSError, ValueError, _Unusable) as error:
+            except (
+                ldap3.core.exceptions.LDAPException,
+                OSError,
+                ValueError,
+                _UnusableServer,
+            ) as error:
                 reason = str(error) or type(error).__name__
                 log.warning("directory unusable", server=url, reason=reason[:500])
         raise IssuerUnavailable(self.settings.title or self.name)
@@ -128,12 +133,12 @@ class Directory:
                     return None
                 found = _entries(connection, dn, ldap3.BASE, "(objectClass=*)", self._attributes())
                 if not found:
-                    raise _Unusable("it does not show people their own entry")
+                    raise _UnusableServer("it does not show people their own entry")
                 return self._identity(connection, found[0])
         with self._open(url) as connection:
             assert self._password is not None, "settings say so"
             if not _binds(connection, self.settings.bind_dn, self._password):
-                raise _Unusable("it does not accept bind_dn with its password")
+                raise _UnusableServer("it does not accept bind_dn with its password")
             text = self.settings.user_filter.replace(
                 "{name}", ldap3.utils.conv.escape_filter_chars(name)
             )
@@ -173,7 +178,7 @@ class Directory:
         try:
             connection.open(read_server_info=False)
             if not is_tls and not connection.start_tls(read_server_info=False):
-                raise _Unusable("it does not encrypt the connection")
+                raise _UnusableServer("it does not encrypt the connection")
             yield connection
         finally:
             connection.unbind()
@@ -189,7 +194,7 @@ class Directory:
         dn, values = entry
         subject = _id(values, self.settings.id_attribute)
         if not is_subject(subject):
-            raise _Unusable(f"{self.settings.id_attribute} of {dn} is not an id")
+            raise _UnusableServer(f"{self.settings.id_attribute} of {dn} is not an id")
         return Identity(
             issuer=self.issuer,
             subject=subject,
@@ -227,7 +232,7 @@ def _binds(connection: ldap3.Connection, dn: str, password: str) -> bool:
     connection.bind(read_server_info=False)
     result = connection.result or {}
     if result.get("description") in ("busy", "unavailable", "referral"):
-        raise _Unusable(f"it is {result['description']}")
+        raise _UnusableServer(f"it is {result['description']}")
     return bool(result.get("result", -1) == _SUCCESS)
 
 
@@ -250,7 +255,7 @@ def _entries(
     )
     result = connection.result or {}
     if result.get("description") not in ("success", "noSuchObject", "sizeLimitExceeded"):
-        raise _Unusable(f"it refuses a search: {result.get('description')}")
+        raise _UnusableServer(f"it refuses a search: {result.get('description')}")
     return [
         (one["dn"], one["raw_attributes"])
         for one in connection.response or ()

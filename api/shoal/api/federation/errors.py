@@ -18,25 +18,25 @@ not signed in.
 from http import HTTPStatus
 from typing import ClassVar
 
-from shoal.api.web.errors import ApiError, CannotServe, Kind
+from shoal.api.web.errors import ApiError, CannotServe, ProblemKind
 
 
 class SignInFailed(ApiError):
-    kind = Kind(HTTPStatus.BAD_REQUEST, "sign-in-failed", "Nobody was signed in")
+    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "sign-in-failed", "Nobody was signed in")
 
 
 class SignInRefused(ApiError):
-    kind = Kind(HTTPStatus.FORBIDDEN, "no-account", "There is no account for this person")
+    kind = ProblemKind(HTTPStatus.FORBIDDEN, "no-account", "There is no account for this person")
 
 
 class AccountNameTaken(ApiError):
-    kind = Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken")
+    kind = ProblemKind(HTTPStatus.CONFLICT, "name-taken", "The name is taken")
 
 
 class IssuerUnavailable(ApiError):
     """The reason is in the log of the API, which administrators read, and not in the answer."""
 
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "issuer-unavailable",
         "The provider or directory does not answer as it should",

@@ -29,7 +29,7 @@ _LONGEST_PATH, _LONGEST_COOKIE = 500, 3000
 
 
 @dataclass(frozen=True)
-class CommandLine:
+class WaitingCommand:
     """A command that waits on this machine's loopback (RFC 8252): ``challenge`` is of its PKCE."""
 
     port: int
@@ -50,7 +50,7 @@ class Flow:
     provider: str
     return_to: str
     expires_s: int
-    command_line: CommandLine | None = None
+    command_line: WaitingCommand | None = None
 
     @property
     def state(self) -> str:
@@ -78,7 +78,7 @@ class Flow:
 
 
 def new_flow(
-    provider: str, return_to: str, now_s: float, command_line: CommandLine | None = None
+    provider: str, return_to: str, now_s: float, command_line: WaitingCommand | None = None
 ) -> Flow:
     """Return a sign-in that begins now."""
     secret = secrets.token_urlsafe(32)
@@ -103,7 +103,7 @@ def from_cookie(text: str, now_s: float) -> Flow | None:
     try:
         found: Any = read_json(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         secret, provider, return_to, expires_s, *rest = found
-        line = CommandLine(*rest) if rest else None
+        line = WaitingCommand(*rest) if rest else None
     except (binascii.Error, ValueError, TypeError):
         return None
     texts = [secret, provider, return_to, *((line.state, line.challenge) if line else ())]
@@ -155,7 +155,7 @@ def leads_on(path: str) -> str:
     )
 
 
-def asks(command_line: CommandLine, code: str) -> str:
+def asks(command_line: WaitingCommand, code: str) -> str:
     """Return a page that gives a command its code, if the person says that it is theirs.
 
     Another user of the machine could have begun it, and have led the browser here.

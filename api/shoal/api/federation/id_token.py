@@ -17,12 +17,12 @@ _KINDS = frozenset({"RSA", "EC", "OKP"})  # keys that may be public
 _MOST_KEYS = 50
 
 
-class UnknownKey(Exception):
+class UnknownSigningKey(Exception):
     """The token is signed with a key that is not known: the provider may have a new one."""
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedClaims:
     """What the claims of a token have to be."""
 
     issuer: str
@@ -53,7 +53,7 @@ def public_keys(found: dict[str, Any]) -> KeySet:
     return KeySet(keys)
 
 
-def claims_of(text: str, keys: KeySet, expected: Expected, now_s: float) -> dict[str, Any]:
+def claims_of(text: str, keys: KeySet, expected: ExpectedClaims, now_s: float) -> dict[str, Any]:
     """Return the claims of a token that is what it should be. Raises BadAnswer, UnknownKey."""
     try:
         token = jwt.decode(text, _chosen(keys), algorithms=list(expected.algorithms))
@@ -72,7 +72,7 @@ def claims_of(text: str, keys: KeySet, expected: Expected, now_s: float) -> dict
         )
         claims.validate(int(now_s), _LEEWAY_S)
     except InvalidKeyIdError as error:
-        raise UnknownKey from error
+        raise UnknownSigningKey from error
     except (JoseError, ValueError, TypeError, RecursionError) as error:
         raise BadAnswer(f"the ID token is refused: {type(error).__name__} {error}") from error
     if not is_subject(claims.get("sub")):

@@ -32,7 +32,7 @@ def is_subject(text: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Rules:
+class IssuerRules:
     """What an issuer's word is good for here. ``groups``: its groups, and which of ours they are.
 
     ``make_accounts``: a person who has no account gets one.

@@ -18,8 +18,8 @@ from joserfc.jwk import KeySet
 
 from shoal.api.federation.errors import BadAnswer, IssuerUnavailable, SignInFailed
 from shoal.api.federation.flow import Flow
-from shoal.api.federation.id_token import Expected, UnknownKey, claims_of, public_keys
-from shoal.api.federation.identity import Identity, Rules
+from shoal.api.federation.id_token import ExpectedClaims, UnknownSigningKey, claims_of, public_keys
+from shoal.api.federation.identity import Identity, IssuerRules
 from shoal.api.settings import OidcSettings
 from shoal.core.untrusted import read_json
 from shoal.runtime.settings import require_encryption
@@ -65,7 +65,7 @@ class Provider:
         self.name, self.settings = name, settings
         self._http, self._secret, self._redirect_uri = client, secret, redirect_uri
         self._now_s, self._clock_s = now_s, clock_s
-        self.rules = Rules(settings.make_accounts, settings.groups)
+        self.rules = IssuerRules(settings.make_accounts, settings.groups)
         self._metadata: _Metadata | None = None
         self._keys: KeySet | None = None
         self._metadata_until_s = self._keys_until_s = self._keys_again_s = 0.0
@@ -156,7 +156,7 @@ class Provider:
         id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
         if not isinstance(id_token, str):
             raise BadAnswer("there is no ID token in the answer")
-        expected = Expected(
+        expected = ExpectedClaims(
             self.settings.issuer,
             self.settings.client_id,
             flow.nonce,
@@ -166,11 +166,11 @@ class Provider:
         keys = await self._known_keys(found)
         try:
             return claims_of(id_token, keys, expected, self._now_s())
-        except UnknownKey:
+        except UnknownSigningKey:
             keys = await self._newer_keys(found, keys)
         try:
             return claims_of(id_token, keys, expected, self._now_s())
-        except UnknownKey:
+        except UnknownSigningKey:
             raise BadAnswer("the ID token is signed with a key that is none of them") from None
 
     async def _tokens(self, found: _Metadata, flow: Flow, code: str) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.web.errors import FieldError, InvalidRequest, NoWorker
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.core.data_sources import DataSource
@@ -17,9 +18,8 @@ from shoal.proto.channels import Channels, call
 from shoal.proto.data_sources import to_message
 from shoal.proto.errors import RpcError
 from shoal.proto.shoal_pb2 import ProbeRequest
-from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.source_kinds import load_source_kind
-from shoal.runtime.vault import Vault, password_of_source
+from shoal.runtime.vault import password_of_source
 from shoal.sql.repositories.definitions.secrets import StoredSecret
 
 CALL_TIMEOUT_S = 30.0
@@ -72,8 +72,7 @@ class Prober:
 async def usable(
     stored: StoredDataSource,
     secrets: Mapping[str, StoredSecret],
-    vault: Vault,
-    stores: SecretStores,
+    values: SecretValues,
     parameters: Mapping[str, str],
     now: datetime,
 ) -> DataSource:
@@ -88,7 +87,7 @@ async def usable(
         """Wait for it, in the thread that renders."""
         if name not in secrets:
             raise UnusableDataSource(stored.name, "secret", f"{name} does not exist")
-        opening = open_secret(secrets[name], stored.project, name, vault, stores)
+        opening = values.open(secrets[name], stored.project, name)
         return asyncio.run_coroutine_threadsafe(opening, loop).result()
 
     def made() -> DataSource:
@@ -99,7 +98,7 @@ async def usable(
             password = secret(stored.password.secret)
         elif stored.password.ciphertext is not None:
             bound = password_of_source(stored.name)
-            password = vault.open(stored.project, bound, stored.password.ciphertext)
+            password = values.vault.open(stored.project, bound, stored.password.ciphertext)
         return rendered(
             stored.name,
             stored.spec,
@@ -113,12 +112,3 @@ async def usable(
         return await asyncio.to_thread(made)
     except ShoalError as error:
         raise InvalidRequest([FieldError("parameters", str(error))]) from error
-
-
-async def open_secret(
-    stored: StoredSecret, project: str, name: str, vault: Vault, stores: SecretStores
-) -> str:
-    """Return the value as a task would get it. Raises VaultError, SecretStoreError."""
-    if stored.reference is not None:
-        return await stores.read(project, stored.reference)
-    return await asyncio.to_thread(vault.open, project, name, stored.ciphertext)

@@ -17,7 +17,7 @@ import grpc.aio
 import structlog
 
 from shoal.api.web.errors import LogDeleted, LogUnavailable, NoSuchThing
-from shoal.coordination.cluster.membership import MemberInfo, Members
+from shoal.coordination.cluster.membership import Members
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import FINISHED_TASK
 from shoal.proto.channels import Channels, call, translated
@@ -275,7 +275,8 @@ class LogProxy:
 
     def _addresses(self) -> Mapping[str, str]:
         """Addresses of the live workers by their ids."""
-        return {member.id: _address(member) for member in self._workers.current().values()}
+        members = self._workers.current().values()
+        return {member.id: str(member.data.get("address", "")) for member in members}
 
     async def _ask(self, task: TaskInstance, offset: int, limit: int) -> tuple[str, ViewResponse]:
         """Return the address of the worker that has the log, and the range."""
@@ -358,10 +359,6 @@ def why_deleted(told: Mapping[str, Any], finished_at: datetime, now: datetime) -
     except (KeyError, TypeError, ValueError):
         pass
     return None
-
-
-def _address(member: MemberInfo) -> str:
-    return str(member.data.get("address", ""))
 
 
 def text_of(part: LogPart, *, from_end: bool) -> tuple[str, int, int]:

@@ -179,13 +179,10 @@ def _share_problems(description: dict[str, Any]) -> None:
             for status, response in operation["responses"].items():
                 if MEDIA_TYPE in response.get("content", {}):
                     same = [name for name, one in shared.items() if one == response]
-                    name = same[0] if same else f"Problem{status}{'b' * _count(shared, status)}"
+                    others = sum(name.startswith(f"Problem{status}") for name in shared)
+                    name = same[0] if same else f"Problem{status}{'b' * others}"
                     shared[name] = response
                     operation["responses"][status] = {"$ref": f"#/components/responses/{name}"}
-
-
-def _count(shared: dict[str, Any], status: str) -> int:
-    return sum(name.startswith(f"Problem{status}") for name in shared)
 
 
 def _takes(operation: dict[str, Any], header: str) -> bool:

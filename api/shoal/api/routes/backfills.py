@@ -24,7 +24,7 @@ from shoal.api.schemas.backfills import (
 )
 from shoal.api.schemas.commands import CommandOut
 from shoal.api.schemas.common import Page
-from shoal.api.services import Shoal
+from shoal.api.services import ClusterDep, FeedDep, IntakeDep, StoreDep
 from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.paging import (
     MAX_ID,
@@ -79,7 +79,10 @@ _REQUESTS: Mapping[str, CommandType] = {
 )
 @needs(Permission.RUN_OPERATE, audit="backfill.request")
 async def post_backfill(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
+    feed: FeedDep,
+    intake: IntakeDep,
     caller: Calling,
     record: Recording,
     body: Annotated[BackfillIn, Body()],
@@ -93,7 +96,7 @@ async def post_backfill(
     master refuses it if the caller may not run all that it reaches then.
     """
     key = idempotency_key or str(uuid.uuid4())
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
         # The earlier request may be under way, and leave nothing to plan.
         earlier = None if dry_run else await uow.commands.with_key(key, caller.principal.id)
@@ -111,21 +114,21 @@ async def post_backfill(
         require_work(plan)
     new = NewCommand(
         CommandType.BACKFILL,
-        secrets.randbelow(shoal.partitions),
+        secrets.randbelow(cluster.partitions),
         key,
         workflow.id,
         requested_by=caller.name,
         caller_id=caller.principal.id,
         detail={**body.stored(), JUDGED: judged},
     )
-    command = await accept(shoal, new, response, record)
+    command = await accept(feed, intake, new, response, record)
     return BackfillAccepted(plan=_plan_out(plan, with_runs=False), command=command)
 
 
 @router.get("/backfills", summary="List backfills")
 @needs(Permission.PROJECT_READ)
 async def list_backfills(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
@@ -137,7 +140,7 @@ async def list_backfills(
 ) -> Page[BackfillOut]:
     """Backfills, newest first, each with its progress."""
     kind = filtered("backfills", project, workflow, sorted(state or ()))
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.list(
             project=project,
             workflow_name=workflow,
@@ -156,9 +159,9 @@ async def list_backfills(
 
 @router.get("/backfills/{backfill_id}", summary="Show a backfill", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
+async def get_backfill(store: StoreDep, backfill_id: BackfillId) -> BackfillOut:
     """A backfill and how many of its dates are in which state."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
         counts = await counts_of(uow, [backfill_id])
     with legible("backfill", backfill_id):
@@ -172,7 +175,7 @@ async def get_backfill(shoal: Shoal, backfill_id: BackfillId) -> BackfillOut:
 )
 @needs(Permission.PROJECT_READ)
 async def list_backfill_runs(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     backfill_id: BackfillId,
     state: Annotated[
@@ -183,7 +186,7 @@ async def list_backfill_runs(
 ) -> Page[BackfillRunOut]:
     """The dates in the order in which they start."""
     after = decode_cursor("backfill-runs", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.backfills.get(backfill_id)
         found = await uow.backfills.some_runs(
             backfill_id,
@@ -207,7 +210,9 @@ async def list_backfill_runs(
 )
 @needs(Permission.RUN_OPERATE, audit="backfill.change")
 async def request_backfill(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
+    intake: IntakeDep,
     caller: Calling,
     record: Recording,
     backfill_id: BackfillId,
@@ -220,7 +225,7 @@ async def request_backfill(
     A retry starts what failed or was cancelled. Each is a command: read the outcome with
     `GET /commands/{id}?wait=30`.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
         projects = await uow.backfills.project_ids(backfill_id)
     require_all(caller, projects)
@@ -233,7 +238,7 @@ async def request_backfill(
         caller_id=caller.principal.id,
         backfill_id=found.id,
     )
-    return await accept(shoal, new, response, record)
+    return await accept(feed, intake, new, response, record)
 
 
 def _plan_out(plan: Plan | None, with_runs: bool) -> PlanOut | None:

@@ -10,7 +10,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.schedules import CalendarIn, CalendarOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -25,11 +25,11 @@ CalendarName = Annotated[str, Path(max_length=100, examples=["holidays"])]
 @router.get("/projects/{project}/calendars", summary="List calendars", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_calendars(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[CalendarOut]:
     """The calendars of a project by name."""
     after = decode_cursor("calendars", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         position = (project, after[0]) if after else None
         found = await uow.calendars.list(project, position, limit + 1)
@@ -45,10 +45,10 @@ async def list_calendars(
 )
 @needs(Permission.PROJECT_READ)
 async def get_calendar(
-    shoal: Shoal, project: ProjectName, name: CalendarName, response: Response
+    store: StoreDep, project: ProjectName, name: CalendarName, response: Response
 ) -> CalendarOut:
     """One calendar with its days."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name))
 
 
@@ -66,7 +66,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> CalendarOut:
 )
 @needs(Permission.PROJECT_EDIT, audit="calendar.set")
 async def put_calendar(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[CalendarIn, Body()],
@@ -76,11 +76,11 @@ async def put_calendar(
 
     A fire time that is planned already does not fire if its day is left out now.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name), body)
         stored, is_new = await uow.calendars.put(
-            project, name, body.days, body.description, shoal.clock()
+            project, name, body.days, body.description, store.clock()
         )
         await uow.commit()
     return condition.answer(CalendarOut.model_validate(stored), is_new=is_new)
@@ -94,10 +94,10 @@ async def put_calendar(
 )
 @needs(Permission.PROJECT_EDIT, audit="calendar.delete")
 async def delete_calendar(
-    shoal: Shoal, project: ProjectName, name: CalendarName, condition: Condition
+    store: StoreDep, project: ProjectName, name: CalendarName, condition: Condition
 ) -> None:
     """Refused while a schedule names it."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         await uow.calendars.delete(project, name)

@@ -12,7 +12,8 @@ import structlog
 
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.cluster.health import ANSWER_S, database_trouble, given_up, member_ahead_s
+from shoal.api.operations.cluster.health import ANSWER_S, database_trouble, given_up
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import (
     BacklogOut,
@@ -29,8 +30,9 @@ from shoal.api.schemas.platform.cluster import (
     WorkerOut,
     ZooKeeperOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, PastDep, StoreDep
 from shoal.api.web.paging import Cursor, Limit, part_of
+from shoal.api.web.store import Store
 from shoal.coordination import BalancedJobs, GroupMetadata, Mismatch, quarantine, read_group
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import MemberInfo
@@ -40,6 +42,7 @@ from shoal.core.alerts.shares import ALERT_GROUP
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import Consumer, QuarantinedItem
 from shoal.core.runs.states import TaskState
+from shoal.insight.past.client import PastRuns
 from shoal.runtime.plugins import load_task_type, task_type_names
 
 router = strict_router("cluster")
@@ -51,24 +54,24 @@ _EXPORT_IS_BEHIND = timedelta(hours=2)  # masters export every quarter of an hou
 
 @router.get("/cluster", summary="Show the cluster")
 @needs(Permission.CLUSTER_READ)
-async def get_cluster(shoal: Shoal) -> ClusterOut:
+async def get_cluster(store: StoreDep, cluster: ClusterDep, past: PastDep) -> ClusterOut:
     """Live members, the owner and epoch of each partition, the group of masters, the work."""
     # Alone, before all that is asked at once: it is to be their time, not that of the crowd.
-    zookeeper_s = await _latency_s(shoal.queue.groups())
-    database_s = await _latency_s(shoal.database.ping())
+    zookeeper_s = await _latency_s(cluster.queue.groups())
+    database_s = await _latency_s(store.database.ping())
     owners, queues, group, work, damaged, alert_servers = await asyncio.gather(
-        shoal.owners.all_owners(shoal.partitions),
-        queues_of(shoal),
-        group_of(shoal),
-        work_of(shoal),
-        quarantine.records(shoal.session),
-        _alert_servers(shoal),
+        cluster.owners.all_owners(cluster.partitions),
+        queues_of(cluster),
+        group_of(cluster),
+        work_of(store, cluster),
+        quarantine.records(cluster.session),
+        _alert_servers(store, cluster),
     )
     # Their ids in the group change with every session; as clients they go by their master ids.
     leader = group.leader.client_id if group.leader else None
     return ClusterOut(
-        masters=masters_of(shoal, owners, leader),
-        workers=workers_of(shoal),
+        masters=masters_of(cluster, owners, leader),
+        workers=workers_of(cluster),
         group=MasterGroupOut(
             state=group.state.value,
             generation=group.generation,
@@ -76,57 +79,57 @@ async def get_cluster(shoal: Shoal) -> ClusterOut:
             members=sorted(member.client_id for member in group.members.values()),
         ),
         partitions=[
-            partition_of(index, owners.get(index), work) for index in range(shoal.partitions)
+            partition_of(index, owners.get(index), work) for index in range(cluster.partitions)
         ],
         backlog=_backlog(queues, work),
         set_aside=[SetAsideOut(**vars(one)) for one in work.set_aside] if work else [],
         queues=queues,
         zookeeper=ZooKeeperOut(
-            state=shoal.session.state.value,
-            session_timeout_s=shoal.session.timeout_s,
+            state=cluster.session.state.value,
+            session_timeout_s=cluster.session.timeout_s,
             latency_s=zookeeper_s,
         ),
-        database=DatabaseOut(kind=shoal.database.kind, latency_s=database_s),
+        database=DatabaseOut(kind=store.database.kind, latency_s=database_s),
         damaged_znodes=[
             DamagedZnodeOut(path=each.path, reason=each.reason, size=each.size, at=each.at)
             for each in damaged
         ],
         alert_servers=alert_servers,
-        history=await _history(shoal),
+        history=await _history(store, past),
     )
 
 
-async def _alert_servers(shoal: Services) -> list[str] | None:
+async def _alert_servers(store: Store, cluster: ClusterView) -> list[str] | None:
     """Return the members of their group; None: nothing is defined, or nobody can say."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
-            shoal.database.unit_of_work(read_only=True) as uow,
+            store.unit_of_work(read_only=True) as uow,
         ):
             if not await uow.alert_jobs.changes():
                 return None
-        found = await read_group(shoal.session, BalancedJobs.group_name(ALERT_GROUP))
+        found = await read_group(cluster.session, BalancedJobs.group_name(ALERT_GROUP))
     except (ShoalError, TimeoutError) as error:
         log.warning("alert servers unknown", error=str(error))
         return None
     return sorted(member.client_id for member in found.members.values())
 
 
-async def _history(shoal: Services) -> HistoryExportOut | None:
+async def _history(store: Store, past: PastRuns) -> HistoryExportOut | None:
     """Return how the export of the history stands; None: there is none, or nobody can say."""
-    if not shoal.past.is_on:
+    if not past.is_on:
         return None
     try:
         async with (
             asyncio.timeout(ANSWER_S),
-            shoal.database.unit_of_work(read_only=True) as uow,
+            store.unit_of_work(read_only=True) as uow,
         ):
             found = await uow.verified_history.get()
     except (ShoalError, TimeoutError) as error:
         log.warning("the export of the history is unknown", error=str(error))
         return None
     at, trouble, since = found.verified_at, found.trouble, found.trouble_since
-    if trouble is None and at is not None and shoal.clock() - at > _EXPORT_IS_BEHIND:
+    if trouble is None and at is not None and store.clock() - at > _EXPORT_IS_BEHIND:
         trouble, since = "no export has been completed since; is there a master?", at
     return HistoryExportOut(verified_at=at, trouble=trouble, since=since)
 
@@ -142,17 +145,17 @@ async def _latency_s(question: Awaitable[object]) -> float | None:
     return time.monotonic() - begun
 
 
-async def group_of(shoal: Services) -> GroupMetadata:
+async def group_of(cluster: ClusterView) -> GroupMetadata:
     """Return the masters' group; an empty one while its state is damaged: they repair that."""
     try:
-        return await read_group(shoal.session, layout.MASTERS_GROUP)
+        return await read_group(cluster.session, layout.MASTERS_GROUP)
     except Mismatch as error:
         log.warning("group of the masters unreadable", error=str(error))
         return GroupMetadata(layout.MASTERS_GROUP)
 
 
 @dataclass(frozen=True)
-class Work:
+class PartitionWork:
     """What the database says there is to do; the first two by partition."""
 
     open_instances: Mapping[int, int]
@@ -161,15 +164,15 @@ class Work:
     set_aside: Sequence[QuarantinedItem]
 
 
-async def work_of(shoal: Services) -> Work | None:
+async def work_of(store: Store, cluster: ClusterView) -> PartitionWork | None:
     """Return what there is to do; None while the database is away: the rest is still of use."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
-            shoal.database.unit_of_work(read_only=True) as uow,
+            store.unit_of_work(read_only=True) as uow,
         ):
-            return Work(
-                await uow.instance_counts.open(range(shoal.partitions)),
+            return PartitionWork(
+                await uow.instance_counts.open(range(cluster.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
                 await uow.quarantine.list(consumer=Consumer.MASTERS),
@@ -179,24 +182,24 @@ async def work_of(shoal: Services) -> Work | None:
         return None
 
 
-async def queues_of(shoal: Services) -> list[QueueOut]:
+async def queues_of(cluster: ClusterView) -> list[QueueOut]:
     """Return how much waits for the workers of each group."""
-    groups = await shoal.queue.groups()
-    depths = await asyncio.gather(*(shoal.queue.depth(group) for group in groups))
+    groups = await cluster.queue.groups()
+    depths = await asyncio.gather(*(cluster.queue.depth(group) for group in groups))
     return [QueueOut(group=g, depth=d) for g, d in zip(groups, depths, strict=True)]
 
 
 def masters_of(
-    shoal: Services, owners: Mapping[int, OwnerInfo], leader: str | None
+    cluster: ClusterView, owners: Mapping[int, OwnerInfo], leader: str | None
 ) -> list[MasterOut]:
     """Return the live masters by id; ``leader``: the one that leads their group."""
     owned: defaultdict[str, list[int]] = defaultdict(list)
     for index, owner in sorted(owners.items()):
         owned[owner.owner_id].append(index)
-    members = shoal.masters.current()
+    members = cluster.masters.current()
     return [
         MasterOut(
-            **_announced(shoal, members[member]),
+            **_announced(cluster, members[member]),
             partitions=owned[member],
             leads=member == leader,
             database=database_trouble(members, member),
@@ -206,16 +209,16 @@ def masters_of(
     ]
 
 
-def workers_of(shoal: Services) -> list[WorkerOut]:
+def workers_of(cluster: ClusterView) -> list[WorkerOut]:
     """Return the live workers by id."""
-    members = shoal.workers.current()
+    members = cluster.workers.current()
     found = []
     for member in sorted(members):
         data = members[member].data
         unreachable = data.get("unreachable")
         found.append(
             WorkerOut(
-                **_announced(shoal, members[member]),
+                **_announced(cluster, members[member]),
                 group=str(data.get("group", "")),
                 slots=_count(data.get("slots")),
                 running=_count(data.get("running")),
@@ -231,7 +234,7 @@ def _text(told: object) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def _announced(shoal: Services, member: MemberInfo) -> dict[str, Any]:
+def _announced(cluster: ClusterView, member: MemberInfo) -> dict[str, Any]:
     """What members of both kinds say of themselves. They may run another version than we do."""
     host = member.data.get("host")
     return {
@@ -239,7 +242,7 @@ def _announced(shoal: Services, member: MemberInfo) -> dict[str, Any]:
         "address": str(member.data.get("address", "")),
         "host": host if isinstance(host, str) else None,
         "started_at": _instant(member.data.get("started_at")),
-        "clock_ahead_s": member_ahead_s(shoal, member),
+        "clock_ahead_s": cluster.ahead_s(member),
     }
 
 
@@ -255,7 +258,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> PartitionOut:
+def partition_of(index: int, owner: OwnerInfo | None, work: PartitionWork | None) -> PartitionOut:
     """Return a partition as it is shown."""
     return PartitionOut(
         index=index,
@@ -266,7 +269,7 @@ def partition_of(index: int, owner: OwnerInfo | None, work: Work | None) -> Part
     )
 
 
-def _backlog(queues: Sequence[QueueOut], work: Work | None) -> BacklogOut | None:
+def _backlog(queues: Sequence[QueueOut], work: PartitionWork | None) -> BacklogOut | None:
     if work is None:
         return None
     return BacklogOut(

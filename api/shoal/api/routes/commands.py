@@ -11,16 +11,17 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.commands import check_shape, new_command, same_request
+from shoal.api.operations.feed import Feed
+from shoal.api.operations.intake import Intake
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
-from shoal.api.schemas.common import ONE_LINE
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, FeedDep, IntakeDep, StoreDep, StreamsDep
 from shoal.api.web.answers import legible
 from shoal.api.web.errors import KeyReused
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.backfill.request import JUDGED
-from shoal.core.definition.fields import Priority
+from shoal.core.definition.fields import ONE_LINE, Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
 router = strict_router("commands")
@@ -48,7 +49,10 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
 )
 @needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_command(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
+    feed: FeedDep,
+    intake: IntakeDep,
     caller: Calling,
     record: Recording,
     body: Annotated[CommandIn, Body()],
@@ -62,23 +66,23 @@ async def post_command(
     key = check_shape(body, idempotency_key)
     # Checked outside of the writing transaction, which all processes wait for. If the workflow
     # changes in between, the master that carries the command out judges again.
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        new = await new_command(uow, body, key, shoal.partitions, caller)
+    async with store.unit_of_work(read_only=True) as uow:
+        new = await new_command(uow, body, key, cluster.partitions, caller)
     record.action = action_of_command(body.type)
-    return await accept(shoal, new, response, record)
+    return await accept(feed, intake, new, response, record)
 
 
 async def accept(
-    shoal: Services, new: NewCommand, response: Response, record: Record
+    feed: Feed, intake: Intake, new: NewCommand, response: Response, record: Record
 ) -> CommandOut:
     """Store a command, or find the one that has its key, and notify the partition's owner."""
-    command, created = await shoal.intake.add(new, record)
+    command, created = await intake.add(new, record)
     if not created and not same_request(command, new):
         raise KeyReused(
             f"the idempotency key {new.idempotency_key!r} was used for command {command.id}, "
             "which asks for something else; take a new key for a new request"
         )
-    shoal.feed.poll_soon()
+    feed.poll_soon()
     response.headers["Location"] = f"/api/v1/commands/{command.id}"
     response.headers["Retry-After"] = "1"
     if not created:
@@ -89,7 +93,8 @@ async def accept(
 @router.get("/commands/{command_id}", summary="Show a command", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_command(
-    shoal: Shoal,
+    store: StoreDep,
+    streams: StreamsDep,
     command_id: Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])],
     wait: Annotated[
         float, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for the outcome.")
@@ -99,10 +104,10 @@ async def get_command(
     deadline_s = time.monotonic() + wait
     pause_s = SHORTEST_PAUSE_S
     while True:
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             command = await uow.commands.get(command_id)
         left_s = deadline_s - time.monotonic()
-        if command.state is not CommandState.PENDING or left_s <= 0 or shoal.stopping.is_set():
+        if command.state is not CommandState.PENDING or left_s <= 0 or streams.stopping.is_set():
             with legible("command", command_id):
                 return _out(command)
         await asyncio.sleep(min(pause_s, left_s))

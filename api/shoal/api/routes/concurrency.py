@@ -16,7 +16,7 @@ from shoal.api.schemas.concurrency import (
     ConcurrencyGroupOut,
     SlotUserOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import IntakeDep, StoreDep
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -38,11 +38,11 @@ GroupName = Annotated[str, Path(max_length=100, examples=["warehouse"])]
 )
 @needs(Permission.PROJECT_READ)
 async def list_concurrency_groups(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConcurrencyGroupOut]:
     """The concurrency groups of a project by name."""
     after = decode_cursor("concurrency-groups", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         position = (project, after[0]) if after else None
         found = await uow.concurrency.list(project, position, limit + 1)
@@ -65,10 +65,10 @@ async def list_concurrency_groups(
 )
 @needs(Permission.PROJECT_READ)
 async def get_concurrency_group(
-    shoal: Shoal, project: ProjectName, name: GroupName, response: Response
+    store: StoreDep, project: ProjectName, name: GroupName, response: Response
 ) -> ConcurrencyGroupDetail:
     """One group with the attempts that have its slots and those that wait for one."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         group = await uow.concurrency.get(project, name)
         holders = await uow.concurrency.holders(project, name)
         waiters = await uow.concurrency.waiters(project, name)
@@ -103,7 +103,8 @@ def _by_task(user: SlotUser) -> int:
 )
 @needs(Permission.PROJECT_EDIT, audit="concurrency-group.set")
 async def put_concurrency_group(
-    shoal: Shoal,
+    store: StoreDep,
+    intake: IntakeDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[ConcurrencyGroupIn, Body()],
@@ -113,16 +114,16 @@ async def put_concurrency_group(
 
     Fewer slots end nothing: as tasks end, no others start until few enough are left.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name), body)
         stored, is_new = await uow.concurrency.put(
-            project, name, body.slots, body.description, shoal.clock()
+            project, name, body.slots, body.description, store.clock()
         )
         waiting = await uow.slots.waiting_in(f"{project}/{name}")
         await uow.commit()
     if waiting:
-        shoal.intake.notify(waiting)  # without it they poll at the next regular time
+        intake.notify(waiting)  # without it they poll at the next regular time
     return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
 
 
@@ -134,10 +135,10 @@ async def put_concurrency_group(
 )
 @needs(Permission.PROJECT_EDIT, audit="concurrency-group.delete")
 async def delete_concurrency_group(
-    shoal: Shoal, project: ProjectName, name: GroupName, condition: Condition
+    store: StoreDep, project: ProjectName, name: GroupName, condition: Condition
 ) -> None:
     """Refused while the newest version of a workflow names it, or a task has or awaits a slot."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         await uow.concurrency.delete(project, name)

@@ -10,8 +10,8 @@ from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.cluster.key_rotation import seal
 from shoal.api.operations.data_sources import usable
+from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.data_sources import (
@@ -21,11 +21,12 @@ from shoal.api.schemas.data_sources import (
     ProbeIn,
     ProbeOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ProberDep, SecretValuesDep, StoreDep
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.parameters import bad_secret_name
@@ -78,11 +79,11 @@ async def list_data_source_kinds(
 @router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_data_sources(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[DataSourceOut]:
     """The data sources of a project by name, without those that others share with it."""
     after = decode_cursor("data-sources", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         position = (project, after[0]) if after else None
         found = await uow.data_sources.list(project, position, limit + 1)
@@ -96,10 +97,10 @@ async def list_data_sources(
 @router.get(_OF_PROJECT + "/{name}", summary="Show a data source", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_data_source(
-    shoal: Shoal, project: ProjectName, name: SourceName, response: Response
+    store: StoreDep, project: ProjectName, name: SourceName, response: Response
 ) -> DataSourceOut:
     """One data source, without its password."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name))
 
 
@@ -119,7 +120,8 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> DataSourceOut:
 )
 @needs(Permission.CONNECTION_EDIT, audit="data-source.set")
 async def put_data_source(
-    shoal: Shoal,
+    store: StoreDep,
+    secret_values: SecretValuesDep,
     project: ProjectName,
     name: NewSource,
     body: Annotated[DataSourceIn, Body()],
@@ -138,14 +140,14 @@ async def put_data_source(
     if wrong := await asyncio.to_thread(findings, spec, kind):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])
     while True:
-        password, key = await _password(shoal, project, name, body)
-        async with shoal.database.unit_of_work() as uow:
+        password, key = await _password(store, secret_values, project, name, body)
+        async with store.unit_of_work() as uow:
             if not await uow.sealing.holds(key):
                 continue  # the keys were rotated just now
             await uow.projects.require(project)
             await condition.check(lambda: _stored(uow, project, name), spec)
             stored, is_new = await uow.data_sources.put(
-                project, name, spec, password, shoal.clock()
+                project, name, spec, password, store.clock()
             )
             if stored.password and (problem := password_problem(spec, kind)):
                 raise InvalidRequest([FieldError("password", problem)])
@@ -161,10 +163,10 @@ async def put_data_source(
 )
 @needs(Permission.CONNECTION_EDIT, audit="data-source.delete")
 async def delete_data_source(
-    shoal: Shoal, project: ProjectName, name: SourceName, condition: Condition
+    store: StoreDep, project: ProjectName, name: SourceName, condition: Condition
 ) -> None:
     """Tasks that name it fail from now on, with the reason."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         await uow.data_sources.delete(project, name)
@@ -178,14 +180,16 @@ async def delete_data_source(
 )
 @needs(Permission.CONNECTION_EDIT, audit="data-source.try")
 async def test_data_source(
-    shoal: Shoal,
+    store: StoreDep,
+    prober: ProberDep,
+    secret_values: SecretValuesDep,
     record: Recording,
     project: ProjectName,
     name: SourceName,
     body: Annotated[ProbeIn, Body()],
 ) -> ProbeOut:
     """Has a worker sign in and ask which server it is. Takes up to 30 s; nothing is changed."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get(project, name)
         secrets = await uow.secrets.stored(project)
         closed = await uow.restrictions.closed(
@@ -196,32 +200,30 @@ async def test_data_source(
             [FieldError("worker_group", no_such_group(project, body.worker_group))]
         )
     record.note()  # nothing is changed, but the password is used
-    source = await usable(
-        stored, secrets, shoal.vault, shoal.secret_stores, body.parameters, shoal.clock()
-    )
+    source = await usable(stored, secrets, secret_values, body.parameters, store.clock())
     return ProbeOut.model_validate(
-        await shoal.prober.probe(source, body.worker_group), from_attributes=True
+        await prober.probe(source, body.worker_group), from_attributes=True
     )
 
 
 async def _password(
-    shoal: Services, project: str, name: str, body: DataSourceIn
+    store: Store, secret_values: SecretValues, project: str, name: str, body: DataSourceIn
 ) -> tuple[SourcePassword | None, str | None]:
-    """Return the password to be stored, None keeps the one that is there; and its key: ``seal``."""
+    """Return the password to be stored, None keeps the one that is there; and its key."""
     if body.keeps_password or body.password is None:
-        return None if body.keeps_password else SourcePassword(), await _primary(shoal)
+        return None if body.keeps_password else SourcePassword(), await _primary(store)
     value = body.password.get_secret_value()
     if problems := list(_problems(value)):
         raise InvalidRequest([FieldError("password", problem) for problem in problems])
     if (secret := secret_of(value)) is not None:
-        return SourcePassword(secret=secret), await _primary(shoal)
+        return SourcePassword(secret=secret), await _primary(store)
     bound = password_of_source(name)
-    ciphertext, key = await seal(shoal.database, shoal.vault, project, bound, value)
+    ciphertext, key = await secret_values.seal(store.database, project, bound, value)
     return SourcePassword(ciphertext), key
 
 
-async def _primary(shoal: Services) -> str | None:
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+async def _primary(store: Store) -> str | None:
+    async with store.unit_of_work(read_only=True) as uow:
         return (await uow.sealing.state()).primary
 
 

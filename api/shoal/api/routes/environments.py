@@ -12,7 +12,7 @@ from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.environments import EnvironmentDetail, EnvironmentIn, EnvironmentOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
@@ -31,11 +31,11 @@ EnvironmentName = Annotated[str, Path(max_length=100, examples=["ml"])]
 @router.get("/environments", summary="List environments")
 @needs(Permission.SIGNED_IN)
 async def list_environments(
-    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, caller: Calling, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[EnvironmentOut]:
     """Environments by name: those that a project which the caller may read may use."""
     after = decode_cursor("environments", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         start = after[0] if after else None
         found = await uow.environments.list(start, limit + 1, caller.visible)
     items, more = page(found, limit)
@@ -48,10 +48,10 @@ async def list_environments(
 @router.get("/environments/{name}", summary="Show an environment", responses=documented(404))
 @needs(Permission.SIGNED_IN)
 async def get_environment(
-    shoal: Shoal, caller: Calling, name: EnvironmentName, response: Response
+    store: StoreDep, caller: Calling, name: EnvironmentName, response: Response
 ) -> EnvironmentDetail:
     """One environment, and the workflows that name it, as far as the caller may see them."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.environments.get_visible(name, caller.visible)
         users = await uow.environments.users_of(name, visible=caller.visible)
     with legible("environment", name):
@@ -72,7 +72,7 @@ async def _stored(uow: UnitOfWork, name: str) -> EnvironmentOut:
 )
 @needs(Permission.ENVIRONMENT_EDIT, audit="environment.set")
 async def put_environment(
-    shoal: Shoal,
+    store: StoreDep,
     name: NewEnvironment,
     body: Annotated[EnvironmentIn, Body()],
     condition: Condition,
@@ -87,9 +87,9 @@ async def put_environment(
         wrong.append(FieldError("name", problem))
     if wrong:
         raise InvalidRequest(wrong)
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await condition.check(lambda: _stored(uow, name), spec)
-        stored, is_new = await uow.environments.put(name, spec, shoal.clock())
+        stored, is_new = await uow.environments.put(name, spec, store.clock())
         await uow.commit()
     return condition.answer(_out(stored), is_new=is_new)
 
@@ -101,12 +101,12 @@ async def put_environment(
     responses=documented(404, 409),
 )
 @needs(Permission.ENVIRONMENT_EDIT, audit="environment.delete")
-async def delete_environment(shoal: Shoal, name: EnvironmentName, condition: Condition) -> None:
+async def delete_environment(store: StoreDep, name: EnvironmentName, condition: Condition) -> None:
     """Refused while the newest version of a workflow names it; the problem lists them.
 
     Tasks of older versions that are still run, and name it, fail from now on.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await condition.check(lambda: _stored(uow, name))
         await uow.environments.delete(name)
         await uow.commit()

@@ -11,14 +11,15 @@ from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
-from shoal.api.access.callers import Caller, Calling
+from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
+from shoal.api.operations.feed import Feed
 from shoal.api.schemas.views.history import with_said
-from shoal.api.services import Services, Shoal
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.services import FeedDep, StoreDep, StreamsDep
 from shoal.api.web.paging import MAX_ID
-from shoal.api.web.sse import EventStream, comment, encode
+from shoal.api.web.sse import EventStream, comment, encode, resumed_at
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.runs.filters import EventKind
 from shoal.core.runs.records import ChangeEvent
@@ -57,7 +58,9 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
 )
 @needs(Permission.SIGNED_IN)
 async def follow_events(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
+    streams: StreamsDep,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     instance_id: Annotated[
@@ -100,27 +103,13 @@ async def follow_events(
     and comes back with Last-Event-ID, as browsers do by themselves. One stream can be about many
     things (`about`), some kinds of events (`kind`), and leave out what is outdated (`coalesce`).
     """
-    after = None if last_event_id is None else _event_id(last_event_id)
-    visible = await _visible_names(shoal, caller)
+    after = None if last_event_id is None else resumed_at(last_event_id, "an event id")
+    visible = await caller.visible_names(store)
     wants = _Wants(project, instance_id, visible, frozenset(kind or ()), frozenset(about or ()))
-    stream = _events(shoal, wants, after, _subject if coalesce else attrgetter("id"))
+    stream = _events(store, feed, wants, after, _subject if coalesce else attrgetter("id"))
     await anext(stream)  # subscribed: nothing that happens from now on is missed
     rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
-    return EventStream(stream, shoal.stopping, shoal.settings.heartbeat_s, rights)
-
-
-async def _visible_names(shoal: Services, caller: Caller) -> Set[str] | None:
-    """Return the names of the projects whose events the caller may see; None: of all."""
-    if (ids := caller.visible) is None:
-        return None
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        return await uow.projects.names(ids)
-
-
-def _event_id(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is not an event id")])
-    return int(text)
+    return streams.open(stream, rights)
 
 
 @dataclass(frozen=True)
@@ -160,16 +149,22 @@ def _subject(event: ChangeEvent) -> Hashable:
 
 
 async def _events(
-    shoal: Services, wants: _Wants, after: int | None, key: Callable[[ChangeEvent], Hashable]
+    store: Store,
+    feed: Feed,
+    wants: _Wants,
+    after: int | None,
+    key: Callable[[ChangeEvent], Hashable],
 ) -> AsyncGenerator[bytes, None]:
     """Yield nothing once, when subscribed; then what was missed, then what happens."""
-    async with shoal.feed.subscribe(wants, key) as subscription:
+    async with feed.subscribe(wants, key) as subscription:
         yield b""
         if after is not None:
-            if (start := await _history_gone(shoal, after, subscription.position)) is not None:
-                yield _encoded(_reset(shoal, start))
+            if (start := await _history_gone(store, after, subscription.position)) is not None:
+                yield _encoded(
+                    ChangeEvent(start, store.clock(), "reset", "", None, None, {"after": start})
+                )
                 after = start
-            async with aclosing(_missed(shoal, wants, after, subscription.position, key)) as missed:
+            async with aclosing(_missed(store, wants, after, subscription.position, key)) as missed:
                 async for event in missed:
                     yield _encoded(event)
         async for event in subscription:
@@ -178,30 +173,21 @@ async def _events(
             yield comment("too many unread events; connect again with Last-Event-ID")
 
 
-async def _history_gone(shoal: Services, after: int, newest: int) -> int | None:
+async def _history_gone(store: Store, after: int, newest: int) -> int | None:
     """Return behind which event the history goes on if some behind ``after`` may be missing.
 
     None: nothing is. Old events are purged; an id beyond the newest is of another database.
     """
     if after > newest:
         return newest
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         oldest = await uow.events.oldest_id()
     kept_behind = newest if oldest is None else oldest - 1
     return kept_behind if 0 < after < kept_behind else None
 
 
-def _reset(shoal: Services, start: int) -> ChangeEvent:
-    """The event that says so. Its id is the one to go on from."""
-    return ChangeEvent(start, shoal.clock(), "reset", "", None, None, {"after": start})
-
-
 async def _missed(
-    shoal: Services,
-    wants: _Wants,
-    after: int,
-    until: int,
-    key: Callable[[ChangeEvent], Hashable],
+    store: Store, wants: _Wants, after: int, until: int, key: Callable[[ChangeEvent], Hashable]
 ) -> AsyncGenerator[ChangeEvent, None]:
     """Yield the events behind ``after`` up to ``until``, some at a time.
 
@@ -212,7 +198,7 @@ async def _missed(
     part = SOUGHT_AT_ONCE if project is not None and instance_id is None else until
     while after < until:
         end = min(after + part, until)
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             some = await uow.events.after(after, REPLAY_AT_ONCE, instance_id, project, end)
         newest = {key(event): event.id for event in some}
         for event in some:

@@ -1,14 +1,14 @@
 """Is the process there, and can the cluster do its work?"""
 
 import asyncio
-from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
-from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, troubles
+from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.platform.health import (
     Check,
     Checks,
@@ -18,8 +18,10 @@ from shoal.api.schemas.platform.health import (
     QuarantinedOut,
     QuarantineOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import VERSION, ClusterDep, SettingsDep, StoreDep
+from shoal.api.settings import ApiSettings
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.coordination import quarantine
 from shoal.coordination.cluster.owners import in_words
 from shoal.coordination.errors import CoordinationError
@@ -45,9 +47,11 @@ async def get_liveness() -> Live:
 
 @router.get("/health", summary="State of the cluster")
 @needs(Permission.SIGNED_IN)
-async def get_health(shoal: Shoal, caller: Calling) -> Health:
+async def get_health(
+    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling
+) -> Health:
     """Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why."""
-    return _as_seen(await _look(shoal), caller)
+    return _as_seen(await _look(store, cluster, settings), caller)
 
 
 @router.get(
@@ -62,14 +66,16 @@ async def get_health(shoal: Shoal, caller: Calling) -> Health:
     },
 )
 @needs(Permission.SIGNED_IN)
-async def get_readiness(shoal: Shoal, caller: Calling, response: Response) -> Health:
+async def get_readiness(
+    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling, response: Response
+) -> Health:
     """As /health, with the HTTP status 503 while commands would be accepted in vain.
 
     That is while the database or ZooKeeper is away, while they are bound to different clusters, or
     while the database refuses the writes of the owners of all partitions.
     """
-    found = await _look(shoal)
-    is_stranded = len(shoal.ownership.with_two_owners()) == shoal.partitions
+    found = await _look(store, cluster, settings)
+    is_stranded = len(cluster.ownership.with_two_owners()) == cluster.partitions
     if not (found.checks.database.ok and found.checks.zookeeper.ok) or is_stranded:
         response.status_code = 503
     return _as_seen(found, caller)
@@ -98,26 +104,26 @@ def _as_seen(found: Health, caller: Caller) -> Health:
     )
 
 
-async def _look(shoal: Services) -> Health:
-    database, zookeeper, commands, quarantine, damaged = await asyncio.gather(
-        _database(shoal),
-        _zookeeper(shoal),
-        overdue(shoal),
-        _quarantined(shoal),
-        _damaged_znodes(shoal),
+async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> Health:
+    stored, zookeeper, commands, quarantine, damaged = await asyncio.gather(
+        _database(store),
+        _zookeeper(cluster),
+        overdue(store, cluster, settings.pending_limit_s),
+        _quarantined(store),
+        _damaged_znodes(cluster),
     )
     set_aside, aside = quarantine
-    partitions = _partitions(shoal)
-    masters, workers = len(shoal.masters.current()), len(shoal.workers.current())
-    paused = sum(1 for worker in shoal.workers.current().values() if worker.data.get("paused"))
-    without_database = troubles(shoal.masters.current())
-    fine = database.ok and zookeeper.ok and masters > 0 and workers > paused
+    partitions = _partitions(cluster)
+    masters, workers = len(cluster.masters.current()), len(cluster.workers.current())
+    paused = sum(1 for worker in cluster.workers.current().values() if worker.data.get("paused"))
+    without_database = troubles(cluster.masters.current())
+    fine = stored.ok and zookeeper.ok and masters > 0 and workers > paused
     fine = fine and partitions.ok and commands.ok
     fine = fine and not (without_database or (aside and aside.held))
     return Health(
         status="ok" if fine else "degraded",
         checks=Checks(
-            database=database,
+            database=stored,
             zookeeper=zookeeper,
             partitions=partitions,
             commands=commands,
@@ -129,20 +135,21 @@ async def _look(shoal: Services) -> Health:
         ),
         masters=masters,
         workers=workers,
-        version=shoal.version,
+        version=VERSION,
         master_troubles=without_database,
         quarantine=aside,
         clock_differences=[
-            ClockDifference(clock=clock, ahead_s=by_s) for clock, by_s in differences(shoal).items()
+            ClockDifference(clock=clock, ahead_s=by_s)
+            for clock, by_s in differences(cluster).items()
         ],
     )
 
 
-async def _database(shoal: Services) -> Check:
-    kind = shoal.database.kind
+async def _database(store: Store) -> Check:
+    kind = store.database.kind
     try:
         async with asyncio.timeout(ANSWER_S):
-            await shoal.database.ping()
+            await store.database.ping()
     except TimeoutError:
         return Check(ok=False, detail=f"{kind} did not answer within {ANSWER_S:g} s")
     except ShoalError as error:
@@ -150,12 +157,12 @@ async def _database(shoal: Services) -> Check:
     return Check(ok=True, detail=f"{kind} answers")
 
 
-async def _quarantined(shoal: Services) -> tuple[int, QuarantineOut | None]:
+async def _quarantined(store: Store) -> tuple[int, QuarantineOut | None]:
     """Return how much masters have quarantined, and what all consumers have."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
-            shoal.database.unit_of_work(read_only=True) as uow,
+            store.unit_of_work(read_only=True) as uow,
         ):
             counts = await uow.quarantine.counts()
             newest = await uow.quarantine.list(MOST_SHOWN) if counts else []
@@ -171,29 +178,29 @@ async def _quarantined(shoal: Services) -> tuple[int, QuarantineOut | None]:
     )
 
 
-async def _zookeeper(shoal: Services) -> Check:
-    state = shoal.session.state
-    if (foreign := shoal.ownership.foreign) is not None:
+async def _zookeeper(cluster: ClusterView) -> Check:
+    state = cluster.session.state
+    if (foreign := cluster.ownership.foreign) is not None:
         tree, stored = foreign
         return Check(
             ok=False,
-            detail=f"ZooKeeper at {shoal.session.address} is bound to cluster {tree.cluster} (tree "
-            f"{tree.tree}), the database {stored.database} to cluster {stored.cluster} (tree "
+            detail=f"ZooKeeper at {cluster.session.address} is bound to cluster {tree.cluster} "
+            f"(tree {tree.tree}), the database {stored.database} to cluster {stored.cluster} (tree "
             f"{stored.tree or 'none'} at {stored.address or 'an unknown address'}); check the "
             "settings `zookeeper` and `database_url` and restart this API",
         )
     return Check(ok=state is SessionState.CONNECTED, detail=state.value.lower())
 
 
-def _partitions(shoal: Services) -> Check:
+def _partitions(cluster: ClusterView) -> Check:
     """The work of a partition without an owner, or with two, stands still."""
-    watch, total = shoal.ownership, shoal.partitions
+    watch, total = cluster.ownership, cluster.partitions
     unowned, differing = watch.without_owner(), watch.with_two_owners()
     troubles = []
     if unowned:
         troubles.append(
             f"{len(unowned)} of {total} partitions have had no owner for {watch.long_s:g} s or "
-            f"more: {_named(unowned)}"
+            f"more: {shortlist(unowned)}"
         )
     if differing:
         troubles.append(
@@ -205,13 +212,9 @@ def _partitions(shoal: Services) -> Check:
     return Check(ok=False, detail="; ".join(troubles))
 
 
-def _named(found: Sequence[object]) -> str:
-    return ", ".join(map(str, found[:NAMED])) + (", …" if len(found) > NAMED else "")
-
-
-async def _damaged_znodes(shoal: Services) -> int | None:
+async def _damaged_znodes(cluster: ClusterView) -> int | None:
     try:
         async with asyncio.timeout(ANSWER_S):
-            return await quarantine.count(shoal.session)
+            return await quarantine.count(cluster.session)
     except (CoordinationError, TimeoutError):
         return None

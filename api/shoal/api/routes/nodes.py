@@ -23,7 +23,7 @@ from shoal.api.schemas.platform.cluster import (
     WorkerGroupOut,
     WorkerOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import ClusterDep, StoreDep
 from shoal.api.web.paging import Cursor, Limit, before_id, decode_cursor, encode_cursor, page
 from shoal.core.access.permissions import Permission
 
@@ -44,18 +44,20 @@ def _page(
 
 @router.get("/masters", summary="List masters")
 @needs(Permission.CLUSTER_READ)
-async def list_masters(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[MasterOut]:
+async def list_masters(
+    cluster: ClusterDep, limit: Limit = 50, cursor: Cursor = None
+) -> Page[MasterOut]:
     """Live masters with the partitions that each owns, by id."""
-    owners, group = await shoal.owners.all_owners(shoal.partitions), await group_of(shoal)
+    owners, group = await cluster.owners.all_owners(cluster.partitions), await group_of(cluster)
     leader = group.leader.client_id if group.leader else None
-    masters = masters_of(shoal, owners, leader)
+    masters = masters_of(cluster, owners, leader)
     return _page("masters", masters, lambda one: one.id, limit, cursor)
 
 
 @router.get("/workers", summary="List workers")
 @needs(Permission.CLUSTER_READ)
 async def list_workers(
-    shoal: Shoal,
+    cluster: ClusterDep,
     group: Annotated[str | None, Query(description="Only those of this group.")] = None,
     paused: Annotated[
         bool | None, Query(description="Only those that take no tasks, or only the others.")
@@ -66,7 +68,7 @@ async def list_workers(
     """Live workers with their slots and how many are taken, by id."""
     found = [
         one
-        for one in workers_of(shoal)
+        for one in workers_of(cluster)
         if group in (None, one.group) and paused in (None, one.paused is not None)
     ]
     return _page("workers", found, lambda one: one.id, limit, cursor)
@@ -75,11 +77,11 @@ async def list_workers(
 @router.get("/worker-groups", summary="List worker groups")
 @needs(Permission.CLUSTER_READ)
 async def list_worker_groups(
-    shoal: Shoal, limit: Limit = 50, cursor: Cursor = None
+    cluster: ClusterDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[WorkerGroupOut]:
     """Groups of workers, with what waits for each: also those that have no worker at all."""
-    queued = {one.group: one.depth for one in await queues_of(shoal)}
-    workers = workers_of(shoal)
+    queued = {one.group: one.depth for one in await queues_of(cluster)}
+    workers = workers_of(cluster)
     found = []
     for group in queued.keys() | {one.group for one in workers}:
         some = [one for one in workers if one.group == group]
@@ -99,7 +101,8 @@ async def list_worker_groups(
 @router.get("/partitions", summary="List partitions")
 @needs(Permission.CLUSTER_READ)
 async def list_partitions(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
     owner: Annotated[
         str | None, Query(description="Only those of this master; empty: those without one.")
     ] = None,
@@ -109,10 +112,13 @@ async def list_partitions(
     """Partitions with owner, epoch and what there is to do in each, by number."""
     position = decode_cursor("partitions", cursor, int)
     first = 0 if position is None else position[0] + 1
-    owners, work = await shoal.owners.all_owners(shoal.partitions), await work_of(shoal)
+    owners, work = (
+        await cluster.owners.all_owners(cluster.partitions),
+        await work_of(store, cluster),
+    )
     found = [
         partition_of(index, owners.get(index), work)
-        for index in range(first, shoal.partitions)
+        for index in range(first, cluster.partitions)
         if owner is None or owner == (owners[index].owner_id if index in owners else "")
     ]
     shown, more = page(found[: limit + 1], limit)
@@ -122,10 +128,10 @@ async def list_partitions(
 @router.get("/takeovers", summary="List takeovers")
 @needs(Permission.CLUSTER_READ)
 async def list_takeovers(
-    shoal: Shoal, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[TakeoverOut]:
     """Changes of partitions' owners, newest first; the newest 10,000 are kept."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.partitions.takeovers(before_id("takeovers", cursor), limit + 1)
     shown, more = page([TakeoverOut(**vars(one)) for one in found], limit)
     return Page(items=shown, next=encode_cursor("takeovers", shown[-1].id) if more else None)

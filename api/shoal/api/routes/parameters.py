@@ -11,7 +11,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.project_values import ParameterIn, ParameterOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
@@ -31,10 +31,10 @@ ParameterName = Annotated[str, Path(max_length=100, examples=["bucket"])]
 @router.get(_OF_PROJECT, summary="List a project's parameters", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_parameters(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ParameterOut]:
     """The parameters of a project by name."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.projects.parameters(project)
     items, following = part_of("parameters", sorted(found), str, limit, cursor)
     return Page(
@@ -48,10 +48,10 @@ async def list_parameters(
 )
 @needs(Permission.PROJECT_READ)
 async def get_parameter(
-    shoal: Shoal, project: ProjectName, name: ParameterName, response: Response
+    store: StoreDep, project: ProjectName, name: ParameterName, response: Response
 ) -> ParameterOut:
     """One parameter of a project."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name))
 
 
@@ -72,7 +72,7 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> ParameterOut:
 )
 @needs(Permission.PROJECT_EDIT, audit="parameter.set")
 async def put_parameter(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: NewParameter,
     body: Annotated[ParameterIn, Body()],
@@ -81,7 +81,7 @@ async def put_parameter(
     """Runs that have started keep the value they started with."""
     if problem := await asyncio.to_thread(definition_problem, name, body.value):
         raise InvalidRequest([FieldError("value", problem)])
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name), body)
         known = await uow.projects.change_parameter(project, name, body.value)
@@ -101,10 +101,10 @@ async def put_parameter(
 )
 @needs(Permission.PROJECT_EDIT, audit="parameter.delete")
 async def delete_parameter(
-    shoal: Shoal, project: ProjectName, name: ParameterName, condition: Condition
+    store: StoreDep, project: ProjectName, name: ParameterName, condition: Condition
 ) -> None:
     """Tasks that start from now on do not see it any more, but for those of earlier runs."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         if not await uow.projects.change_parameter(project, name, None):

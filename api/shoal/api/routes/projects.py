@@ -10,7 +10,7 @@ from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import ProjectIn, ProjectOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_name, shown
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -28,11 +28,11 @@ ProjectName = Annotated[str, Path(max_length=100, examples=["flights"])]
 @router.get("/projects", summary="List projects")
 @needs(Permission.PROJECT_READ)
 async def list_projects(
-    shoal: Shoal, caller: Calling, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, caller: Calling, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ProjectOut]:
     """Projects by name."""
     after = decode_cursor("projects", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.projects.list(
             after[0] if after else None, limit + 1, visible=caller.visible
         )
@@ -45,9 +45,9 @@ async def list_projects(
 
 @router.get("/projects/{project}", summary="Show a project", responses=documented(404))
 @needs(Permission.PROJECT_READ)
-async def get_project(shoal: Shoal, project: ProjectName, response: Response) -> ProjectOut:
+async def get_project(store: StoreDep, project: ProjectName, response: Response) -> ProjectOut:
     """One project."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, ProjectOut.model_validate(await uow.projects.get(project)))
 
 
@@ -65,17 +65,17 @@ async def _held(uow: UnitOfWork, project: str) -> ProjectOut:
 )
 @needs(Permission.PROJECT_MANAGE, project_may_be_missing=True, audit="project.set")
 async def put_project(
-    shoal: Shoal, project: NewName, body: Annotated[ProjectIn, Body()], condition: Condition
+    store: StoreDep, project: NewName, body: Annotated[ProjectIn, Body()], condition: Condition
 ) -> ProjectOut:
     """Sets the description; the project is created if it is missing. Nothing else creates one."""
     is_new = False
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await condition.check(lambda: _held(uow, project), body)
         try:
             await uow.projects.get(project)
         except NotFound:
             is_new = True
-        await uow.projects.ensure(project, shoal.clock())
+        await uow.projects.ensure(project, store.clock())
         await uow.projects.set_description(project, body.description)
         stored = await uow.projects.get(project)
         await uow.commit()

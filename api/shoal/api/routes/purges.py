@@ -10,7 +10,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.purges import PurgeIn, PurgeOut, StoreOut, StoresOut
-from shoal.api.services import Shoal
+from shoal.api.services import ClusterDep, IntakeDep, StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, before_id, encode_cursor, page
@@ -32,19 +32,24 @@ PurgeId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[3])]
 )
 @needs(Permission.HISTORY_PURGE, audit="purge.request")
 async def post_purge(
-    shoal: Shoal, caller: Calling, body: Annotated[PurgeIn, Body()], response: Response
+    store: StoreDep,
+    cluster: ClusterDep,
+    intake: IntakeDep,
+    caller: Calling,
+    body: Annotated[PurgeIn, Body()],
+    response: Response,
 ) -> PurgeOut:
     """Stores the request durably; each master sees to its own partitions within seconds.
 
     What is not finished, or needed by something that is not, stays, and so do the newest
     instances of each workflow (`keep_newest_instances`), whatever is asked for.
     """
-    now = shoal.clock()
+    now = store.clock()
     if body.before is not None and body.before > now:
         raise InvalidRequest([FieldError("before", "lies in the future")])
     if body.workflow is not None and body.project is None:
         raise InvalidRequest([FieldError("project", "is missing: whose workflow is it?")])
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         new = NewPurge(
             body.dry_run,
             body.before,
@@ -53,9 +58,9 @@ async def post_purge(
             caller.name,
             body.even_if_not_exported,
         )
-        purge = await uow.purges.add(new, shoal.partitions, now)
+        purge = await uow.purges.add(new, cluster.partitions, now)
         await uow.commit()
-    shoal.intake.notify(range(shoal.partitions))
+    intake.notify(range(cluster.partitions))
     response.headers["Location"] = f"/api/v1/purges/{purge.id}"
     response.headers["Retry-After"] = "1"
     return _out(purge)
@@ -73,10 +78,10 @@ async def _workflow(uow: UnitOfWork, body: PurgeIn) -> int | None:
 
 @router.get("/purges", summary="List purges")
 @needs(Permission.HISTORY_PURGE)
-async def list_purges(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[PurgeOut]:
+async def list_purges(store: StoreDep, limit: Limit = 50, cursor: Cursor = None) -> Page[PurgeOut]:
     """Purges, newest first. They are forgotten after 30 days."""
     before = before_id("purges", cursor)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.purges.list(limit + 1, before)
         why = await _held_because(uow, found)
     items, more = page(found, limit)
@@ -88,21 +93,21 @@ async def list_purges(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) ->
 
 @router.get("/purges/{purge_id}", summary="Show a purge", responses=documented(404))
 @needs(Permission.HISTORY_PURGE)
-async def get_purge(shoal: Shoal, purge_id: PurgeId) -> PurgeOut:
+async def get_purge(store: StoreDep, purge_id: PurgeId) -> PurgeOut:
     """How far the masters have come."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         purge = await uow.purges.get(purge_id)
         return _out(purge, await _held_because(uow, [purge]))
 
 
 @router.get("/stores", summary="Show how large the history is")
 @needs(Permission.CLUSTER_READ)
-async def get_stores(shoal: Shoal) -> StoresOut:
+async def get_stores(store: StoreDep) -> StoresOut:
     """Rows and bytes of each table, as the database estimates them without counting."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.sizes.read()
     return StoresOut(
-        kind=shoal.database.kind,
+        kind=store.database.kind,
         bytes=found.bytes,
         free_bytes=found.free_bytes,
         stores=[

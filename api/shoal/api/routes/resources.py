@@ -13,7 +13,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.resources import DeletedOut, ResourceOut
-from shoal.api.services import Shoal
+from shoal.api.services import FilesDep, StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -42,7 +42,7 @@ _CONTENT = {
 @router.get(_OF_PROJECT + "/resources", summary="List resources", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_resources(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     folder: Annotated[
         str, Query(max_length=LONGEST_PATH, description="Only files below it.", examples=["etl"])
@@ -52,7 +52,7 @@ async def list_resources(
 ) -> Page[ResourceOut]:
     """The newest versions of a project's files, by path."""
     after = decode_cursor("resources", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         start = after[0] if after else None
         found = await uow.resources.list(project, folder.rstrip("/"), start, limit + 1)
@@ -68,10 +68,14 @@ async def list_resources(
 )
 @needs(Permission.PROJECT_READ)
 async def get_resource(
-    shoal: Shoal, project: ProjectName, path: FilePath, response: Response, version: Version = None
+    store: StoreDep,
+    project: ProjectName,
+    path: FilePath,
+    response: Response,
+    version: Version = None,
 ) -> ResourceOut:
     """A version of a file, without its content; its ETag is that of the content."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = ResourceOut.model_validate(await uow.resources.get(project, path, version))
     return tagged(response, found, _tag(found))
 
@@ -100,11 +104,11 @@ async def _below(uow: UnitOfWork, project: str, folder: str) -> DeletedOut:
 )
 @needs(Permission.PROJECT_READ)
 async def list_resource_versions(
-    shoal: Shoal, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceOut]:
     """The versions of a file, the newest first; those of a deleted file too, for a while."""
     below = decode_cursor("resource-versions", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         start = below[0] if below else None
         found = await uow.resources.versions(project, path, start, limit + 1)
         if not found and start is None:
@@ -127,7 +131,7 @@ async def list_resource_versions(
 )
 @needs(Permission.PROJECT_EDIT, audit="resource.set")
 async def upload_resource(
-    shoal: Shoal,
+    files: FilesDep,
     record: Recording,
     project: ProjectName,
     path: FilePath,
@@ -150,8 +154,8 @@ async def upload_resource(
     """
     if problem := path_problem(path):
         raise InvalidRequest([FieldError("path", problem)])
-    shoal.resources.check_size(request.headers.get("content-length", ""))
-    stored, is_new = await shoal.resources.put(
+    files.check_size(request.headers.get("content-length", ""))
+    stored, is_new = await files.put(
         project,
         path,
         request.stream(),
@@ -174,12 +178,12 @@ async def upload_resource(
 )
 @needs(Permission.PROJECT_READ)
 async def download_resource(
-    shoal: Shoal, project: ProjectName, path: FilePath, version: Version = None
+    store: StoreDep, files: FilesDep, project: ProjectName, path: FilePath, version: Version = None
 ) -> Response:
     """The content of a version of a file."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.resources.get(project, path, version)
-    pieces = await shoal.resources.content(found)
+    pieces = await files.content(found)
     name = quote(found.path.rpartition("/")[2], safe="")
     return StreamingResponse(
         pieces,
@@ -200,7 +204,7 @@ async def download_resource(
 )
 @needs(Permission.PROJECT_EDIT, audit="resource.delete")
 async def delete_resource(
-    shoal: Shoal, project: ProjectName, path: FilePath, condition: Condition
+    store: StoreDep, project: ProjectName, path: FilePath, condition: Condition
 ) -> DeletedOut:
     """Deletes a file; with a slash at the end of the path, all files below the folder.
 
@@ -209,13 +213,13 @@ async def delete_resource(
     masters remove them.
     """
     folder = path.endswith("/")
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         name = path.removesuffix("/")
         await uow.projects.require(project)
         if folder:
             await condition.check(lambda: _below(uow, project, name))
         else:
             await condition.check(lambda: _newest(uow, project, name), tag_of=_tag)
-        count = await uow.resources.delete(project, name, shoal.clock(), is_folder=folder)
+        count = await uow.resources.delete(project, name, store.clock(), is_folder=folder)
         await uow.commit()
     return DeletedOut(files=count)

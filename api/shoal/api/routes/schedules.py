@@ -24,7 +24,7 @@ from shoal.api.schemas.schedules import (
     PreviewOut,
     ScheduleOut,
 )
-from shoal.api.services import Services, Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.paging import (
@@ -38,6 +38,7 @@ from shoal.api.web.paging import (
     part_of,
 )
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
@@ -55,7 +56,7 @@ ScheduleId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
 @router.get("/schedules", summary="List all schedules")
 @needs(Permission.PROJECT_READ)
 async def list_schedules(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: Annotated[str | None, Query(description="Only those of this project.")] = None,
     limit: Limit = 50,
@@ -64,7 +65,7 @@ async def list_schedules(
     """The schedules of all published workflows, oldest first."""
     kind = filtered("schedules", project)
     after = decode_cursor(kind, cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.schedules.list(
             project, after[0] if after else 0, limit + 1, visible=caller.visible
         )
@@ -83,14 +84,14 @@ async def list_schedules(
 )
 @needs(Permission.PROJECT_READ)
 async def list_workflow_schedules(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: Annotated[str, Path(max_length=100, examples=["daily"])],
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[ScheduleOut]:
     """The timetables of a workflow and when they fire next; they change with the definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.workflows.get(project, name)
         found = await uow.schedules.of_workflow(project, name)
         items, following = part_of("schedules", found, lambda one: one.id, limit, cursor)
@@ -107,7 +108,7 @@ async def list_workflow_schedules(
 )
 @needs(Permission.PROJECT_READ)
 async def preview_schedule(
-    shoal: Shoal,
+    store: StoreDep,
     schedule_id: ScheduleId,
     n: Annotated[int, Query(ge=1, le=500, description="How many lines.")] = 10,
 ) -> PreviewOut:
@@ -115,7 +116,7 @@ async def preview_schedule(
 
     Each with what a clock change does to it; of each day that is left out the first one.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.schedules.get(schedule_id)
         days = await days_of(uow, [found])
     timetable = timetable_of(found, days)
@@ -123,33 +124,25 @@ async def preview_schedule(
         unknown = "its time zone, its expression or its calendar is unknown"
         reason = f"cannot be read by this version: {unknown}"
         raise InvalidRequest([FieldError("schedule_id", reason)])
-    return _preview(timetable, shoal.clock(), n)
+    return _preview(timetable, store.clock(), n)
 
 
 @router.post(
     "/schedules/{schedule_id}/pause", summary="Pause a schedule", responses=documented(404)
 )
 @needs(Permission.RUN_OPERATE, audit="schedule.pause")
-async def pause_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
+async def pause_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOut:
     """It does not fire until it is resumed, whatever is published meanwhile."""
-    async with shoal.database.unit_of_work() as uow:
-        found = await uow.schedules.pause(schedule_id, shoal.clock())
-        days = await days_of(uow, [found])
-        await uow.commit()
-    return schedule_out(found, days)
+    return await _changed(store, "pause", schedule_id)
 
 
 @router.post(
     "/schedules/{schedule_id}/resume", summary="Resume a schedule", responses=documented(404)
 )
 @needs(Permission.RUN_OPERATE, audit="schedule.resume")
-async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
+async def resume_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOut:
     """It fires from now on, if its definition has it enabled; nothing is made up for."""
-    async with shoal.database.unit_of_work() as uow:
-        found = await uow.schedules.unpause(schedule_id, shoal.clock())
-        days = await days_of(uow, [found])
-        await uow.commit()
-    return schedule_out(found, days)
+    return await _changed(store, "resume", schedule_id)
 
 
 @router.post(
@@ -159,7 +152,7 @@ async def resume_schedule(shoal: Shoal, schedule_id: ScheduleId) -> ScheduleOut:
 )
 @needs(Permission.RUN_OPERATE, audit="schedule.pause")
 async def post_bulk_schedules(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     body: Annotated[BulkSchedulesIn, Body()],
     record: Recording,
@@ -179,7 +172,7 @@ async def post_bulk_schedules(
     if body.ids is not None:
         ids = list(dict.fromkeys(body.ids))
     else:
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             found = await uow.schedules.list(
                 project, 0, MOST_SCHEDULES + 1, visible=caller.visible, workflow=workflow
             )
@@ -190,7 +183,7 @@ async def post_bulk_schedules(
         entry = record.about_one(f"schedule.{body.type}", Thing.SCHEDULE, one)
         try:
             await caller.require(Permission.RUN_OPERATE, Thing.SCHEDULE, one)
-            stored = await _changed(shoal.recording(entry), body.type, one, dry_run=dry_run)
+            stored = await _changed(store.recording(entry), body.type, one, dry_run=dry_run)
             items.append(BulkSchedule(id=one, schedule=stored, problem=None))
         except ShoalError as error:
             if error.retriable:
@@ -201,14 +194,16 @@ async def post_bulk_schedules(
     return BulkSchedulesOut(is_more=is_more, items=items)
 
 
-async def _changed(shoal: Services, how: str, schedule_id: int, *, dry_run: bool) -> ScheduleOut:
-    async with shoal.database.unit_of_work(read_only=dry_run) as uow:
+async def _changed(
+    store: Store, how: str, schedule_id: int, *, dry_run: bool = False
+) -> ScheduleOut:
+    async with store.unit_of_work(read_only=dry_run) as uow:
         if dry_run:
             found = await uow.schedules.get(schedule_id)
         elif how == "pause":
-            found = await uow.schedules.pause(schedule_id, shoal.clock())
+            found = await uow.schedules.pause(schedule_id, store.clock())
         else:
-            found = await uow.schedules.unpause(schedule_id, shoal.clock())
+            found = await uow.schedules.unpause(schedule_id, store.clock())
         days = await days_of(uow, [found])
         if not dry_run:
             await uow.commit()
@@ -235,7 +230,7 @@ def _check_bulk(body: BulkSchedulesIn, project: str | None, workflow: str | None
     responses=documented(400, 404, 413, 415),
 )
 @needs(Permission.PROJECT_READ, audit=NOTHING)
-async def preview_expression(shoal: Shoal, body: Annotated[PreviewIn, Body()]) -> PreviewOut:
+async def preview_expression(store: StoreDep, body: Annotated[PreviewIn, Body()]) -> PreviewOut:
     """As for a schedule that exists; nothing is stored."""
     try:
         parsed = cron.parse(
@@ -245,12 +240,12 @@ async def preview_expression(shoal: Shoal, body: Annotated[PreviewIn, Body()]) -
         raise InvalidRequest([FieldError("cron", str(error))]) from None
     days: Iterable[date] = ()
     if body.calendar is not None:
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             found = await uow.calendars.get(body.project or "default", body.calendar)
         days = found.days
     start, end = instant(body.start, body.timezone), instant(body.end, body.timezone)
     timetable = Timetable(parsed, start, end, frozenset(body.exclude).union(days))
-    return _preview(timetable, shoal.clock(), body.n)
+    return _preview(timetable, store.clock(), body.n)
 
 
 def _preview(timetable: Timetable, now: datetime, n: int) -> PreviewOut:

@@ -1,6 +1,6 @@
-"""Secrets of projects. Their values come in here and never leave: they are written, not read.
+"""Secrets of projects, and the keys that encrypt their values.
 
-Or they do not come at all: a secret may be a reference into another store.
+Values are written and never shown. A secret may also be a reference into another store.
 """
 
 import time
@@ -12,12 +12,12 @@ from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.cluster.key_rotation import seal
-from shoal.api.operations.data_sources import open_secret
+from shoal.api.operations.secrets.key_rotation import KeyRotation
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
+from shoal.api.schemas.platform.secrets_keys import KeysOut, RotationIn, RotationOut
 from shoal.api.schemas.project_values import SecretIn, SecretOut, SecretTestOut
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, SecretValuesDep, StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
@@ -38,10 +38,10 @@ SecretName = Annotated[str, Path(max_length=100, examples=["db_password"])]
 @router.get(_OF_PROJECT, summary="List a project's secrets", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_secrets(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[SecretOut]:
     """Their names and ages. Values are never shown."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.secrets.list(project)
     items, following = part_of("secrets", found, lambda one: one.name, limit, cursor)
     return Page(
@@ -53,10 +53,10 @@ async def list_secrets(
 @router.get(_OF_PROJECT + "/{name}", summary="Show a secret", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_secret(
-    shoal: Shoal, project: ProjectName, name: SecretName, response: Response
+    store: StoreDep, project: ProjectName, name: SecretName, response: Response
 ) -> SecretOut:
     """Its age. The value is never shown."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name))
 
 
@@ -75,7 +75,8 @@ async def _stored(uow: UnitOfWork, project: str, name: str) -> SecretOut:
 )
 @needs(Permission.CONNECTION_EDIT, audit="secret.set")
 async def put_secret(
-    shoal: Shoal,
+    store: StoreDep,
+    secret_values: SecretValuesDep,
     project: ProjectName,
     name: NewSecret,
     body: Annotated[SecretIn, Body()],
@@ -87,58 +88,50 @@ async def put_secret(
     """
     if len(body.model_fields_set) != 1:
         raise InvalidRequest([FieldError("value", "give either value or reference")])
-    put = _encrypted if "value" in body.model_fields_set else _referred
-    return await put(shoal, project, name, body, condition)
-
-
-async def _encrypted(
-    shoal: Services, project: str, name: str, body: SecretIn, condition: Condition
-) -> SecretOut:
-    value = body.value.get_secret_value()
-    if problems := list(secret_problems(value)):
+    value = body.value.get_secret_value() if "value" in body.model_fields_set else None
+    if value is not None and (problems := list(secret_problems(value))):
         raise InvalidRequest([FieldError("value", problem) for problem in problems])
     while True:
-        ciphertext, key = await seal(shoal.database, shoal.vault, project, name, value)
-        async with shoal.database.unit_of_work() as uow:
-            if not await uow.sealing.holds(key):
+        ciphertext, key = "", None
+        if value is not None:
+            ciphertext, key = await secret_values.seal(store.database, project, name, value)
+        async with store.unit_of_work() as uow:
+            if value is not None and not await uow.sealing.holds(key):
                 continue  # the keys were rotated just now
             await uow.projects.require(project)
+            reference = ""
+            if value is None:
+                try:
+                    reference = str(secret_values.stores.checked(project, body.reference))
+                except InvalidReference as error:
+                    raise InvalidRequest([FieldError("reference", str(error))]) from error
             await condition.check(lambda: _stored(uow, project, name))
-            is_new = await uow.secrets.put(project, name, ciphertext, shoal.clock())
+            if value is not None:
+                is_new = await uow.secrets.put(project, name, ciphertext, store.clock())
+            else:
+                is_new = await uow.secrets.refer(project, name, reference, store.clock())
             stored = await _stored(uow, project, name)
             await uow.commit()
         return condition.answer(stored, is_new=is_new)
 
 
-async def _referred(
-    shoal: Services, project: str, name: str, body: SecretIn, condition: Condition
-) -> SecretOut:
-    async with shoal.database.unit_of_work() as uow:
-        await uow.projects.require(project)
-        try:
-            reference = str(shoal.secret_stores.checked(project, body.reference))
-        except InvalidReference as error:
-            raise InvalidRequest([FieldError("reference", str(error))]) from error
-        await condition.check(lambda: _stored(uow, project, name))
-        is_new = await uow.secrets.refer(project, name, reference, shoal.clock())
-        stored = await _stored(uow, project, name)
-        await uow.commit()
-    return condition.answer(stored, is_new=is_new)
-
-
 @router.post(_OF_PROJECT + "/{name}/test", summary="Try a secret", responses=documented(404))
 @needs(Permission.CONNECTION_EDIT, audit="secret.try")
 async def test_secret(
-    shoal: Shoal, record: Recording, project: ProjectName, name: SecretName
+    store: StoreDep,
+    secret_values: SecretValuesDep,
+    record: Recording,
+    project: ProjectName,
+    name: SecretName,
 ) -> SecretTestOut:
     """Reads it as a task would get it now, from its store or by its key; shows it to nobody."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.secrets.get(project, name)
         stored = (await uow.secrets.stored(project))[name]
     record.note()  # nothing is changed, but the secret is read
     began = time.monotonic()
     try:
-        await open_secret(stored, project, name, shoal.vault, shoal.secret_stores)
+        await secret_values.open(stored, project, name)
     except (VaultError, SecretStoreError) as error:
         is_good, text = False, str(error)
     else:
@@ -151,11 +144,53 @@ async def test_secret(
 )
 @needs(Permission.CONNECTION_EDIT, audit="secret.delete")
 async def delete_secret(
-    shoal: Shoal, project: ProjectName, name: SecretName, condition: Condition
+    store: StoreDep, project: ProjectName, name: SecretName, condition: Condition
 ) -> None:
     """Tasks that refer to it fail from now on, with the reason."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))
         await uow.secrets.delete(project, name)
         await uow.commit()
+
+
+@router.get("/secrets-keys", summary="Show the keys of the secrets")
+@needs(Permission.SECRETS_ROTATE)
+async def get_secrets_keys(
+    store: StoreDep, cluster: ClusterDep, secret_values: SecretValuesDep
+) -> KeysOut:
+    """Their ids alone: which encrypts, what each has encrypted, and which masters have them."""
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    found = await rotation.state()
+    return KeysOut(
+        primary=found.primary,
+        next=found.sealing.next,
+        old=list(found.sealing.old),
+        retired=list(found.sealing.retired),
+        here=list(found.here),
+        masters={name: list(keys) for name, keys in found.masters.items()},
+        used=dict(found.used),
+    )
+
+
+@router.post(
+    "/secrets-keys/rotation",
+    summary="Take a step of a rotation",
+    responses=documented(400, 413, 415),
+)
+@needs(Permission.SECRETS_ROTATE, audit="secrets.rotate")
+async def rotate_secrets_keys(
+    store: StoreDep,
+    cluster: ClusterDep,
+    secret_values: SecretValuesDep,
+    record: Recording,
+    body: Annotated[RotationIn, Body()],
+) -> RotationOut:
+    """Ask for steps until the phase is not `working`; what was done stays done.
+
+    A new key encrypts only when every live master has it. No value is lost, whatever dies.
+    """
+    record.detail["begin"] = body.begin
+    rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
+    done = await rotation.step(begin=body.begin)
+    return RotationOut.model_validate(done, from_attributes=True)

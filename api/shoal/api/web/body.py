@@ -11,7 +11,13 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from shoal.api.web.errors import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, NotJson
+from shoal.api.web.errors import (
+    BodyNotJson,
+    BodyTooLarge,
+    FieldError,
+    InvalidRequest,
+    MalformedBody,
+)
 from shoal.core.errors import shortened
 from shoal.core.untrusted import is_more
 
@@ -36,7 +42,7 @@ class JsonRequest(Request):
         if not self._content:
             return
         if not _is_json(self.headers.get("content-type", "")):
-            raise NotJson("send the body with the header 'Content-Type: application/json'")
+            raise BodyNotJson("send the body with the header 'Content-Type: application/json'")
         if self._is_large:
             self._value = await asyncio.to_thread(_parse, self._content)
         else:

@@ -43,7 +43,7 @@ from shoal.core.errors import ShoalError
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemKind:
     """A kind of problem. ``slug`` is its name for programs, ``title`` the same in words."""
 
     status: HTTPStatus
@@ -52,9 +52,9 @@ class Kind:
     detail: str | None = None  # None: the error's own text may be shown
 
 
-INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Internal error")
-NOT_FOUND = Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found")
-UNUSABLE = Kind(
+INTERNAL = ProblemKind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Internal error")
+NOT_FOUND = ProblemKind(HTTPStatus.NOT_FOUND, "not-found", "Not found")
+UNUSABLE = ProblemKind(
     HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request", "The request has unusable values"
 )
 
@@ -71,7 +71,7 @@ class FieldError:
 class ApiError(ShoalError):
     """An answer. The text becomes the problem's detail, so it never holds a secret."""
 
-    kind: ClassVar[Kind] = INTERNAL
+    kind: ClassVar[ProblemKind] = INTERNAL
     members: Mapping[str, Any] = MappingProxyType({})  # what its document has besides
 
     def __init__(
@@ -86,34 +86,34 @@ class ApiError(ShoalError):
 
 
 class MalformedBody(ApiError):
-    kind = Kind(HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON")
+    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON")
 
 
 class Unauthorized(ApiError):
-    kind = Kind(HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed")
+    kind = ProblemKind(HTTPStatus.UNAUTHORIZED, "unauthorized", "A token is needed")
 
 
 class Forbidden(ApiError):
-    kind = Kind(HTTPStatus.FORBIDDEN, "forbidden", "Not permitted")
+    kind = ProblemKind(HTTPStatus.FORBIDDEN, "forbidden", "Not permitted")
 
 
 class CrossSite(ApiError):
-    kind = Kind(HTTPStatus.FORBIDDEN, "cross-site", "The request comes from another site")
+    kind = ProblemKind(HTTPStatus.FORBIDDEN, "cross-site", "The request comes from another site")
 
 
 class TooManyRequests(ApiError):
-    kind = Kind(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+    kind = ProblemKind(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
 
     def __init__(self, detail: str, retry_after_s: float) -> None:
         super().__init__(detail, headers={"Retry-After": str(max(1, round(retry_after_s)))})
 
 
 class UnknownHost(ApiError):
-    kind = Kind(HTTPStatus.MISDIRECTED_REQUEST, "unknown-host", "This API is not called so")
+    kind = ProblemKind(HTTPStatus.MISDIRECTED_REQUEST, "unknown-host", "This API is not called so")
 
 
 class OtherFolder(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.MISDIRECTED_REQUEST, "other-data-folder", "This API has another data folder"
     )
 
@@ -127,7 +127,7 @@ class LogDeleted(NoSuchThing):
 
 
 class KeyReused(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "idempotency-key-reused",
         "The idempotency key belongs to another request",
@@ -135,13 +135,15 @@ class KeyReused(ApiError):
 
 
 class NotNewestAttempt(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.CONFLICT, "not-newest-attempt", "Another attempt of the task has followed"
     )
 
 
 class PreconditionFailed(ApiError):
-    kind = Kind(HTTPStatus.PRECONDITION_FAILED, "precondition-failed", "The state is another one")
+    kind = ProblemKind(
+        HTTPStatus.PRECONDITION_FAILED, "precondition-failed", "The state is another one"
+    )
 
     def __init__(
         self,
@@ -155,31 +157,35 @@ class PreconditionFailed(ApiError):
 
 
 class PreconditionMissing(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.PRECONDITION_REQUIRED, "precondition-required", "Which state is it about?"
     )
 
 
 class PreviewOutdated(ApiError):
-    kind = Kind(HTTPStatus.PRECONDITION_FAILED, "preview-outdated", "The preview is outdated")
+    kind = ProblemKind(
+        HTTPStatus.PRECONDITION_FAILED, "preview-outdated", "The preview is outdated"
+    )
 
 
 class BodyTooLarge(ApiError):
-    kind = Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body-too-large", "The body is too large")
+    kind = ProblemKind(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body-too-large", "The body is too large"
+    )
 
 
 class UploadStalled(ApiError):
-    kind = Kind(HTTPStatus.REQUEST_TIMEOUT, "upload-stalled", "The upload came to a halt")
+    kind = ProblemKind(HTTPStatus.REQUEST_TIMEOUT, "upload-stalled", "The upload came to a halt")
 
 
-class NotJson(ApiError):
-    kind = Kind(
+class BodyNotJson(ApiError):
+    kind = ProblemKind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON"
     )
 
 
 class RangeNotSatisfiable(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         "range-not-satisfiable",
         "There are no such bytes",
@@ -195,7 +201,7 @@ class InvalidRequest(ApiError):
 
 
 class LogUnavailable(ApiError):
-    kind = Kind(
+    kind = ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "log-unavailable",
         "The worker that holds the log is not there",
@@ -204,7 +210,9 @@ class LogUnavailable(ApiError):
 
 
 class NoWorker(ApiError):
-    kind = Kind(HTTPStatus.SERVICE_UNAVAILABLE, "no-worker", "No worker that could do it answers")
+    kind = ProblemKind(
+        HTTPStatus.SERVICE_UNAVAILABLE, "no-worker", "No worker that could do it answers"
+    )
     retriable: ClassVar[bool] = True
 
 

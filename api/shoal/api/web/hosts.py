@@ -9,7 +9,6 @@ is not its own.
 """
 
 import secrets
-from collections.abc import Iterable
 from pathlib import Path
 
 from starlette.requests import Request
@@ -26,8 +25,10 @@ _ANY = ("0.0.0.0", "::")  # noqa: S104 - to tell that they are not names
 
 def names_of(settings: ApiSettings) -> frozenset[str]:
     """Return the names, without ports and in lower case."""
-    own = () if settings.host in _ANY else (_bracketed(settings.host),)
-    return frozenset(_lower((*_LOOPBACK, *own, *settings.allowed_hosts)))
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    own = () if settings.host in _ANY else (host,)
+    names = (*_LOOPBACK, *own, *settings.allowed_hosts)
+    return frozenset(name.lower().removesuffix(".") for name in names)
 
 
 def check_host(request: Request, names: frozenset[str]) -> None:
@@ -55,11 +56,3 @@ def check_folder(request: Request, data: Path, token: str) -> None:
         raise OtherFolder(
             f"the API here has the data folder {data}, and the request is for another"
         )
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _lower(names: Iterable[str]) -> Iterable[str]:
-    return (name.lower().removesuffix(".") for name in names)

@@ -1,8 +1,8 @@
 """ASGI middleware around all routes.
 
-``Exchange`` gives every exchange a request id, safe headers and a log line, never shows a stack
-trace, and serves HEAD as GET without the content. ``PacedLogins`` spaces out requests that carry
-passwords.
+``RequestMiddleware`` gives every exchange a request id, safe headers and a log line, never shows a
+stack trace, and serves HEAD as GET without the content. ``PacedLogins`` spaces out requests that
+carry passwords.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class _HeadSent(Exception):
     """All that HEAD asks for is on its way."""
 
 
-class Exchange:
+class RequestMiddleware:
     """ASGI middleware around the whole application. ``token``: that of the folder ``data``."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings, data: Path, token: str) -> None:
@@ -71,7 +71,9 @@ class Exchange:
         started_s = time.monotonic()
         status = 0
         request = Request(scope, receive)
-        request.state.request_id = request_id = _id_of(request)
+        given = request.headers.get(REQUEST_ID, "")
+        request_id = given if _GOOD_ID.fullmatch(given) else secrets.token_hex(8)
+        request.state.request_id = request_id
 
         async def send_safely(message: Message) -> None:
             nonlocal status
@@ -134,12 +136,6 @@ def _head_alone(send: Send) -> Send:
     return send_head
 
 
-def _id_of(request: Request) -> str:
-    """Return the id that the caller has given a request, if it is one; else a new one."""
-    given = request.headers.get(REQUEST_ID, "")
-    return given if _GOOD_ID.fullmatch(given) else secrets.token_hex(8)
-
-
 _APART_S = 0.003  # about twice what the loop works on one
 _LONGEST_S = 3.0  # in the row
 _PATH = f"{PREFIX}/login"
@@ -158,24 +154,21 @@ class PacedLogins:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; other kinds of scopes pass through."""
-        if scope["type"] == "http" and _brings_a_password(scope):
+        brings_a_password = (
+            scope["type"] == "http"
+            and scope["method"] == "POST"
+            and f"{scope['path']}/".startswith(f"{_PATH}/")
+        )
+        if brings_a_password:
             now_s = asyncio.get_running_loop().time()
             wait_s = max(0.0, self._free_s - now_s)
             if wait_s > _LONGEST_S:
-                await _refuse(Request(scope, receive), send, wait_s)
+                error = TooManyRequests("too many are signing in at this moment", wait_s)
+                request = Request(scope, receive)
+                refusal = problem_response(request, error.kind, str(error), headers=error.headers)
+                await refusal(scope, receive, send)
                 return
             self._free_s = now_s + wait_s + _APART_S
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
         await self._app(scope, receive, send)
-
-
-def _brings_a_password(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return bool(scope["method"] == "POST") and (path == _PATH or path.startswith(f"{_PATH}/"))
-
-
-async def _refuse(request: Request, send: Send, wait_s: float) -> None:
-    error = TooManyRequests("too many are signing in at this moment", wait_s)
-    response = problem_response(request, error.kind, str(error), headers=error.headers)
-    await response(request.scope, request.receive, send)

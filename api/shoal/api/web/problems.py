@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from shoal.api.web.errors import INTERNAL, NOT_FOUND, UNUSABLE, ApiError, FieldError, Kind
+from shoal.api.web.errors import INTERNAL, NOT_FOUND, UNUSABLE, ApiError, FieldError, ProblemKind
 from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
@@ -126,58 +126,66 @@ class StaleProblem(Problem):
     )
 
 
-_DATABASE = Kind(
+_DATABASE = ProblemKind(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "database-unavailable",
     "The database does not answer",
     "the database did not carry this out in time; send the request again",
 )
-_ZOOKEEPER = Kind(
+_ZOOKEEPER = ProblemKind(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "zookeeper-unavailable",
     "ZooKeeper does not answer",
     "this answer needs ZooKeeper, which could not be reached; send the request again",
 )
-_CONFLICT = Kind(HTTPStatus.CONFLICT, "conflict", "Another request was quicker")
-_DEFINITION = Kind(
+_CONFLICT = ProblemKind(HTTPStatus.CONFLICT, "conflict", "Another request was quicker")
+_DEFINITION = ProblemKind(
     HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-definition", "The workflow definition is invalid"
 )
-_KINDS: Mapping[type[ShoalError], Kind] = {
+_KINDS: Mapping[type[ShoalError], ProblemKind] = {
     NotFound: NOT_FOUND,
-    OpenInstances: Kind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
-    AccountExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
-    IdentityTaken: Kind(HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"),
-    LastAdministrator: Kind(
+    OpenInstances: ProblemKind(HTTPStatus.CONFLICT, "open-instances", "Instances are still open"),
+    AccountExists: ProblemKind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    IdentityTaken: ProblemKind(
+        HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"
+    ),
+    LastAdministrator: ProblemKind(
         HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
     ),
-    Archived: Kind(HTTPStatus.CONFLICT, "archived", "The workflow is archived"),
-    WorkflowInUse: Kind(HTTPStatus.CONFLICT, "workflow-in-use", "Others need the workflow"),
-    WorkflowExists: Kind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
+    Archived: ProblemKind(HTTPStatus.CONFLICT, "archived", "The workflow is archived"),
+    WorkflowInUse: ProblemKind(HTTPStatus.CONFLICT, "workflow-in-use", "Others need the workflow"),
+    WorkflowExists: ProblemKind(HTTPStatus.CONFLICT, "name-taken", "The name is taken"),
     DraftChanged: _CONFLICT,
-    CalendarInUse: Kind(HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"),
-    ConcurrencyGroupInUse: Kind(
+    CalendarInUse: ProblemKind(
+        HTTPStatus.CONFLICT, "calendar-in-use", "Schedules use the calendar"
+    ),
+    ConcurrencyGroupInUse: ProblemKind(
         HTTPStatus.CONFLICT, "concurrency-group-in-use", "The concurrency group is in use"
     ),
-    EnvironmentInUse: Kind(HTTPStatus.CONFLICT, "environment-in-use", "The environment is in use"),
-    PasswordOfAnotherServer: Kind(
+    EnvironmentInUse: ProblemKind(
+        HTTPStatus.CONFLICT, "environment-in-use", "The environment is in use"
+    ),
+    PasswordOfAnotherServer: ProblemKind(
         HTTPStatus.CONFLICT,
         "password-of-another-server",
         "The password was given for another server",
     ),
-    PathTaken: Kind(HTTPStatus.CONFLICT, "path-taken", "The path is taken"),
-    ResourceChanged: Kind(HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"),
-    UploadExpired: Kind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
-    ProjectFull: Kind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
-    TooManyToSort: Kind(
+    PathTaken: ProblemKind(HTTPStatus.CONFLICT, "path-taken", "The path is taken"),
+    ResourceChanged: ProblemKind(
+        HTTPStatus.CONFLICT, "resource-changed", "The resource has changed"
+    ),
+    UploadExpired: ProblemKind(HTTPStatus.CONFLICT, "upload-expired", "The upload took too long"),
+    ProjectFull: ProblemKind(HTTPStatus.CONFLICT, "project-full", "The project has no room left"),
+    TooManyToSort: ProblemKind(
         HTTPStatus.UNPROCESSABLE_ENTITY, "too-many-to-sort", "Too many items to sort"
     ),
-    StorageError: Kind(
+    StorageError: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "storage-unavailable",
         "The storage of resources cannot be used",
     ),
-    NoPastConfigured: Kind(HTTPStatus.NOT_FOUND, "no-history", "No history is exported"),
-    PastUnavailable: Kind(
+    NoPastConfigured: ProblemKind(HTTPStatus.NOT_FOUND, "no-history", "No history is exported"),
+    PastUnavailable: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "history-unavailable",
         "The exported history cannot be read",
@@ -192,8 +200,10 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
         detail="the database cannot store one of the values: too long, too large, or a NUL "
         "character",
     ),
-    UnreadableRow: Kind(HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"),
-    PartitionsMissing: Kind(
+    UnreadableRow: ProblemKind(
+        HTTPStatus.CONFLICT, "unreadable", "What is stored is beyond this version"
+    ),
+    PartitionsMissing: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", "The cluster was never started"
     ),
     DatabaseUnavailable: _DATABASE,
@@ -201,13 +211,13 @@ _KINDS: Mapping[type[ShoalError], Kind] = {
     ConnectionLoss: _ZOOKEEPER,
     CannotConnect: _ZOOKEEPER,
     SessionLost: _ZOOKEEPER,
-    VaultError: Kind(
+    VaultError: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE, "no-secrets-key", "Secrets cannot be encrypted"
     ),
-    PeerUnavailable: Kind(
+    PeerUnavailable: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE, "peer-unavailable", "A process of the cluster is silent"
     ),
-    PeerRefused: Kind(
+    PeerRefused: ProblemKind(
         HTTPStatus.BAD_GATEWAY, "peer-refused", "A process of the cluster refused the request"
     ),
 }
@@ -223,7 +233,7 @@ class ProblemResponse(JSONResponse):
 
 def problem_response(
     request: Request,
-    kind: Kind,
+    kind: ProblemKind,
     detail: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
@@ -276,7 +286,7 @@ async def _shoal_error(request: Request, error: Exception) -> ProblemResponse:
     return problem_response(request, kind, kind.detail or str(error))
 
 
-def kind_of(error: ShoalError) -> Kind | None:
+def kind_of(error: ShoalError) -> ProblemKind | None:
     """Return the kind of an expected error; None: it is not one."""
     if isinstance(error, ApiError):
         return error.kind
@@ -329,7 +339,9 @@ async def _http_error(request: Request, error: Exception) -> ProblemResponse:
         405: f"{request.url.path} does not allow {request.method}",
     }.get(error.status_code, str(error.detail))
     headers = _allowed(request) if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
-    return problem_response(request, Kind(status, slug, status.phrase), detail, headers=headers)
+    return problem_response(
+        request, ProblemKind(status, slug, status.phrase), detail, headers=headers
+    )
 
 
 def _allowed(request: Request) -> dict[str, str]:
@@ -362,19 +374,13 @@ def unexpected(request: Request, error: Exception) -> ProblemResponse:
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problem responses of an operation for its OpenAPI description."""
-    return {
-        int(status): {
-            "description": _MEANINGS[status],
-            "content": {
-                MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{_document(status)}"}}
-            },
-        }
-        for status in statuses
-    }
-
-
-def _document(status: int) -> str:
-    return (StaleProblem if status == HTTPStatus.PRECONDITION_FAILED else Problem).__name__
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in map(int, statuses):
+        model = StaleProblem if status == HTTPStatus.PRECONDITION_FAILED else Problem
+        schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+        content = {MEDIA_TYPE: {"schema": schema}}
+        found[status] = {"description": _MEANINGS[status], "content": content}
+    return found
 
 
 _MEANINGS: Mapping[int, str] = {

@@ -7,10 +7,13 @@ While it is quiet a comment goes out now and then, so that both sides notice a d
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
 
 import anyio
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
+
+from shoal.api.web.errors import FieldError, InvalidRequest
 
 MEDIA_TYPE = "text/event-stream"
 RETRY_MS = 2_000  # after which a browser comes back
@@ -27,9 +30,31 @@ def encode(event: str, data: str, event_id: str | None = None) -> bytes:
     return ("\n".join(lines) + "\n\n").encode()
 
 
+def resumed_at(last_event_id: str, kind: str) -> int:
+    """Return where a client goes on. ``kind``: what an id has to be. Raises InvalidRequest."""
+    if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 19):
+        raise InvalidRequest([FieldError("Last-Event-ID", f"is not {kind}")])
+    return int(last_event_id)
+
+
 def comment(text: str) -> bytes:
     """Return a line that clients ignore."""
     return f": {text}\n\n".encode()
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Open streams of one process: they end when ``stopping`` is set.
+
+    A quiet stream sends a comment each ``heartbeat_s``.
+    """
+
+    stopping: asyncio.Event
+    heartbeat_s: float
+
+    def open(self, source: AsyncGenerator[bytes, None], rights: Watching) -> "EventStream":
+        """Return a response that streams ``source``; see ``EventStream``."""
+        return EventStream(source, self.stopping, self.heartbeat_s, rights)
 
 
 class EventStream(StreamingResponse):

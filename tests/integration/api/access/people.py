@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shoal.api.access.authentication import COOKIE
+from shoal.api.access.sessions import COOKIE
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope

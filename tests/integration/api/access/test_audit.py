@@ -32,7 +32,7 @@ async def api(cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch) -> Asyn
 
 
 async def entries(api: Api, query: str = "", **headers: str) -> list[dict[str, Any]]:
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     answer = await api.client.get(f"{PREFIX}/audit?limit=500{query}", headers=headers)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()["items"]
@@ -40,7 +40,7 @@ async def entries(api: Api, query: str = "", **headers: str) -> list[dict[str, A
 
 
 async def findings(api: Api, *known: Head) -> tuple[list[str], Head | None]:
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     verifier, after = Verifier(known), 0
     while True:
         answer = await api.client.get(f"{PREFIX}/audit-chain?after={after}&limit=3")
@@ -53,8 +53,8 @@ async def findings(api: Api, *known: Head) -> tuple[list[str], Head | None]:
 
 async def person(api: Api, name: str, role: str | None = None, **more: Any) -> dict[str, str]:
     """Return the headers of somebody, who has a role in the project p."""
-    async with api.services.database.unit_of_work() as uow:
-        now = api.services.clock()
+    async with api.services.store.unit_of_work() as uow:
+        now = api.services.store.clock()
         await uow.projects.ensure("p", now)
         made = await account(uow, name, now, {"p": role} if role else {}, **more)
         _, text = await token(uow, made, now, Scope())
@@ -116,7 +116,7 @@ async def test_refusals_are_stored_once_and_counted(api: Api) -> None:
     found = await entries(api, "&principal=eve")
     assert sorted(one["action"] for one in found) == ["list_secrets", "secret.set"]
     assert {one["outcome"] for one in found} == {"refused"}
-    await api.services.auditor.settle(everything=True)
+    await api.services.access.auditor.settle(everything=True)
     counts = [one["detail"].get("count") for one in await entries(api, "&principal=eve")]
     assert sorted(counts, key=str) == [19, 19, None, None]
     refused = await entries(api, "&outcome=refused&action=secret.*")
@@ -144,7 +144,7 @@ async def test_good_and_bad_logins_are_stored_and_no_password(api: Api) -> None:
 async def test_use_of_break_glass_is_noted_once_an_hour(api: Api) -> None:
     for _ in range(5):
         await api.client.get(f"{PREFIX}/me")
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     found = await api.client.get(f"{PREFIX}/audit?action=break-glass.use")
     assert len(found.json()["items"]) == 1
 
@@ -153,7 +153,7 @@ async def test_owners_see_their_project_alone(api: Api) -> None:
     owner, writer = await person(api, "olga", "owner"), await person(api, "willy", "writer")
     for project in ("p", "q"):
         await api.client.put(f"{PREFIX}/projects/{project}/parameters/x", json={"value": "v"})
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     mine = await api.client.get(f"{PREFIX}/projects/p/audit?action=parameter.*", headers=owner)
     assert [one["project"] for one in mine.json()["items"]] == ["p"]
     for headers in (owner, writer):
@@ -182,8 +182,8 @@ async def test_pruning_leaves_what_can_be_verified(
 ) -> None:
     for number in range(5):
         await api.client.put(f"{PREFIX}/projects/p/parameters/x{number}", json={"value": "v"})
-    await api.services.auditor.settle()
-    now = api.services.clock()
+    await api.services.access.auditor.settle()
+    now = api.services.store.clock()
 
     async def prune(before: datetime) -> Any:
         body = {"before": before.isoformat()}
@@ -199,11 +199,11 @@ async def test_pruning_leaves_what_can_be_verified(
 
 async def test_two_processes_link_one_chain(api: Api) -> None:
     services = api.services
-    async with Auditor(services.database, services.clock) as other:
+    async with Auditor(services.store.database, services.store.clock) as other:
         for number in range(6):
             path = f"{PREFIX}/projects/p/parameters/x{number}"
             await api.client.put(path, json={"value": "v"})
-            await (other if number % 2 else services.auditor).settle()
+            await (other if number % 2 else services.access.auditor).settle()
         found, head = await findings(api)
     assert found == []
     assert head is not None
@@ -235,7 +235,7 @@ def test_route_that_changes_something_names_its_action() -> None:
 
 async def test_each_of_many_has_its_entry_and_refusals_too(api: Api) -> None:
     ours, theirs = await api.run(project="p"), await api.run(project="q")
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     before = len(await entries(api))
     ada = await person(api, "ada", "runner")
     body = {"type": "STOP", "ids": [ours.id, theirs.id]}

@@ -20,6 +20,7 @@ from tests.support.waiting import eventually
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 IDLE_S = 30 * 60.0
+IDLE = timedelta(seconds=IDLE_S)
 BREAK_GLASS = "a token of the data folder"
 HOUR = timedelta(hours=1)
 
@@ -44,7 +45,7 @@ class World:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database, self.clock = database, clock
-        made = [Identities(database, clock.now, BREAK_GLASS, IDLE_S) for _ in range(2)]
+        made = [Identities(database, clock.now, BREAK_GLASS, IDLE) for _ in range(2)]
         self.here, self.there = made
         self.ada = 0
         self.token, self.session = Credential(""), Credential("")
@@ -185,7 +186,7 @@ async def test_session_that_is_not_used_ends(world: World) -> None:
 
 @pytest.mark.parametrize("idle_s", [60.0, IDLE_S])
 async def test_session_that_is_used_goes_on(world: World, clock: Clock, idle_s: float) -> None:
-    identities = Identities(world.database, clock.now, BREAK_GLASS, idle_s)
+    identities = Identities(world.database, clock.now, BREAK_GLASS, timedelta(seconds=idle_s))
     while clock.passed_s < 2 * idle_s:
         clock.passed_s += 0.4 * idle_s
         if clock.passed_s < HOUR.total_seconds():
@@ -230,7 +231,7 @@ async def test_scope_is_read_with_the_token_and_what_is_unknown_gives_nothing(
         database.execute("UPDATE api_token SET permissions = '[\"of.tomorrow\"]'")
         database.commit()
     world.here.changed()
-    fresh = Identities(world.database, world.clock.now, BREAK_GLASS, IDLE_S)
+    fresh = Identities(world.database, world.clock.now, BREAK_GLASS, IDLE)
     found = await fresh.find(Credential(text))
     assert found is not None
     assert found.principal.scope.permissions == frozenset()

@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from shoal.api.access.authentication import COOKIE
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.failed_logins import FailedLogins
+from shoal.api.access.sessions import COOKIE
 from shoal.api.federation.issuers import open_federation
 from shoal.api.routes.access import sign_in
 from shoal.api.settings import ApiSettings
@@ -177,7 +177,7 @@ async def world(
 @pytest.fixture(autouse=True)
 def fresh(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong passwords of one test are none of the next, and cost no time."""
-    object.__setattr__(world.api.services, "attempts", Attempts())
+    object.__setattr__(world.api.services.access, "failed_logins", FailedLogins())
     monkeypatch.setattr(sign_in, "REFUSED_AFTER_S", 0.0)
 
 
@@ -338,8 +338,8 @@ async def test_name_is_not_the_key(world: World) -> None:
 
 
 async def test_account_that_exists_is_never_taken_over(world: World) -> None:
-    async with world.api.services.database.unit_of_work() as uow:
-        await account(uow, "boss", world.api.services.clock(), is_admin=True)
+    async with world.api.services.store.unit_of_work() as uow:
+        await account(uow, "boss", world.api.services.store.clock(), is_admin=True)
         await uow.commit()
     answer = await world.login("boss")
     problem_of(answer, 409, "name-taken")

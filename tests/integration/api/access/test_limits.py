@@ -18,8 +18,8 @@ async def made(api: Api) -> dict[str, dict[str, str]]:
     """Headers of an owner and of an administrator, each with and without limits."""
     await api.client.put(f"{PREFIX}/projects/p", json={"description": ""})
     found: dict[str, dict[str, str]] = {}
-    async with api.services.database.unit_of_work() as uow:
-        now = api.services.clock()
+    async with api.services.store.unit_of_work() as uow:
+        now = api.services.store.clock()
         owner = await account(uow, "owner", now, {"p": "owner"})
         boss = await account(uow, "boss", now, is_admin=True)
         for name, who, scope in (

@@ -13,9 +13,9 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from shoal.api.access.authentication import COOKIE
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.failed_logins import FailedLogins
 from shoal.api.access.first_admin import NAME, make_first_admin
+from shoal.api.access.sessions import COOKIE
 from shoal.api.settings import ApiSettings
 from shoal.core.access.principals import PrincipalKind
 from shoal.runtime.settings import ClusterSettings
@@ -53,9 +53,9 @@ class World:
 
     async def user(self, name: str, **more: Any) -> None:
         """Store a user who has the password."""
-        hashed = await self.api.services.passwords.hash(PASSWORD)
-        async with self.api.services.database.unit_of_work() as uow:
-            await account(uow, name, self.api.services.clock(), password=hashed, **more)
+        hashed = await self.api.services.access.passwords.hash(PASSWORD)
+        async with self.api.services.store.unit_of_work() as uow:
+            await account(uow, name, self.api.services.store.clock(), password=hashed, **more)
             await uow.commit()
 
     async def signed_in(self, name: str) -> dict[str, str]:
@@ -76,7 +76,7 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
 @pytest.fixture(autouse=True)
 def patient(world: World) -> None:
     """Wrong passwords of one test are none of the next."""
-    object.__setattr__(world.api.services, "attempts", Attempts())
+    object.__setattr__(world.api.services.access, "failed_logins", FailedLogins())
 
 
 async def test_cookie_is_for_pages_of_this_api_alone(world: World) -> None:
@@ -109,10 +109,10 @@ async def test_unknown_name_wrong_password_and_disabled_account_read_the_same(
 ) -> None:
     await world.user("known")
     await world.user("off")
-    async with world.api.services.database.unit_of_work() as uow:
+    async with world.api.services.store.unit_of_work() as uow:
         off = await uow.principals.get("off")
-        await uow.principals.disable(off.id, world.api.services.clock())
-        await account(uow, "by-provider", world.api.services.clock())  # no password
+        await uow.principals.disable(off.id, world.api.services.store.clock())
+        await account(uow, "by-provider", world.api.services.store.clock())  # no password
         await uow.commit()
     answers = [
         await world.login("known", "wrong"),
@@ -141,8 +141,8 @@ async def test_many_wrong_passwords_at_once_count(world: World) -> None:
     await world.user("flooded")
     answers = await asyncio.gather(*(world.login("flooded", "wrong") for _ in range(30)))
     statuses = [answer.status_code for answer in answers]
-    assert statuses.count(401) == Attempts.FREE_OF_PAIR
-    assert statuses.count(429) == 30 - Attempts.FREE_OF_PAIR
+    assert statuses.count(401) == FailedLogins.FREE_OF_PAIR
+    assert statuses.count(429) == 30 - FailedLogins.FREE_OF_PAIR
 
 
 async def test_flood_of_wrong_passwords_leaves_other_requests_quick(world: World) -> None:
@@ -152,12 +152,12 @@ async def test_flood_of_wrong_passwords_leaves_other_requests_quick(world: World
             assert (await world.api.client.get(f"{PREFIX}/me")).status_code == 200
         return time.perf_counter() - begun_s
 
-    class Lenient(Attempts):
+    class Lenient(FailedLogins):
         FREE_OF_PAIR = FREE_OF_ADDRESS = 1_000
 
     await asked_s(20)
     alone_s = await asked_s(50)
-    object.__setattr__(world.api.services, "attempts", Lenient())
+    object.__setattr__(world.api.services.access, "failed_logins", Lenient())
     flood = asyncio.gather(*(world.login(f"nobody{n}", "wrong") for n in range(200)))
     await asyncio.sleep(0)
     beside_s = await asked_s(50)
@@ -278,7 +278,7 @@ async def test_token_makes_no_token(world: World) -> None:
 async def test_fields_that_are_nobodys_to_set_are_refused(
     world: World, method: str, path: str, body: dict[str, Any]
 ) -> None:
-    async with world.api.services.database.unit_of_work(read_only=True) as uow:
+    async with world.api.services.store.unit_of_work(read_only=True) as uow:
         known = await uow.principals.password("plain")
     if known is None:
         await world.user("plain")
@@ -294,7 +294,7 @@ async def test_public_route_reads_little_of_a_body(world: World) -> None:
 
 async def test_last_administrator_stays(world: World) -> None:
     await world.user("last", is_admin=True)
-    async with world.api.services.database.unit_of_work() as uow:
+    async with world.api.services.store.unit_of_work() as uow:
         for one in await uow.principals.list(PrincipalKind.USER, limit=100):
             if one.is_admin and one.name != "last":
                 await uow.principals.set_admin(one.id, False)
@@ -344,17 +344,18 @@ async def test_no_way_to_write_a_path_needs_no_caller(world: World, path: str) -
 
 
 async def test_two_processes_that_start_make_one_first_administrator(world: World) -> None:
-    services = world.api.services
+    store, passwords = world.api.services.store, world.api.services.access.passwords
+    parts = (store.database, passwords, store.clock)
     with closing(sqlite3.connect(world.file)) as database:
         for table in ("login_session", "api_token", "group_member", "project_role", "principal"):
             database.execute(f"DELETE FROM {table}")
         database.commit()
     with structlog.testing.capture_logs() as logged:
-        made = await asyncio.gather(*(make_first_admin(services) for _ in range(3)))
+        made = await asyncio.gather(*(make_first_admin(*parts) for _ in range(3)))
     [password] = [one for one in made if one is not None]
     assert password not in str(logged)
     answer = await world.login(NAME, password)
     assert answer.status_code == 204
     me = (await world.ask("GET", "/me", **_plain(browser(answer.cookies[COOKIE])))).json()
     assert me["must_change_password"]
-    assert await make_first_admin(services) is None
+    assert await make_first_admin(*parts) is None

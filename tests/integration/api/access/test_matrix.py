@@ -115,10 +115,10 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
         await _leave_out_ids(api)
         bravo = await stocked(api, BRAVO, "word-of-bravo")
         made: dict[str, dict[str, Any]] = {ALPHA: alpha, BRAVO: bravo}
-        async with services.database.unit_of_work() as uow:
-            now = services.clock()
+        async with services.store.unit_of_work() as uow:
+            now = services.store.clock()
             for project in made.values():
-                await _with_accounts(uow, project, services.clock)
+                await _with_accounts(uow, project, services.store.clock)
             found = await people(uow, now, ALPHA, BRAVO)
             await uow.commit()
         file = module_cluster.database.removeprefix("sqlite:///")
@@ -128,7 +128,7 @@ async def world(module_cluster: ClusterSettings) -> AsyncIterator[World]:
 
 
 async def _leave_out_ids(api: Api) -> None:
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         for table in metadata.sorted_tables:
             if table.dialect_options["sqlite"]["autoincrement"]:
                 named = {"name": table.name, "first": FIRST_ID}
@@ -318,7 +318,7 @@ async def test_callers_that_may_are_let_through(
         """All that is done is taken back: the next caller finds the same."""
 
     monkeypatch.setattr(UnitOfWork, "commit", nothing)
-    monkeypatch.setattr(world.api.services.resources, "put", _refuse_to_store)
+    monkeypatch.setattr(world.api.services.files, "put", _refuse_to_store)
     failures = []
     for person in world.people:
         for route, permission in NEEDS.items():
@@ -535,7 +535,7 @@ async def test_credentials_of_others_are_as_good_as_missing(world: World, unchan
 async def _not_looked_at_for_long(world: World) -> None:
     """What is remembered of rights is no reason for the answers above."""
     assert LOOK_S < 1
-    world.api.services.identities.changed()
+    world.api.services.access.identities.changed()
     fresh = replace(world.person("owner-alpha"))
     assert (await world.send(fresh, Ask("GET", "/projects/alpha"))).status_code == 200
 

@@ -16,8 +16,8 @@ import pytest_asyncio
 import structlog
 from joserfc.jwk import ECKey
 
-from shoal.api.access.authentication import COOKIE as SESSION
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.failed_logins import FailedLogins
+from shoal.api.access.sessions import COOKIE as SESSION
 from shoal.api.federation import provider as provider_module
 from shoal.api.federation.flow import COOKIE, from_cookie, to_cookie
 from shoal.api.settings import ApiSettings
@@ -114,7 +114,7 @@ def settings_of(provider: OpenIdProvider, **changes: Any) -> ApiSettings:
 @pytest.fixture(autouse=True)
 def fresh(world: World) -> None:
     """Wrong attempts and mischief of one test are none of the next; nothing is remembered."""
-    object.__setattr__(world.api.services, "attempts", Attempts())
+    object.__setattr__(world.api.services.access, "failed_logins", FailedLogins())
     provider = world.provider
     provider.metadata, provider.claims, provider.sign, provider.keys = {}, {}, None, []
     provider.takes_codes_again, provider.checks_pkce = False, True
@@ -145,7 +145,7 @@ async def test_audit_says_who_signed_in_where_and_whose_account_was_made(world: 
     client = world.browser()
     refused = await client.get(callback(END, {"state": "0" * 16, "code": "stolen"}))
     assert refused.status_code == 400
-    await world.api.services.auditor.settle()
+    await world.api.services.access.auditor.settle()
     found = (await world.api.client.get(f"{PREFIX}/audit?limit=500")).json()["items"]
     of_ada = {one["action"]: one for one in found if one["principal"] == "audited"}
     assert of_ada["user.add"]["detail"] == {"issuer": world.provider.issuer}
@@ -212,9 +212,11 @@ async def test_subject_is_the_key_and_a_name_is_nothing(world: World) -> None:
 
 
 async def test_account_that_exists_is_never_taken_over_and_can_be_linked(world: World) -> None:
-    async with world.api.services.database.unit_of_work() as uow:
-        await account(uow, "boss", world.api.services.clock(), is_admin=True, must_change=True)
-        await account(uow, "else", world.api.services.clock())
+    async with world.api.services.store.unit_of_work() as uow:
+        await account(
+            uow, "boss", world.api.services.store.clock(), is_admin=True, must_change=True
+        )
+        await account(uow, "else", world.api.services.store.clock())
         await uow.commit()
     taken = await world.sign_in("sub-b", preferred_username="boss")
     problem_of_page(taken, 409, "name-taken")
@@ -696,16 +698,17 @@ async def test_command_line_gets_a_session_once_and_with_its_own_verifier(world:
 
 async def test_code_of_a_command_line_is_worth_nothing_a_minute_later(world: World) -> None:
     code = await _code(world, "sub-cli", "cli")
-    clock = world.api.services.clock
+    auditor = world.api.services.access.auditor
+    clock = auditor.clock
     later = clock() + timedelta(seconds=61)
-    object.__setattr__(world.api.services, "clock", lambda: later)
+    auditor.clock = lambda: later
     try:
         async with world.browser() as client:
             body = {"code": code, "verifier": VERIFIER}
             answer = await client.post(f"{PREFIX}/login/code", json=body)
         problem_of(answer, 400, "sign-in-failed")
     finally:
-        object.__setattr__(world.api.services, "clock", clock)
+        auditor.clock = clock
 
 
 @pytest.mark.parametrize(
@@ -736,8 +739,8 @@ async def test_without_accounts_made_the_unknown_stay_out(
         other = World(api, world.provider)
         answer = await other.sign_in("sub-u", preferred_username="una")
         problem_of_page(answer, 403, "no-account")
-        async with services.database.unit_of_work() as uow:
-            await account(uow, "una", services.clock())
+        async with services.store.unit_of_work() as uow:
+            await account(uow, "una", services.store.clock())
             await uow.commit()
         body = {"issuer": world.provider.issuer, "subject": "sub-u"}
         linked = await api.client.put(f"{PREFIX}/users/una/identity", json=body)

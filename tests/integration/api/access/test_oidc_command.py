@@ -70,7 +70,7 @@ async def world(
                 task = asyncio.create_task(served)
                 await ready.wait()
                 yield World(url, services, provider, capfd)
-                services.stopping.set()
+                services.streams.stopping.set()
                 await task
 
 
@@ -121,9 +121,9 @@ async def test_browser_signs_the_command_line_in(
     assert "shoal_pat_" in kept
     status, out, err = await world.command("whoami")
     assert f"ada at {world.url}\nby the token of `shoal login`" in out, err
-    async with world.services.database.unit_of_work(read_only=True) as uow:
+    async with world.services.store.unit_of_work(read_only=True) as uow:
         ada = await uow.principals.get("ada")
-        assert await uow.sessions.list(ada.id, world.services.clock()) == [], "it has ended"
+        assert await uow.sessions.list(ada.id, world.services.store.clock()) == [], "it has ended"
     status, _, err = await world.command("passwd")
     assert status == 1
     assert f"signs in at {world.provider.issuer}" in err

@@ -8,8 +8,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from shoal.api.access.authentication import COOKIE
 from shoal.api.access.one_time import CODE_LIFE_S, MOST_CODES, OneTimeCodes, SealedSessions
+from shoal.api.access.sessions import COOKIE
 from shoal.api.app import create_app
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
@@ -92,8 +92,8 @@ async def test_code_is_for_this_machine_and_for_our_pages(world: World) -> None:
 
 
 async def test_only_the_token_of_the_data_folder_makes_codes(world: World) -> None:
-    async with world.services.database.unit_of_work() as uow:
-        now = world.services.clock()
+    async with world.services.store.unit_of_work() as uow:
+        now = world.services.store.clock()
         admin = await account(uow, "chief", now, is_admin=True)
         _, text = await token(uow, admin, now, EVERYTHING)
         await uow.commit()

@@ -47,7 +47,7 @@ async def test_stream_ends_with_the_rights_to_it(
     task = await set_state(live, run, TaskState.RUNNING, "w1")
     log = worker.log(task)
     await log.write(b"seen\n")
-    async with live.services.database.unit_of_work() as uow:
+    async with live.services.store.unit_of_work() as uow:
         now = datetime.now(UTC)
         ada = await account(uow, "ada", now, {"p": "reader"})
         project = (await uow.projects.get("p")).id
@@ -61,7 +61,7 @@ async def test_stream_ends_with_the_rights_to_it(
             event = await reader.next()
             assert event is not None
             assert "seen" in event.data
-        async with live.services.database.unit_of_work() as uow:
+        async with live.services.store.unit_of_work() as uow:
             await revoke(uow, ada, project)
             await uow.commit()
         assert LOOK_S < 1  # how long it may take

@@ -47,7 +47,7 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
 
 
 async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
-    session = api.services.session
+    session = api.services.cluster.session
     async with AsyncExitStack() as stack:
         master = {"address": "127.0.0.1:1", "host": "h", "pid": 1, "started_at": STARTED}
         worker = {**master, "group": "g", "slots": 4, "running": 2, "paused": "its disk is full"}
@@ -63,10 +63,10 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         )
         for member in ("w1", "odd"):
             await seen(api.services, member, present=True)
-        async for view in api.services.masters.changes():
+        async for view in api.services.cluster.masters.changes():
             if "m1" in view:
                 break
-        await api.services.queue.put([Entry("g", 2, 1, 2, 7, 0), Entry("g", 2, 1, 2, 8, 0)])
+        await api.services.cluster.queue.put([Entry("g", 2, 1, 2, 7, 0), Entry("g", 2, 1, 2, 8, 0)])
         health = (await api.client.get(f"{PREFIX}/health")).json()
         assert (health["status"], health["masters"], health["workers"]) == ("ok", 1, 2)
         found = (await api.client.get(f"{PREFIX}/cluster")).json()
@@ -161,7 +161,7 @@ async def test_takeovers_are_listed_newest_first(api: Api) -> None:
 async def test_without_zookeeper_the_api_is_not_ready_and_says_why(
     api: Api, services: Services
 ) -> None:
-    await services.session.__aexit__(None, None, None)
+    await services.cluster.session.__aexit__(None, None, None)
     answer = await api.client.get(f"{PREFIX}/health/ready")
     assert answer.status_code == 503
     assert answer.json()["checks"]["zookeeper"] == {"ok": False, "detail": "lost"}
@@ -184,7 +184,7 @@ async def test_a_locked_database_delays_nobody_who_reads(
 
 async def test_masters_without_the_database_are_named(api: Api) -> None:
     silent = {"answers": False, "breaker": "open", "since": STARTED}
-    session = api.services.session
+    session = api.services.cluster.session
     said = {
         "m1": {**silent, "shares": False},
         "m2": {"answers": True, "breaker": "closed", "since": None, "shares": True},
@@ -195,7 +195,7 @@ async def test_masters_without_the_database_are_named(api: Api) -> None:
         for member, database in said.items():
             membership = Membership(session, layout.MASTERS, member, {"database": database})
             await stack.enter_async_context(membership)
-        async for view in api.services.masters.changes():
+        async for view in api.services.cluster.masters.changes():
             if view.keys() == said.keys():
                 break
         health = (await api.client.get(f"{PREFIX}/health")).json()
@@ -239,7 +239,7 @@ async def test_cluster_is_shown_without_the_database(
     def away(**_: object) -> None:
         raise DatabaseUnavailable("no connection")
 
-    monkeypatch.setattr(services.database, "unit_of_work", away)
+    monkeypatch.setattr(services.store.database, "unit_of_work", away)
     found = (await api.client.get(f"{PREFIX}/cluster")).json()
     assert found["backlog"] is None
     nothing = {"open_instances": None, "pending_commands": None}
@@ -248,7 +248,7 @@ async def test_cluster_is_shown_without_the_database(
 
 
 async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
-    session = api.services.session
+    session = api.services.cluster.session
     await session.create(znodes.group("masters"), b"\xff\x00 not json", makepath=True)
     junk = f"{layout.WORKERS}/junk"
     await session.create(junk, b"{}")  # no session holds it: nobody's registration
@@ -262,7 +262,7 @@ async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
 
 
 async def test_clocks_that_are_off_are_named_and_degrade_nothing(api: Api) -> None:
-    session = api.services.session
+    session = api.services.cluster.session
 
     def an_hour_ahead() -> Shown:
         true = read_clocks()
@@ -274,7 +274,7 @@ async def test_clocks_that_are_off_are_named_and_degrade_nothing(api: Api) -> No
         Membership(session, layout.WORKERS, "wrong", {}, clock=OwnClock(an_hour_ahead)) as wrong,
     ):
         await wrong.update({"load": 1})
-        async for view in api.services.workers.changes():
+        async for view in api.services.cluster.workers.changes():
             if any(worker.clock_ahead_s for worker in view.values()):
                 break
         health = (await api.client.get(f"{PREFIX}/health")).json()
@@ -303,16 +303,16 @@ async def test_others_than_administrators_are_told_that_and_not_why(
     async def refuse(_: object) -> None:
         raise DatabaseUnavailable("no route to db7.inside.example")
 
-    session = api.services.session
+    session = api.services.cluster.session
     said = {"database": {"answers": False, "since": STARTED}}
     async with Membership(session, layout.MASTERS, "m1@host9", said):
         async with asyncio.timeout(DEADLINE_S):
-            while not api.services.masters.current():
+            while not api.services.cluster.masters.current():
                 await asyncio.sleep(0.01)
         answers = {}
         for name in texts:  # who it is, is remembered from here on
             assert (await api.client.get(f"{PREFIX}/me", headers=bearer(texts[name]))).is_success
-        monkeypatch.setattr(type(api.services.database), "ping", refuse)
+        monkeypatch.setattr(type(api.services.store.database), "ping", refuse)
         for name in texts:
             for path, status in (("health", 200), ("health/ready", 503)):
                 answer = await api.client.get(f"{PREFIX}/{path}", headers=bearer(texts[name]))
@@ -332,12 +332,12 @@ async def test_others_than_administrators_are_told_that_and_not_why(
 
 
 async def test_what_is_quarantined_is_told_with_reasons_to_administrators(api: Api) -> None:
-    now = api.services.clock()
+    now = api.services.store.clock()
     skipped = QuarantinedItem(
         Kind.EVENT, "17", None, "why", 1, now, Consumer.ALERTS, "p", "daily", now, is_skipped=True
     )
     held = replace(skipped, kind=Kind.WORKFLOW, item="p/daily", is_skipped=False)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         for one in (skipped, held, held):
             await uow.quarantine.note(one)
         await uow.commit()

@@ -29,7 +29,7 @@ async def add(
 ) -> None:
     """Store one event for each name, in one transaction."""
 
-    async with services.database.unit_of_work() as uow:
+    async with services.store.unit_of_work() as uow:
         new = [
             NewEvent(datetime.now(UTC), "instance.state", project, {"name": name}, instance)
             for name in names
@@ -93,7 +93,7 @@ async def test_one_stream_is_about_several_things_and_some_kinds(live: Api) -> N
         await add(live.services, "b", instance=8)
         for project, workflow, name in (("q", "daily", "c"), ("p", "daily", "d"), ("r", "x", "e")):
             data = {"workflow": workflow, "name": name}
-            async with live.services.database.unit_of_work() as uow:
+            async with live.services.store.unit_of_work() as uow:
                 now = datetime.now(UTC)
                 await uow.events.add([NewEvent(now, "workflow.published", project, data)])
                 await uow.commit()
@@ -149,7 +149,7 @@ async def test_a_client_that_comes_back_misses_nothing(live: Api) -> None:
 
 async def test_client_is_told_that_what_it_has_missed_is_gone(live: Api) -> None:
     await add(live.services, "a", "b", "c")
-    async with live.services.database.unit_of_work(read_only=True) as uow:
+    async with live.services.store.unit_of_work(read_only=True) as uow:
         newest = await uow.events.last_id()
     async with stream(live.client, EVENTS, **{"Last-Event-ID": str(newest - 2)}) as reader:
         assert await names(reader, 2) == ["b", "c"]  # nothing is gone yet
@@ -197,7 +197,7 @@ async def test_one_reader_serves_all_and_rests_without_listeners(live: Api) -> N
 
 async def test_streams_end_when_the_process_stops(live: Api) -> None:
     async with stream(live.client, EVENTS) as reader:
-        live.services.stopping.set()
+        live.services.streams.stopping.set()
         last = await reader.next(comments=True)
         assert last is not None
         assert "the server stops" in last.comment
@@ -247,7 +247,7 @@ async def test_a_slow_client_is_told_to_come_back(live: Api) -> None:
 
 
 async def test_listeners_end_when_the_feed_is_closed(services: Services) -> None:
-    shared = Feed(services.database)
+    shared = Feed(services.store.database)
     async with shared.subscribe(lambda _: True) as subscription:
         await add(services, "a")
         events = aiter(subscription)
@@ -257,7 +257,7 @@ async def test_listeners_end_when_the_feed_is_closed(services: Services) -> None
 
 
 async def test_a_feed_that_was_closed_can_be_listened_to_again(services: Services) -> None:
-    shared = Feed(services.database)
+    shared = Feed(services.store.database)
     for name in ("a", "b"):
         async with shared.subscribe(lambda _: True) as subscription:
             await add(services, name)
@@ -268,7 +268,7 @@ async def test_trouble_of_the_database_is_survived(
     services: Services, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "PAUSE_AFTER_ERROR_S", 0.01)
-    shared = Feed(services.database)
+    shared = Feed(services.store.database)
     async with shared.subscribe(lambda _: True) as subscription:
         with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
             connection.execute("ALTER TABLE event RENAME TO gone")

@@ -120,7 +120,7 @@ async def spoil(api: Api, column: Column[Any], value: Any, which: Mapping[str, A
         f'UPDATE "{column.table.name}" SET "{column.name}" = :value WHERE {by} = {key}'
     )
     try:
-        async with api.services.database.unit_of_work() as uow:
+        async with api.services.store.unit_of_work() as uow:
             await uow.connection.execute(statement, {"value": value, "key": which[name]})
             await uow.commit()
     except SqlError:
@@ -263,7 +263,7 @@ async def stored(api: Api, column: Column[Any]) -> list[tuple[Any, ...]]:
     """Return the keys and the value of each row, as they are stored."""
     names = ", ".join(f'"{key.name}"' for key in column.table.primary_key)
     query = text(f'SELECT {names}, "{column.name}" FROM "{column.table.name}"')
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         return [tuple(row) for row in await uow.connection.execute(query)]
 
 
@@ -272,7 +272,7 @@ async def restore(api: Api, column: Column[Any], before: list[tuple[Any, ...]]) 
     keys = [key.name for key in column.table.primary_key]
     where = " AND ".join(f'"{key}" = :key_{key}' for key in keys)
     statement = text(f'UPDATE "{column.table.name}" SET "{column.name}" = :value WHERE {where}')
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         for *of, value in before:
             named = {f"key_{key}": one for key, one in zip(keys, of, strict=True)}
             await uow.connection.execute(statement, {"value": value, **named})
@@ -286,7 +286,7 @@ async def test_page_of_instances_goes_on_behind_rows_that_cannot_be_read(
     runs = [(await api.run()).id for _ in range(5)]
     junk = 2**62 if column == "created_at" else "not json"
     statement = f"UPDATE workflow_instance SET {column} = :junk WHERE id IN (:one, :two)"
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         named = {"junk": junk, "one": runs[2], "two": runs[3]}
         await uow.connection.execute(text(statement), named)
         await uow.commit()

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from shoal.api.access.audit import Auditor
-from shoal.api.operations.cluster.key_rotation import Progress, Rotation
+from shoal.api.operations.secrets.key_rotation import KeyRotation, RotationStep
 from shoal.api.schemas.platform.secrets_keys import Phase
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster import layout
@@ -28,7 +28,7 @@ PASSWORD = "a password"
 async def api(cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
     """An API with some secrets, and small transactions."""
     monkeypatch.setattr(Auditor, "GATHER_S", 3600.0)
-    monkeypatch.setattr("shoal.api.operations.cluster.key_rotation._TOGETHER", 3)
+    monkeypatch.setattr("shoal.api.operations.secrets.key_rotation._TOGETHER", 3)
     create_key(cluster.secrets_key_file)
     async with opened(cluster, ApiSettings(port=0)) as services, in_process(services) as api:
         for name, value in VALUES.items():
@@ -44,7 +44,7 @@ async def put(api: Api, name: str, value: str) -> None:
 
 
 async def stored(api: Api) -> dict[str, str]:
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         found = {n: one.ciphertext for n, one in (await uow.secrets.stored("p")).items()}
         source = await uow.data_sources.get("p", "wh")
     assert source.password.ciphertext is not None
@@ -57,25 +57,25 @@ async def opened_by(api: Api, vault: Vault) -> dict[str, str]:
 
 
 def fresh(api: Api) -> Vault:
-    return Vault(api.services.vault.file.path)
+    return Vault(api.services.secret_values.vault.file.path)
 
 
-async def ended(rotation: Rotation, *, begin: bool = True) -> Progress:
+async def ended(rotation: KeyRotation, *, begin: bool = True) -> RotationStep:
     done = await rotation.step(begin=begin)
     while done.phase is Phase.WORKING:
         done = await rotation.step(begin=False)
     return done
 
 
-def rotation_of(api: Api) -> Rotation:
-    return Rotation(api.services.database, fresh(api), api.services.masters)
+def rotation_of(api: Api) -> KeyRotation:
+    return KeyRotation(api.services.store.database, fresh(api), api.services.cluster.masters)
 
 
 EXPECTED = {**VALUES, password_of_source("wh"): PASSWORD}
 
 
 async def test_rotation_encrypts_all_anew_and_retires_the_old_key(api: Api) -> None:
-    [old] = api.services.vault.ids()
+    [old] = api.services.secret_values.vault.ids()
     done = await ended(rotation_of(api))
     assert (done.phase, done.retired) == (Phase.DONE, (old,))
     assert {key_of(one) for one in (await stored(api)).values()} == {done.key}
@@ -91,10 +91,10 @@ async def test_rotation_encrypts_all_anew_and_retires_the_old_key(api: Api) -> N
 
 async def test_ciphertexts_of_before_keys_had_ids_are_brought_along(api: Api) -> None:
     vault = fresh(api)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         for name, value in VALUES.items():
             await uow.secrets.put(
-                "p", name, sealed_as_before(vault, name, value), api.services.clock()
+                "p", name, sealed_as_before(vault, name, value), api.services.store.clock()
             )
         await uow.commit()
     assert await opened_by(api, fresh(api)) == EXPECTED
@@ -208,7 +208,7 @@ async def test_value_sealed_before_a_rotation_is_not_stored_behind_it(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its key is retired when it is to be stored: it is sealed again."""
-    vault, rotated = api.services.vault, asyncio.Event()
+    vault, rotated = api.services.secret_values.vault, asyncio.Event()
     seal, loop = vault.seal, asyncio.get_running_loop()
 
     def slowly(*given: object) -> str:
@@ -228,19 +228,19 @@ async def test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encryp
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = fresh(api).seal("p", "s0", "the last value")
-    retire = Rotation._retire
+    retire = KeyRotation._retire
     stored_for: list[str] = []
 
-    async def stored_before(self: Rotation, key: str, old: Collection[str]) -> Progress:
+    async def stored_before(self: KeyRotation, key: str, old: Collection[str]) -> RotationStep:
         """Nothing was left to encrypt; a transaction that had begun before is committed now."""
         if not stored_for:
             stored_for.append(key)
-            async with api.services.database.unit_of_work() as uow:
-                await uow.secrets.put("p", "s0", late, api.services.clock())
+            async with api.services.store.unit_of_work() as uow:
+                await uow.secrets.put("p", "s0", late, api.services.store.clock())
                 await uow.commit()
         return await retire(self, key, old)
 
-    monkeypatch.setattr(Rotation, "_retire", stored_before)
+    monkeypatch.setattr(KeyRotation, "_retire", stored_before)
     done = await ended(rotation_of(api))
     assert stored_for == [done.key]
     assert done.phase is Phase.DONE
@@ -248,7 +248,7 @@ async def test_value_that_the_old_key_encrypted_last_keeps_it_until_it_is_encryp
 
 
 async def test_key_that_a_live_master_does_not_have_is_not_primary(api: Api) -> None:
-    session, [old] = api.services.session, api.services.vault.ids()
+    session, [old] = api.services.cluster.session, api.services.secret_values.vault.ids()
     async with Membership(session, layout.MASTERS, "far", {"keys": [old]}) as far:
         done = await ended(rotation_of(api))
         assert (done.phase, done.without_key) == (Phase.WAITING, ("far",))
@@ -262,10 +262,10 @@ async def test_key_that_a_live_master_does_not_have_is_not_primary(api: Api) -> 
 
 
 async def test_value_that_no_key_opens_keeps_its_key_and_is_named(api: Api) -> None:
-    [old] = api.services.vault.ids()
-    async with api.services.database.unit_of_work() as uow:
+    [old] = api.services.secret_values.vault.ids()
+    async with api.services.store.unit_of_work() as uow:
         broken = f"2:{old}:AAAA"
-        await uow.secrets.put("p", "broken", broken, api.services.clock())
+        await uow.secrets.put("p", "broken", broken, api.services.store.clock())
         await uow.commit()
     done = await ended(rotation_of(api))
     assert (done.phase, done.unreadable) == (Phase.STUCK, ("p/broken",))
@@ -292,6 +292,6 @@ async def test_steps_over_rest_say_what_they_did_and_are_audited(api: Api) -> No
     keys = (await api.client.get(f"{PREFIX}/secrets-keys")).json()
     assert keys["primary"] == answer.json()["key"]
     assert keys["used"] == {keys["primary"]: len(EXPECTED)}
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     found = (await api.client.get(f"{PREFIX}/audit?action=secrets.rotate")).json()["items"]
     assert len(found) == len(phases)

@@ -33,23 +33,24 @@ OWNER = b'{"owner_id": "m1", "address": "127.0.0.1:1"}'
 @asynccontextmanager
 async def owned_by_m1(api: Api) -> AsyncIterator[tuple[Api, Membership]]:
     """An API whose partitions are owned by master m1, in ZooKeeper and in the database."""
-    services, session = api.services, api.services.session
+    services, view = api.services, api.services.cluster
+    session = view.session
     epochs = {}
     for number in range(PARTITIONS):
         node = await session.create(layout.owner(number), OWNER, ephemeral=True)
         epochs[number] = node.czxid
     await api.store(lambda uow: uow.partitions.raise_epochs(epochs, "m1"))
-    keeper = TreeKeeper(session, PARTITIONS, services.ownership._keeper.binding)
+    keeper = TreeKeeper(session, PARTITIONS, view.ownership._keeper.binding)
     async with (
         Membership(session, layout.MASTERS, "m1", ABOUT) as master,
         Membership(session, layout.WORKERS, "w1", {**ABOUT, "group": "g"}),
         # The sessions of these tests live longer than a test may wait for a partition.
-        OwnershipWatch(services.owners, services.database, keeper, PARTITIONS, 2.0) as ownership,
-        in_process(replace(services, ownership=ownership)) as watched,
+        OwnershipWatch(view.owners, services.store.database, keeper, PARTITIONS, 2.0) as ownership,
+        in_process(replace(services, cluster=replace(view, ownership=ownership))) as watched,
     ):
         await seen(watched.services, "w1", present=True)
-        async for view in watched.services.masters.changes():
-            if "m1" in view:
+        async for masters in watched.services.cluster.masters.changes():
+            if "m1" in masters:
                 break
         await partitions_are(watched, ok=True)
         assert (await watched.client.get(f"{PREFIX}/health")).json()["status"] == "ok"
@@ -57,7 +58,7 @@ async def owned_by_m1(api: Api) -> AsyncIterator[tuple[Api, Membership]]:
 
 
 async def test_partitions_without_an_owner_for_long_degrade_the_cluster(api: Api) -> None:
-    session = api.services.session
+    session = api.services.cluster.session
     async with owned_by_m1(api) as (watched, _):
         await session.delete(layout.owner(1))
         await session.set(layout.owner(2), b"\xff\x00")  # an owner that cannot be found is none
@@ -77,7 +78,7 @@ async def test_partitions_with_two_owners_for_long_degrade_the_cluster(api: Api)
     async with owned_by_m1(api) as (watched, _):
         await api.store(lambda uow: uow.partitions.raise_epochs({2: 2**40}, "stranger"))
         check = await partitions_are(watched, ok=False)
-        node = await api.services.session.exists(layout.owner(2))
+        node = await api.services.cluster.session.exists(layout.owner(2))
         assert node is not None
         assert check["detail"] == (
             f"1 of {PARTITIONS} partitions have had different owners in ZooKeeper and in the "
@@ -100,7 +101,7 @@ async def test_partitions_with_two_owners_for_long_degrade_the_cluster(api: Api)
 
 async def test_owner_that_the_database_does_not_know_yet_degrades_the_cluster(api: Api) -> None:
     async with owned_by_m1(api) as (watched, _):
-        session = api.services.session
+        session = api.services.cluster.session
         await session.delete(layout.owner(3))
         await session.create(layout.owner(3), OWNER, ephemeral=True)
         assert "different owners" in (await partitions_are(watched, ok=False))["detail"]
@@ -148,7 +149,7 @@ async def _quarantine(one: QuarantinedItem, uow: UnitOfWork) -> None:
 async def age_commands(api: Api, by_s: float) -> None:
     """Let all commands have been accepted earlier."""
     at = datetime.now(UTC) - timedelta(seconds=by_s)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.connection.execute(update(command).values(created_at=at))
         await uow.commit()
 
@@ -178,11 +179,11 @@ async def test_api_does_not_start_in_another_tree(
     with pytest.raises(BindingRefused, match="/typo belongs to no cluster yet"):
         async with opened(wrong, settings):
             pass
-    assert api.services.session.path in cluster.zookeeper
+    assert api.services.cluster.session.path in cluster.zookeeper
 
 
 async def test_api_whose_database_was_bound_to_another_tree_is_not_ready(api: Api) -> None:
-    store = TreeBinding(api.services.database)
+    store = TreeBinding(api.services.store.database)
     async with owned_by_m1(api) as (watched, _):
         assert (await watched.client.get(f"{PREFIX}/health/ready")).status_code == 200
         seen = await store.read()

@@ -47,7 +47,9 @@ async def test_task_that_is_queued_knows_its_place_its_group_and_its_partition(a
     now = datetime.now(UTC)
     await _apply(api, run, Begun(now))
     mine = Entry("default", 2, run.id, 2, _id(run, "fetch"), run.partition)
-    await api.services.queue.put([mine, Entry("default", 0, run.id + 5, 2, 10**6, run.partition)])
+    await api.services.cluster.queue.put(
+        [mine, Entry("default", 0, run.id + 5, 2, 10**6, run.partition)]
+    )
     why = await _why(api, f"/task-instances/{mine.task_instance_id}")
     assert (why["state"], why["task"]) == ("QUEUED", "fetch")
     assert _texts(why, "queue") == ["it is number 2 of 2 in the queue of worker group 'default'"]
@@ -154,7 +156,7 @@ async def test_task_that_waits_for_a_slot_names_who_has_them(api: Api) -> None:
     ]
     await api.publish("busy", tasks=tasks)
     command = await api.command(type="START", project="p", workflow="busy")
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         stored = await uow.commands.get(command["id"])
         new = NewInstance(
             stored.id, stored.workflow_id, 1, stored.partition, 2, {}, now, now, admitted_at=now

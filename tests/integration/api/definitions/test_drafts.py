@@ -24,8 +24,8 @@ tasks:
 async def editors(api: Api) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
     """Two writers of the project p."""
     await api.client.put(f"{PREFIX}/projects/p", json={"description": ""})
-    now, clients = api.services.clock(), {}
-    async with api.services.database.unit_of_work() as uow:
+    now, clients = api.services.store.clock(), {}
+    async with api.services.store.unit_of_work() as uow:
         for name in ("ada", "bob"):
             made = await account(uow, name, now, {"p": "writer"})
             _, text = await token(uow, made, now)

@@ -114,8 +114,8 @@ async def test_a_layout_follows_its_workflow_and_goes_with_it(api: Api) -> None:
 async def test_readers_see_places_and_move_nothing(api: Api) -> None:
     await api.publish()
     tag = (await put(api, BODY)).headers["ETag"]
-    now = api.services.clock()
-    async with api.services.database.unit_of_work() as uow:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
         _, text = await token(uow, await account(uow, "rea", now, {"p": "reader"}), now)
         await uow.commit()
     seen = await api.client.get(LAYOUT, headers=bearer(text))

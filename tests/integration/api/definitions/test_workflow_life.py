@@ -184,7 +184,7 @@ async def test_an_archived_workflow_starts_nothing_and_keeps_its_history(api: Ap
     back = await api.client.post(f"{WORKFLOW}/unarchive")
     assert back.json()["archived_at"] is None
     on, off = (await api.client.get(schedules)).json()["items"]
-    assert datetime.fromisoformat(on["next_fire_at"]) > api.services.clock()
+    assert datetime.fromisoformat(on["next_fire_at"]) > api.services.store.clock()
     assert off["next_fire_at"] is None
     assert (await api.client.post(f"{PREFIX}/commands", json=start)).status_code == 202
 

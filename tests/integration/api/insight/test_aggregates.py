@@ -43,12 +43,12 @@ OF_SOME = (
 
 @pytest.fixture
 def database(api: Api) -> Database:
-    return api.services.database
+    return api.services.store.database
 
 
 async def answers(api: Api, *views: str) -> Mapping[str, Any]:
     """Return the answers of an API that has just started."""
-    api.services.results.forget()
+    api.services.day_results.forget()
     found = {}
     for view in views:
         answer = await api.client.get(f"{PREFIX}/insight/{view}")

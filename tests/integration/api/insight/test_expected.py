@@ -57,7 +57,7 @@ async def test_a_list_of_many_open_runs_asks_once_for_all_their_baselines(
         await api.publish(name)
         await happened(api, name, at=now, **RUNNING)
     blocks = {("p", name): [baseline(p50=100.0 + len(name))] for name in names}
-    await rollups.store(api.services.database, "baselines", DAY, blocks)
+    await rollups.store(api.services.store.database, "baselines", DAY, blocks)
     with asked() as first:
         shown = runs_of(path, await get(api, path))
     assert len(shown) == 20
@@ -70,7 +70,7 @@ async def test_a_list_of_many_open_runs_asks_once_for_all_their_baselines(
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_runs_that_have_ended_ask_for_nothing(api: Api, path: str) -> None:
-    await rollups.stock(api.services.database, "p")
+    await rollups.stock(api.services.store.database, "p")
     await api.publish("daily")
     for state in (_W.SUCCEEDED, _W.FAILED, _W.QUEUED):
         run = await happened(api, "daily", at=datetime.now(UTC), state=state)
@@ -90,7 +90,7 @@ async def test_expected_end_is_by_the_hour_and_weekday_of_the_start(api: Api) ->
         baseline(p50=1_000.0, weekday=start.weekday()),
         baseline(p50=10_000.0, hour=start.hour),
     ]
-    await rollups.store(api.services.database, "baselines", DAY, {("p", "daily"): usual})
+    await rollups.store(api.services.store.database, "baselines", DAY, {("p", "daily"): usual})
     await api.publish("daily")
     run = await happened(api, "daily", at=start, created_at=start, **RUNNING)
     [shown] = (await get(api, "instances"))["items"]
@@ -102,7 +102,7 @@ async def test_expected_end_is_by_the_hour_and_weekday_of_the_start(api: Api) ->
     assert by_run["expected_end_at"] == shown["expected_end_at"], "no task has a baseline"
     tasks = [baseline("fetch", 60.0), baseline("report", 600.0, wait_p50_s=5.0)]
     newer = {("p", "daily"): [*usual, *tasks]}
-    await rollups.store(api.services.database, "baselines", DAY + timedelta(days=1), newer)
+    await rollups.store(api.services.store.database, "baselines", DAY + timedelta(days=1), newer)
     by_tasks = await get(api, f"instances/{run.id}/baseline")
     assert by_tasks["expected_by"] == "tasks"
     found = await get(api, f"instances/{run.id}")
@@ -122,7 +122,7 @@ async def test_run_against_what_is_usual(api: Api) -> None:
     assert nothing["run"]["verdict"] == "unknown"
     assert nothing["run"]["usual"] is None
     usual = [baseline(p50=100.0), baseline("fetch", 50.0)]
-    await rollups.store(api.services.database, "baselines", DAY, {("p", "daily"): usual})
+    await rollups.store(api.services.store.database, "baselines", DAY, {("p", "daily"): usual})
     found = await get(api, f"instances/{run.id}/baseline")
     assert found["of"] == "2026-01-31"
     assert found["run"]["verdict"] == "faster"  # it took no time

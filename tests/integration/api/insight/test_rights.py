@@ -63,7 +63,7 @@ async def shown(api: Api, headers: Mapping[str, str], *views: str) -> dict[str, 
 
 
 async def test_answers_are_the_same_whatever_another_project_has_done(api: Api) -> None:
-    database = api.services.database
+    database = api.services.store.database
     for name in ("own", "secretive", "void"):
         await api.make(name)
     await rollups.stock(database, "own")
@@ -111,7 +111,7 @@ async def test_answers_are_the_same_whatever_another_project_has_done(api: Api) 
 
 async def test_rows_of_moves_do_not_tell_of_the_schedules_of_others(api: Api) -> None:
     await api.make("own")
-    await rollups.stock(api.services.database, "own")
+    await rollups.stock(api.services.store.database, "own")
     rows = f"{PREFIX}/insight/rollup-rows?job=schedule_moves&day={DAY}"
     for headers, tells in ((await reader(api, "own"), False), ({}, True)):
         [item] = (await api.client.get(rows, headers=headers)).json()["items"]
@@ -123,7 +123,7 @@ async def test_rows_of_moves_do_not_tell_of_the_schedules_of_others(api: Api) ->
 
 async def test_load_is_for_who_may_see_the_cluster(api: Api) -> None:
     await api.make("own")
-    await rollups.stock_cluster(api.services.database)
+    await rollups.stock_cluster(api.services.store.database)
     headers = await reader(api, "own")
     answer = await api.client.get(f"{PREFIX}/insight/load", headers=headers)
     problem_of(answer, 403, "forbidden")
@@ -135,7 +135,7 @@ async def test_load_is_for_who_may_see_the_cluster(api: Api) -> None:
 async def test_baseline_of_a_run_of_another_project_is_as_one_of_none(api: Api) -> None:
     await api.make("own")
     run = await api.run(project="secretive")
-    await rollups.stock(api.services.database, "secretive")
+    await rollups.stock(api.services.store.database, "secretive")
     headers = await reader(api, "own")
     answers = [
         await api.client.get(f"{PREFIX}/instances/{one}/baseline", headers=headers)

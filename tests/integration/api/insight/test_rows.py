@@ -26,7 +26,7 @@ SHOWN = {
 
 async def spoil(api: Api, job: str, body: str) -> None:
     """Write something into the block of the workflow ``bad``, past everything that checks."""
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         batch = "(SELECT batch FROM rollup_day WHERE job = :job)"
         change = text(f"UPDATE rollup SET body = :body WHERE project = 'bad' AND batch = {batch}")
         await uow.connection.execute(change, {"job": job, "body": body})
@@ -39,7 +39,7 @@ async def spoil(api: Api, job: str, body: str) -> None:
 @pytest.mark.parametrize("job", SHOWN)
 async def test_junk_in_a_block_hides_nothing_else(api: Api, job: str, junk: str) -> None:
     for project in ("good", "bad"):
-        await rollups.stock(api.services.database, project)
+        await rollups.stock(api.services.store.database, project)
     await spoil(api, job, junk)
     answer = await api.client.get(f"{PREFIX}/{SHOWN[job]}")
     assert answer.status_code == 200, answer.text
@@ -52,7 +52,7 @@ async def test_junk_in_a_block_hides_nothing_else(api: Api, job: str, junk: str)
 @pytest.mark.parametrize("junk", ["x", None, [], True])
 async def test_junk_in_a_baseline_does_not_touch_runs(api: Api, column: str, junk: Any) -> None:
     await api.publish("daily", "bad")
-    await rollups.stock(api.services.database, "bad")
+    await rollups.stock(api.services.store.database, "bad")
     tasks = {"fetch": TaskState.RUNNING}
     run = await happened(
         api, "daily", "bad", at=datetime.now(UTC), state=WorkflowState.RUNNING, tasks=tasks

@@ -22,7 +22,7 @@ async def get(api: Api, path: str, **query: Any) -> Any:
 
 @pytest.fixture
 def database(api: Api) -> Database:
-    return api.services.database
+    return api.services.store.database
 
 
 def days_before(number: int) -> date:

@@ -43,11 +43,13 @@ def path(project: str, name: str = "") -> str:
 
 async def password_of(api: Api, project: str, name: str) -> str | None:
     """The password as a master reads it."""
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         stored = (await uow.data_sources.get(project, name)).password
     if stored.ciphertext is None:
         return stored.secret
-    return api.services.vault.open(project, password_of_source(name), stored.ciphertext)
+    return api.services.secret_values.vault.open(
+        project, password_of_source(name), stored.ciphertext
+    )
 
 
 async def test_what_is_set_is_shown_but_the_password(api: Api) -> None:

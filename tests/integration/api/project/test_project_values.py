@@ -100,10 +100,13 @@ async def test_secret_is_set_and_listed_but_never_shown(api: Api) -> None:
     assert listed.json() == {"items": [again.json()], "next": None}
     said = first.text + again.text + listed.text + str(logs)
     assert "word" not in said
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         stored = await uow.secrets.stored("hidden")
     assert "word" not in stored["db"].ciphertext
-    assert api.services.vault.open("hidden", "db", stored["db"].ciphertext) == VALUE + "!"
+    assert (
+        api.services.secret_values.vault.open("hidden", "db", stored["db"].ciphertext)
+        == VALUE + "!"
+    )
 
 
 async def test_deleted_secret_is_gone(api: Api) -> None:
@@ -142,7 +145,7 @@ async def test_without_a_key_nothing_is_stored(
     api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     missing = Vault(tmp_path / "none.key")
-    monkeypatch.setattr(api.services.vault, "seal", missing.seal)
+    monkeypatch.setattr(api.services.secret_values.vault, "seal", missing.seal)
     answer = await api.client.put(f"{PREFIX}/projects/p/secrets/db", json={"value": VALUE})
     document = problem_of(answer, 503, "no-secrets-key")
     assert "none.key" in document["detail"]

@@ -68,7 +68,7 @@ async def test_reference_is_set_shown_and_tried(api: Api, server: VaultServer) -
     said = made.text + tried.text + listed.text + str(logs)
     assert VALUE not in said
     assert ROOT_TOKEN not in said
-    await api.services.auditor.settle()
+    await api.services.access.auditor.settle()
     entries = (await api.client.get(f"{PREFIX}/audit?action=secret.*")).json()["items"]
     assert [(one["action"], one["object"]) for one in entries] == [
         ("secret.try", "db"),
@@ -85,7 +85,7 @@ async def test_value_takes_the_place_of_a_reference_and_back(api: Api) -> None:
     assert tried.json()["text"] == "it can be read"
     again = await api.client.put(f"{SECRETS}/db", json={"reference": REFERENCE})
     assert again.json()["reference"] == REFERENCE
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         assert (await uow.secrets.stored("p"))["db"].ciphertext == "", "the value is gone"
 
 
@@ -123,8 +123,10 @@ async def test_what_cannot_be_read_is_told_by_the_test(api: Api, server: VaultSe
     tried = (await api.client.post(f"{SECRETS}/db/test")).json()
     assert tried["text"] == "the store vault gives no answer: it is sealed"
     problem_of(await api.client.post(f"{SECRETS}/none/test"), 404, "not-found")
-    api.services.vault.file.path.unlink()
-    await api.store(lambda uow: uow.secrets.put("p", "old", "2:gone:AAAA", api.services.clock()))
+    api.services.secret_values.vault.file.path.unlink()
+    await api.store(
+        lambda uow: uow.secrets.put("p", "old", "2:gone:AAAA", api.services.store.clock())
+    )
     tried = (await api.client.post(f"{SECRETS}/old/test")).json()
     assert not tried["ok"]
 
@@ -134,15 +136,16 @@ async def test_data_source_is_tried_with_a_password_that_is_kept_elsewhere(api: 
     spec = DataSourceSpec.model_validate(
         {"kind": "mariadb", "host": "db", "port": 1, "user": "u", "database": "d"}
     )
-    shoal = api.services
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    services = api.services
+    now = services.store.clock()
+    async with services.store.unit_of_work(read_only=True) as uow:
         secrets = await uow.secrets.stored("p")
     await api.store(
-        lambda uow: uow.data_sources.put("p", "wh", spec, SourcePassword(None, "db"), shoal.clock())
+        lambda uow: uow.data_sources.put("p", "wh", spec, SourcePassword(None, "db"), now)
     )
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with services.store.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get("p", "wh")
-    source = await usable(stored, secrets, shoal.vault, shoal.secret_stores, {}, shoal.clock())
+    source = await usable(stored, secrets, services.secret_values, {}, services.store.clock())
     assert source.password == VALUE
 
 

@@ -57,5 +57,5 @@ async def test_upload_that_breaks_off_leaves_nothing(live: Api, cluster: Cluster
 
 
 async def no_versions(api: Api) -> None:
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         assert await uow.resources.versions("stalls", "x") == []

@@ -13,7 +13,7 @@ from tests.integration.api.conftest import PREFIX, Api
 async def save(api: Api, run: Run, decision: Decision) -> Mapping[Any, int]:
     """Store what a master would have decided; return the ids of new attempts."""
     run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         ids = await uow.instances.save([(run, decision)], datetime.now(UTC))
         await uow.commit()
     return ids
@@ -53,7 +53,7 @@ async def set_state(api: Api, run: Run, state: TaskState, worker: str | None) ->
     attempt = replace(run.attempts["fetch"], state=state, worker=worker, finished_at=finished)
     decision = Decision(attempts={("fetch", 1): attempt})
     run.apply(decision)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.instances.save([(run, decision)], datetime.now(UTC))
         await uow.commit()
     return await first_task(api, run)

@@ -3,31 +3,25 @@
 import io
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, StopRequested
 from shoal.core.runs.run import Run
-from shoal.insight.export import extraction
 from shoal.insight.export.exporter import Exporter
+from shoal.insight.export.extraction import Pieces
 from shoal.insight.history.store import HistoryStore
 from tests.integration.api.conftest import Api
 
 
 async def exported(api: Api) -> HistoryStore:
     """Export what has ended, as a master does; return the history."""
-    database = api.services.database
+    database = api.services.store.database
     async with database.unit_of_work() as uow:
         uid = await uow.cluster.uid()
         await uow.commit()
     store = HistoryStore(api.services.past.url, uid)
-    exporter = Exporter(database, store)
-    with pytest.MonkeyPatch.context() as patch:  # tests leave out a great many ids
-        patch.setattr(extraction, "_PIECE", 1 << 40)
-        patch.setattr(extraction, "_COMMANDS", 1 << 40)
-        patch.setattr(extraction, "_MOST_OPEN", 1 << 40)
-        patch.setattr(exporter._gatherer, "_instances_at_once", 1 << 40)
-        await exporter.run()
+    most = 1 << 40  # tests leave out a great many ids
+    pieces = Pieces(rows=most, instances=most, commands=most, open_commands=most)
+    await Exporter(database, store, pieces=pieces).run()
     return store
 
 
@@ -38,7 +32,7 @@ async def ended(api: Api, name: str, project: str, at: datetime | None = None) -
     for event in (Begun(at), StopRequested(at)):
         decision = decide(run, event)
         run.apply(decision)
-        async with api.services.database.unit_of_work() as uow:
+        async with api.services.store.unit_of_work() as uow:
             await uow.instances.save([(run, decision)], at)
             await uow.commit()
     return run
@@ -47,7 +41,7 @@ async def ended(api: Api, name: str, project: str, at: datetime | None = None) -
 async def purged(api: Api, run: Run) -> None:
     """Delete a run that has ended, as the purge does."""
     later = datetime.now(UTC) + timedelta(days=1)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         verified = await uow.verified_history.get()
         deleted = await uow.expired.delete_instances([run.id], later, verified)
         await uow.commit()

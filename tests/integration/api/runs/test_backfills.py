@@ -25,7 +25,7 @@ async def ask(api: Api, *, key: str | None = None, **fields: Any) -> Any:
 
 async def carried_out(api: Api, command_id: int) -> int:
     """Create the backfill of a command, as a master does; return its id."""
-    database, now = api.services.database, api.services.clock()
+    database, now = api.services.store.database, api.services.store.clock()
     async with database.unit_of_work() as uow:
         command = await uow.commands.get(command_id)
         request = asked(command.detail)[0]
@@ -51,7 +51,7 @@ async def test_a_dry_run_shows_the_plan_and_stores_nothing(api: Api) -> None:
         "logical_time": "2026-01-05T05:00:00Z",
         "skipped": None,
     }
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         assert await uow.commands.requests(range(PARTITIONS), 10) == []
 
 
@@ -65,7 +65,7 @@ async def test_a_request_is_stored_for_the_owner_of_its_partition(api: Api) -> N
         "PENDING",
         None,
     )
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         stored = await uow.commands.get(command["id"])
     assert stored.type is CommandType.BACKFILL
     assert stored.partition in range(PARTITIONS)
@@ -80,8 +80,8 @@ async def _run_for(api: Api, day: str) -> None:
     command = await api.command(
         type="START", project="p", workflow="daily", logical_time=f"{day}T00:00:00Z"
     )
-    now = api.services.clock()
-    async with api.services.database.unit_of_work() as uow:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
         stored = await uow.commands.get(command["id"])
         assert stored.logical_time is not None
         new = NewInstance(
@@ -139,7 +139,7 @@ async def test_a_workflow_that_is_not_there_is_not_found(api: Api, fields: dict[
 async def test_progress_and_dates_are_shown(api: Api) -> None:
     await api.publish()
     number = await carried_out(api, (await ask(api, parallel=2))["command"]["id"])
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         first, *_ = await uow.backfills.runs(number)
         done = replace(first, state=BackfillRunState.SUCCEEDED, tries=1, instance_id=99)
         await uow.backfills.save(number, [done])
@@ -200,7 +200,7 @@ async def test_a_request_about_a_backfill_is_a_command_in_its_partition(
         f"{request_.upper()}_BACKFILL",
         number,
     )
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         stored = await uow.commands.get(answers[0]["id"])
         assert stored.partition == (await uow.commands.get(asked)).partition
     assert stored.state is CommandState.PENDING

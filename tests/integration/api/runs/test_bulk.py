@@ -30,7 +30,7 @@ async def bulk(api: Api, query: str = "", headers: Any = None, **body: Any) -> h
 
 async def pending(api: Api) -> list[tuple[str, int | None, str]]:
     """The commands that are stored and not carried out: type, instance, who asked."""
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         found = await uow.commands.requests(range(4), 100)
     return [(str(one.type), one.instance_id, one.requested_by) for one in found]
 

@@ -62,8 +62,8 @@ async def test_each_is_authorised_by_itself_and_is_in_the_audit(api: Api) -> Non
     for project in ("mine", "read", "hidden"):
         await api.publish("daily", project, schedules=TWICE[:1])
     mine, read, hidden = await paused(api)
-    now = api.services.clock()
-    async with api.services.database.unit_of_work() as uow:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
         who = await account(uow, "ada", now, {"mine": "runner", "read": "reader"})
         _, text = await token(uow, who, now)
         await uow.commit()
@@ -76,7 +76,7 @@ async def test_each_is_authorised_by_itself_and_is_in_the_audit(api: Api) -> Non
         answer = await bulk(api, query, headers, type="pause")
         assert (answer.status_code, answer.json()) == (200, {"is_more": False, "items": []}), place
     assert await paused(api) == {mine: True, read: False, hidden: False}
-    await api.services.auditor.settle(everything=True)
+    await api.services.access.auditor.settle(everything=True)
     entries = (await api.client.get(f"{PREFIX}/audit?action=schedule.pause")).json()["items"]
     by_ada = [(one["object"], one["outcome"]) for one in entries if one["principal"] == "ada"]
     assert (str(mine), "done") in by_ada

@@ -17,7 +17,7 @@ COMMANDS = f"{PREFIX}/commands"
 async def test_a_start_is_stored_and_notifies_the_notification_of_its_partition(api: Api) -> None:
     notified: asyncio.Queue[int] = asyncio.Queue()
     await api.publish(parameters={"day": {"type": "date"}, "n": 1})
-    async with Notifications(api.services.session, notified.put_nowait) as notifications:
+    async with Notifications(api.services.cluster.session, notified.put_nowait) as notifications:
         notifications.subscribe(range(PARTITIONS))
         for _ in range(PARTITIONS):  # each notification arrives once when it is listened to
             await asyncio.wait_for(notified.get(), DEADLINE_S)
@@ -30,7 +30,7 @@ async def test_a_start_is_stored_and_notifies_the_notification_of_its_partition(
             priority="high",
             idempotency_key="k1",
         )
-        async with api.services.database.unit_of_work(read_only=True) as uow:
+        async with api.services.store.unit_of_work(read_only=True) as uow:
             stored = await uow.commands.get(command["id"])
         assert await asyncio.wait_for(notified.get(), DEADLINE_S) == stored.partition
     assert command["state"] == "PENDING"
@@ -64,7 +64,7 @@ async def test_keys_that_somebody_chooses_do_not_choose_the_partition(api: Api) 
     body = {"type": "START", "project": "p", "workflow": "daily"}
     for key in keys:
         await api.command(**body, idempotency_key=key)
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         backlog = await uow.commands.backlog()
     assert sum(backlog.values()) == len(keys)
     assert len(backlog) > 1
@@ -116,7 +116,7 @@ async def test_parameters_are_checked_at_once(api: Api) -> None:
         "parameters.n": "'x' is not a valid integer",
         "parameters.free": "has no default, give a value",
     }
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         assert sum((await uow.commands.backlog()).values()) == 0
 
 
@@ -175,7 +175,7 @@ async def test_commands_for_an_instance_go_to_its_own_partition(api: Api) -> Non
     for kind in ("RERUN", "PAUSE", "RESUME", "STOP", "RECOVER"):
         command = await api.command(type=kind, instance_id=run.id)
         assert command["instance_id"] == run.id
-        async with api.services.database.unit_of_work(read_only=True) as uow:
+        async with api.services.store.unit_of_work(read_only=True) as uow:
             assert (await uow.commands.get(command["id"])).partition == run.partition
 
 
@@ -206,7 +206,7 @@ async def test_waits_out_of_range(api: Api) -> None:
 async def test_a_stopping_process_does_not_let_anybody_wait(api: Api) -> None:
     await api.publish()
     command = await api.command(type="START", project="p", workflow="daily")
-    api.services.stopping.set()
+    api.services.streams.stopping.set()
     async with asyncio.timeout(20):  # less than it asks for
         answer = await api.client.get(f"{COMMANDS}/{command['id']}?wait=30")
     assert answer.json()["state"] == "PENDING"
@@ -216,6 +216,6 @@ async def test_a_notification_that_cannot_be_notified_is_no_error(
     api: Api, services: Services
 ) -> None:
     await api.publish()
-    await services.session.__aexit__(None, None, None)
+    await services.cluster.session.__aexit__(None, None, None)
     command = await api.command(type="START", project="p", workflow="daily")
     assert command["state"] == "PENDING"

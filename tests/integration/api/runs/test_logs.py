@@ -351,7 +351,7 @@ async def test_following_ends_when_the_process_stops(live: Api, worker: FakeWork
     task = await set_state(live, await live.run(), TaskState.RUNNING, "w1")
     worker.log(task)
     async with stream(live.client, f"{log_of(task)}/follow") as reader:
-        live.services.stopping.set()
+        live.services.streams.stopping.set()
         last = await reader.next(comments=True)
         assert last is not None
         assert "the server stops" in last.comment

@@ -117,7 +117,7 @@ async def test_who_may_not_see_a_project_sees_no_past_run_of_it(api: Api) -> Non
     run = await ended(api, "daily", "p", NOW)
     await exported(api)
     await purged(api, run)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.projects.ensure("other", NOW)
         reader = await account(uow, "reader", NOW, {"p": "reader"})
         stranger = await account(uow, "stranger", NOW, {"other": "owner"})
@@ -160,7 +160,7 @@ async def test_the_log_of_a_past_attempt_comes_from_the_archive(api: Api) -> Non
 async def test_a_run_that_ended_again_is_listed_once(api: Api) -> None:
     run = await ended(api, "daily", "p", NOW - timedelta(days=3))
     store = await exported(api)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         # As after a recovery that ended again: another end, with an event.
         instances = workflow_instance.update().where(workflow_instance.c.id == run.id)
         await uow.connection.execute(instances.values(state="FAILED", finished_at=NOW))

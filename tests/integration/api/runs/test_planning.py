@@ -68,7 +68,7 @@ async def test_preview_of_a_start(api: Api) -> None:
     chosen = await preview(api, tasks=["report"], mode="only", render=["load"])
     assert [one["runs"] for one in chosen["tasks"]] == [False, True, False]
     assert [one["rendered"] is not None for one in chosen["tasks"]] == [True, False, False]
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         assert await uow.commands.backlog() == {}
         assert await uow.instances.list() == []
 
@@ -193,8 +193,8 @@ async def test_preview_of_a_text_says_what_is_wrong_with_it(api: Api) -> None:
 
 async def test_texts_are_previewed_by_those_who_may_publish_them(api: Api) -> None:
     await publish(api)
-    now = api.services.clock()
-    async with api.services.database.unit_of_work() as uow:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
         _, reader = await token(uow, await account(uow, "rea", now, {"p": "reader"}), now)
         _, writer = await token(uow, await account(uow, "wri", now, {"p": "writer"}), now)
         await uow.commit()

@@ -16,7 +16,7 @@ COMMANDS = f"{PREFIX}/commands"
 
 
 async def stored(api: Api, command: Any) -> Command:
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         return await uow.commands.get(command["id"])
 
 

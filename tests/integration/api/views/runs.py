@@ -29,7 +29,7 @@ async def happened(
     """
     command = await api.command(type="START", project=project, workflow=workflow)
     now = datetime.now(UTC)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         stored = await uow.commands.get(command["id"])
         found = await uow.workflows.get(project, workflow)
         values: dict[str, Any] = {"created_at": now, "admitted_at": now, **changes}

@@ -132,9 +132,9 @@ async def test_what_is_hidden_has_no_runs_and_no_names_of_its_own(api: Api) -> N
     await happened(api, "child", "q", at=DAY)
     await happened(api, "last", at=DAY)
     await api.publish("nobody", tasks=[waits({"workflow": "daily", "date": "today"})])
-    now = api.services.clock()
+    now = api.services.store.clock()
     headers = {}
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         for name, roles in (("pia", {"p": "reader"}), ("quin", {"q": "reader"})):
             _, bearer_of = await token(uow, await account(uow, name, now, roles), now)
             headers[name] = bearer(bearer_of)
@@ -205,7 +205,7 @@ async def test_a_definition_that_cannot_be_read_is_left_out(api: Api) -> None:
         "UPDATE workflow_version SET spec = :junk WHERE workflow_id ="
         " (SELECT id FROM workflow WHERE name = 'last')"
     )
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         await uow.connection.execute(statement, {"junk": junk})
         await uow.commit()
     assert nodes(await graph(api)).keys() == {"p/source", "p/middle"}

@@ -78,7 +78,7 @@ async def test_tasks_that_only_older_versions_have_come_last(api: Api) -> None:
 async def test_a_state_that_is_not_known_and_a_forced_one_are_told(api: Api) -> None:
     run = await api.run()
     ids = {name: one.id for name, one in run.attempts.items()}
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         statement = text("UPDATE task_instance SET state = :s, forced = :f WHERE id = :i")
         await uow.connection.execute(statement, {"s": "SUCCEEDED", "f": True, "i": ids["fetch"]})
         await uow.connection.execute(statement, {"s": "NEW", "f": False, "i": ids["report"]})
@@ -127,7 +127,7 @@ async def test_a_day_counts_the_newest_run_for_each_logical_time(api: Api) -> No
 
 
 async def _expected(api: Api, since: datetime) -> None:
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         statement = text("UPDATE schedule SET expected_since = :at")
         at = int(since.timestamp() * 1_000_000)
         await uow.connection.execute(statement, {"at": at})

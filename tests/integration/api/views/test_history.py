@@ -106,7 +106,7 @@ async def test_clocks_that_differ_lose_and_repeat_nothing(api: Api) -> None:
     await api.publish()
     for _ in range(4):
         await happened(api, "daily", at=NOW)
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         # Every other event is from a master whose clock is ten minutes behind.
         statement = "UPDATE event SET at = at - 600000000 WHERE id % 2 = 0"
         await uow.connection.execute(text(statement))
@@ -125,7 +125,7 @@ async def test_what_there_is_not(api: Api) -> None:
 
 async def test_reasons_of_events_have_codes(api: Api) -> None:
     run = await api.run()
-    now = api.services.clock()
+    now = api.services.store.clock()
     decision = decide(run, StopRequested(now, None))
     await save(api, run, decision)
     events = await every(api, instance_id=run.id, kind="instance.state")

@@ -12,9 +12,9 @@ QUEUE = f"{PREFIX}/queue-entries"
 async def waiting(api: Api, project: str, priority: int, group: str = "default") -> int:
     """Make a run whose first task waits in the queue of a group; return the task's id."""
     run = await api.run(project=project)
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         task = (await uow.tasks.of_instance(run.id))[0]
-    await api.services.queue.put([Entry(group, priority, run.id, 1, task.id, 0)])
+    await api.services.cluster.queue.put([Entry(group, priority, run.id, 1, task.id, 0)])
     return task.id
 
 
@@ -51,7 +51,7 @@ async def test_what_waits_is_listed_as_it_will_be_claimed(api: Api) -> None:
     }
     assert await pages(api, "&group=gpu") == found[4:]
     assert await pages(api, "&group=nobody") == []
-    [claim] = await api.services.queue.claim("default", 1, "w")
+    [claim] = await api.services.cluster.queue.claim("default", 1, "w")
     assert claim.task_instance_id == first
     assert [one["position"] for one in await pages(api, "&group=default")] == [1, 2, 3]
 
@@ -59,8 +59,8 @@ async def test_what_waits_is_listed_as_it_will_be_claimed(api: Api) -> None:
 async def test_what_is_hidden_counts_and_says_no_names(api: Api) -> None:
     hidden = await waiting(api, "q", 1)
     seen = await waiting(api, "p", 2)
-    now = api.services.clock()
-    async with api.services.database.unit_of_work() as uow:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
         _, text = await token(uow, await account(uow, "rea", now, {"p": "reader"}), now)
         await uow.commit()
     found = await pages(api, headers=bearer(text))
@@ -72,7 +72,7 @@ async def test_what_is_hidden_counts_and_says_no_names(api: Api) -> None:
 
 
 async def test_an_entry_without_a_row_is_shown_as_it_waits(api: Api) -> None:
-    await api.services.queue.put([Entry("default", 2, 1, 2, 99_999, 0)])
+    await api.services.cluster.queue.put([Entry("default", 2, 1, 2, 99_999, 0)])
     [one] = await pages(api)
     assert (one["position"], one["task"], one["priority"]) == (1, None, "MEDIUM")
 

@@ -54,7 +54,7 @@ async def test_what_wants_attention_comes_first(api: Api) -> None:
 
 
 async def _planned(api: Api, at: datetime) -> None:
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         moment = int(at.timestamp() * 1_000_000)
         statement = text("UPDATE schedule SET next_fire_at = :at")
         await uow.connection.execute(statement, {"at": moment})
@@ -98,7 +98,7 @@ async def test_why_a_run_as_a_whole_does_not_go_on(api: Api) -> None:
 async def test_a_run_beyond_its_timeout_is_late(api: Api) -> None:
     await api.publish()
     run = await happened(api, "daily", at=NOW, state=_W.RUNNING, tasks={"fetch": _T.RUNNING})
-    async with api.services.database.unit_of_work() as uow:
+    async with api.services.store.unit_of_work() as uow:
         statement = text("UPDATE workflow_instance SET warned_at = created_at")
         await uow.connection.execute(statement)
         await uow.commit()
@@ -178,7 +178,7 @@ async def test_reasons_have_codes_also_those_that_were_stored_before(api: Api) -
         ("out of order", "no such table: x", (None, None)),
         (None, None, (None, None)),
     ):
-        async with api.services.database.unit_of_work() as uow:
+        async with api.services.store.unit_of_work() as uow:
             for table, reason in (("workflow_instance", of_run), ("task_instance", of_task)):
                 statement = text(f"UPDATE {table} SET reason = :reason")
                 await uow.connection.execute(statement, {"reason": reason})

@@ -113,7 +113,7 @@ async def _statements(api: Api) -> int:
     def note(_: object, __: object, statement: str, *___: object) -> None:
         found.add(statement)
 
-    async with api.services.database.unit_of_work(read_only=True) as uow:
+    async with api.services.store.unit_of_work(read_only=True) as uow:
         await uow.connection.run_sync(
             lambda connection: event.listen(connection, "before_cursor_execute", note)
         )

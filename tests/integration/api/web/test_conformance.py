@@ -156,9 +156,9 @@ async def test_answers_keep_to_the_description_and_every_operation_succeeds(
 async def _good(api: Api, worker: FakeWorker, description: dict[str, Any]) -> Mapping[str, Good]:
     """Return a request for each operation that has to succeed, and make what it is about."""
     made = await stocked(api, PROJECT, "Departures")
-    async with api.services.database.unit_of_work() as uow:
-        now = api.services.clock()
-        hashed = await api.services.passwords.hash(PASSWORD)
+    async with api.services.store.unit_of_work() as uow:
+        now = api.services.store.clock()
+        hashed = await api.services.access.passwords.hash(PASSWORD)
         ada = await account(uow, "olga", now, {PROJECT: "owner"}, password=hashed)
         someone = await account(uow, "someone", now, {PROJECT: "reader"})
         bot = await account(uow, f"{PROJECT}/bot", now, {PROJECT: "runner"}, of_project=PROJECT)

@@ -49,7 +49,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 async def _added_behind_another(services: Services, *new: NewCommand) -> list[object]:
     """Add commands while another transaction holds the database; return what became of each."""
-    async with services.database.unit_of_work():
+    async with services.store.unit_of_work():
         adding = [asyncio.create_task(services.intake.add(one, Asked())) for one in new]
         await eventually(lambda: len(services.intake) == len(new))
     return list(await asyncio.gather(*adding, return_exceptions=True))
@@ -85,7 +85,7 @@ async def test_one_that_cannot_be_stored_fails_alone(api: Api) -> None:
 
 async def test_a_request_that_ends_early_holds_up_nobody(api: Api) -> None:
     await api.publish()
-    async with api.services.database.unit_of_work():
+    async with api.services.store.unit_of_work():
         adding = [asyncio.create_task(api.services.intake.add(start(k), Asked())) for k in "abc"]
         await eventually(lambda: len(api.services.intake) == len(adding))
         adding[0].cancel()
@@ -98,7 +98,7 @@ async def test_the_owner_is_notified_for_before_the_request_is_answered(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await api.publish()
-    session, written = api.services.session, list[str]()
+    session, written = api.services.cluster.session, list[str]()
     write = session.set
 
     def noted(path: str, data: bytes) -> asyncio.Future[Stat]:

@@ -14,7 +14,7 @@ _AUDIT = Place("shoal.sql.repositories.access.audit")
 _TABLES = Place("shoal.sql.migrations.versions.0027_schema")
 _ACCESS_AUDIT = Place("shoal.api.routes.access.audit")
 _KEY_FILE = Place("shoal.runtime.key_file")
-_ROTATION = Place("shoal.api.operations.cluster.key_rotation")
+_ROTATION = Place("shoal.api.operations.secrets.key_rotation")
 _SEALING = Place("shoal.sql.repositories.definitions.secrets_keys")
 _SECRETS = Place("shoal.api.routes.secrets")
 _SECRETS_KEYS = Place("shoal.master.main")
@@ -34,8 +34,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_SQL}test_entry_is_committed_with_its_change_or_not_at_all",
     ),
     Promise.AUDITED.broken_if(
-        "handlers get a database that records nothing",
-        _GUARD["_recording"].replace("value.recording(record)", "value"),
+        "handlers get a store that records nothing",
+        _GUARD["needs"].replace("value.recording(record)", "value"),
         f"{_MATRIX}test_every_change_that_is_committed_brings_its_entry",
     ),
     Promise.AUDITED.broken_if(
@@ -96,7 +96,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUDITED.broken_if(
         "owners see the audit of every project",
-        _ACCESS_AUDIT["_of"].replace("replace(wanted, project=project)", "wanted"),
+        _ACCESS_AUDIT["_list"].drop("project"),
         f"{_API}test_owners_see_their_project_alone",
     ),
     Promise.SECRETS_STAY.broken_if(
@@ -116,7 +116,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a secret may be stored with a key that is retired",
-        _SECRETS["_encrypted"].never("not await uow.sealing.holds(key)"),
+        _SECRETS["put_secret"].never("not await uow.sealing.holds(key)"),
         f"{_TEST_ROTATION}::test_value_sealed_before_a_rotation_is_not_stored_behind_it",
     ),
     Promise.NOTHING_LOST.broken_if(

@@ -25,7 +25,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "a sealed session needs no seal",
-        _CODES["until"].drop("not _equal(...)"),
+        _CODES["until"].drop("not is_ours"),
         f"{_TESTS}test_changed_cookie_is_worth_nothing",
     ),
     Promise.AUTHORISED.broken_if(

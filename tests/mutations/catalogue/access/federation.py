@@ -105,7 +105,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "another browser ends a sign-in",
-        _ROUTES["_flow"].drop("not flows.is_same(...)"),
+        _ROUTES["end_sign_in"].drop("not flows.is_same(...)"),
         _STOLEN,
     ),
     Promise.AUTHORISED.broken_if(
@@ -335,7 +335,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "wrong passwords of a directory do not slow down",
-        _ROUTES["login_by_directory"].drop("shoal.attempts.begin(...)"),
+        _ROUTES["login_by_directory"].drop("access.failed_logins.begin(...)"),
         f"{_LDAP}test_wrong_passwords_slow_down",
     ),
     Promise.AUTHORISED.broken_if(

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ValidationError
 from shoal.api.endpoints.preconditions import Preconditions
 from shoal.api.schemas.alerts import StoredDefinition
 from shoal.api.schemas.common import Page
-from shoal.api.services import Services
 from shoal.api.web.answers import by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import decode_cursor, encode_cursor, page
+from shoal.api.web.store import Store
 from shoal.core.alerts.channels import UnknownChannel
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import Definition, DefinitionKind
@@ -26,17 +26,17 @@ O = TypeVar("O", bound=StoredDefinition)  # noqa: E741 - out
 
 
 @dataclass(frozen=True)
-class Definitions(Generic[O]):
+class AlertDefinitions(Generic[O]):
     """Those of one kind. ``spec`` checks what is stored, ``out`` is what callers get."""
 
     kind: DefinitionKind
     spec: type[BaseModel]
     out: type[O]
 
-    async def page(self, shoal: Services, project: str, limit: int, cursor: str | None) -> Page[O]:
+    async def page(self, store: Store, project: str, limit: int, cursor: str | None) -> Page[O]:
         """Return a page of them by name. Raises NotFound, InvalidRequest."""
         after = decode_cursor(self._plural, cursor, str)
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             await uow.projects.get(project)
             found = await uow.alert_definitions.list(
                 project, self.kind, after[0] if after else None, limit + 1
@@ -55,7 +55,7 @@ class Definitions(Generic[O]):
 
     async def put(
         self,
-        shoal: Services,
+        store: Store,
         project: str,
         name: str,
         spec: BaseModel,
@@ -64,21 +64,19 @@ class Definitions(Generic[O]):
     ) -> O:
         """Store one if the condition holds, and ``check`` returns. Raises ApiError, NotFound."""
         wanted = spec.model_dump(mode="json")
-        async with shoal.database.unit_of_work() as uow:
+        async with store.unit_of_work() as uow:
             await uow.projects.require(project)
             await condition.check(lambda: self.get(uow, project, name), {"spec": wanted})
             await check(uow)
             stored, is_new = await uow.alert_definitions.put(
-                project, self.kind, name, wanted, shoal.clock()
+                project, self.kind, name, wanted, store.clock()
             )
             await uow.commit()
         return condition.answer(self._shown(stored), is_new=is_new)
 
-    async def delete(
-        self, shoal: Services, project: str, name: str, condition: Preconditions
-    ) -> None:
+    async def delete(self, store: Store, project: str, name: str, condition: Preconditions) -> None:
         """Delete one if the condition holds. Raises ApiError, NotFound."""
-        async with shoal.database.unit_of_work() as uow:
+        async with store.unit_of_work() as uow:
             await uow.projects.require(project)
             await condition.check(lambda: self.get(uow, project, name))
             await uow.alert_definitions.delete(project, self.kind, name)

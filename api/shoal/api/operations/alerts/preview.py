@@ -47,15 +47,15 @@ def _example(project: str, rule: RuleSpec, now: datetime) -> Alert:
     task = next(iter(rule.tasks), "load").replace("*", "load") if is_of_task else None
     state = AlertState.TOLD if trigger in MOMENTS else AlertState.OPEN
     return Alert(
-        project,
-        "example",
-        trigger,
-        rule.severity,
-        "",
-        workflow,
-        0,
-        now,
-        state,
+        project=project,
+        rule="example",
+        trigger=trigger,
+        severity=rule.severity,
+        subject="",
+        workflow=workflow,
+        event_id=0,
+        at=now,
+        state=state,
         task=task,
         reason="this is an example",
     )

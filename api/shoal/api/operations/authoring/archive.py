@@ -29,7 +29,7 @@ MOST_DOCUMENTS = 2_000
 _TEXT = "the text"
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     """What a document holds. Later ones name earlier ones."""
 
     CALENDAR = "calendar"
@@ -53,10 +53,10 @@ class GroupDocument(ConcurrencyGroupIn):
 
 
 @dataclass(frozen=True)
-class Item:
+class ArchiveItem:
     """One document. ``content`` is None if it is wrong."""
 
-    kind: Kind
+    kind: DocumentKind
     name: str
     line: int
     content: CalendarDocument | GroupDocument | Checked | None
@@ -72,14 +72,14 @@ async def export(uow: UnitOfWork, project: str, specs: list[WorkflowSpec]) -> It
     groups = sorted(
         {t.concurrency_group for spec in specs for t in spec.tasks if t.concurrency_group}
     )
-    found: list[tuple[Kind, Mapping[str, Any]]] = []
+    found: list[tuple[DocumentKind, Mapping[str, Any]]] = []
     for name in calendars:
         calendar = await uow.calendars.get(project, name)
         days = [day.isoformat() for day in calendar.days]
-        found.append((Kind.CALENDAR, _described(name, calendar.description, days=days)))
+        found.append((DocumentKind.CALENDAR, _described(name, calendar.description, days=days)))
     for name in groups:
         group = await uow.concurrency.get(project, name)
-        found.append((Kind.GROUP, _described(name, group.description, slots=group.slots)))
+        found.append((DocumentKind.GROUP, _described(name, group.description, slots=group.slots)))
     return _documents(found, specs)
 
 
@@ -88,29 +88,26 @@ def _described(name: str, description: str, **more: Any) -> dict[str, Any]:
 
 
 def _documents(
-    others: list[tuple[Kind, Mapping[str, Any]]], specs: list[WorkflowSpec]
+    others: list[tuple[DocumentKind, Mapping[str, Any]]], specs: list[WorkflowSpec]
 ) -> Iterator[str]:
     for kind, content in others:
         yield definition_yaml({"kind": str(kind), **content})
     for spec in specs:
         content = {key: value for key, value in spec.canonical().items() if key != "project"}
-        yield definition_yaml({"kind": str(Kind.WORKFLOW), **content})
+        yield definition_yaml({"kind": str(DocumentKind.WORKFLOW), **content})
 
 
 def environments_of(specs: list[WorkflowSpec]) -> list[str]:
     """Return the environments that workflows name."""
-    found = {name for spec in specs for name in (spec.environment, *_of_tasks(spec))}
+    found = {spec.environment for spec in specs}
+    found |= {task.environment for spec in specs for task in spec.tasks}
     return sorted(name for name in found if name is not None and name != NO_ENVIRONMENT)
-
-
-def _of_tasks(spec: WorkflowSpec) -> Iterator[str | None]:
-    return (task.environment for task in spec.tasks)
 
 
 # -- in ---------------------------------------------------------------------------------------
 
 
-def unpack(project: str, text: str) -> tuple[list[Item], list[Problem]]:
+def unpack(project: str, text: str) -> tuple[list[ArchiveItem], list[Problem]]:
     """Return the documents of a text, and why it cannot be read. On any thread."""
     problems: list[Problem] = []
     sources = read_yaml(text, _TEXT, problems)
@@ -125,38 +122,38 @@ def unpack(project: str, text: str) -> tuple[list[Item], list[Problem]]:
     return _once(items), []
 
 
-def _item(project: str, source: Source) -> Item:
+def _item(project: str, source: Source) -> ArchiveItem:
     line = source.where(()).line
     value = source.value
     if not isinstance(value, dict):
-        return _wrong(Kind.WORKFLOW, "", line, "is not a mapping with kind and name")
+        return _wrong(DocumentKind.WORKFLOW, "", line, "is not a mapping with kind and name")
     given = {key: one for key, one in value.items() if key != "kind"}
     try:
-        kind = Kind(value.get("kind", Kind.WORKFLOW))
+        kind = DocumentKind(value.get("kind", DocumentKind.WORKFLOW))
     except ValueError:
-        known = ", ".join(Kind)
-        return _wrong(Kind.WORKFLOW, "", line, f"kind is none of {known}", "kind")
+        known = ", ".join(DocumentKind)
+        return _wrong(DocumentKind.WORKFLOW, "", line, f"kind is none of {known}", "kind")
     name = value.get("name")
     if not isinstance(name, str):
         return _wrong(kind, "", line, "is required", "name")
-    if kind is Kind.WORKFLOW:
+    if kind is DocumentKind.WORKFLOW:
         checked = check_value(project, name, given, source)
-        return Item(kind, name, line, checked if checked.spec else None, checked.problems)
-    model = CalendarDocument if kind is Kind.CALENDAR else GroupDocument
+        return ArchiveItem(kind, name, line, checked if checked.spec else None, checked.problems)
+    model = CalendarDocument if kind is DocumentKind.CALENDAR else GroupDocument
     try:
-        return Item(kind, name, line, model.model_validate(given))
+        return ArchiveItem(kind, name, line, model.model_validate(given))
     except ValidationError as error:
         found = [source.locate(Problem(tuple(one["loc"]), one["msg"])) for one in error.errors()]
-        return Item(kind, name, line, None, tuple(found[:MOST_MISTAKES]))
+        return ArchiveItem(kind, name, line, None, tuple(found[:MOST_MISTAKES]))
 
 
-def _wrong(kind: Kind, name: str, line: int, message: str, *path: str) -> Item:
-    return Item(kind, name, line, None, (Problem(path, message, _TEXT, line),))
+def _wrong(kind: DocumentKind, name: str, line: int, message: str, *path: str) -> ArchiveItem:
+    return ArchiveItem(kind, name, line, None, (Problem(path, message, _TEXT, line),))
 
 
-def _once(items: list[Item]) -> list[Item]:
+def _once(items: list[ArchiveItem]) -> list[ArchiveItem]:
     """Return them; of two of one name the second is wrong."""
-    seen: dict[tuple[Kind, str], int] = {}
+    seen: dict[tuple[DocumentKind, str], int] = {}
     found = []
     for item in items:
         key = (item.kind, item.name)

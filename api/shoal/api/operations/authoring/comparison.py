@@ -20,7 +20,7 @@ class TaskChange:
 
 
 @dataclass(frozen=True)
-class Edge:
+class GraphEdge:
     """``target`` depends on ``source``."""
 
     source: str
@@ -28,7 +28,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DefinitionComparison:
     """What differs. ``text``: a unified diff; None if the texts are too long."""
 
     fields: tuple[Change, ...] = ()  # all but those below
@@ -37,8 +37,8 @@ class Comparison:
     tasks_added: tuple[str, ...] = ()
     tasks_removed: tuple[str, ...] = ()
     tasks_changed: tuple[TaskChange, ...] = ()
-    edges_added: tuple[Edge, ...] = ()
-    edges_removed: tuple[Edge, ...] = ()
+    edges_added: tuple[GraphEdge, ...] = ()
+    edges_removed: tuple[GraphEdge, ...] = ()
     text: str | None = ""
 
 
@@ -60,7 +60,7 @@ class Side:
         return definition_yaml(dict(self.content)) if self.content else ""
 
 
-def compare(before: Side, after: Side) -> Comparison:
+def compare(before: Side, after: Side) -> DefinitionComparison:
     """Return what differs from ``before`` to ``after``. Long work: in a thread."""
     old, new = _tasks(before.content), _tasks(after.content)
     changed = (TaskChange(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
@@ -68,7 +68,7 @@ def compare(before: Side, after: Side) -> Comparison:
     # What was written is compared only with what was written: else each comment would differ.
     if before.text is None or after.text is None:
         before, after = Side(before.content, before.label), Side(after.content, after.label)
-    return Comparison(
+    return DefinitionComparison(
         fields=tuple(diff(_rest(before.content), _rest(after.content))),
         parameters=_of("parameters", before.content, after.content, {}),
         schedules=_of("schedules", before.content, after.content, []),
@@ -85,10 +85,10 @@ def _tasks(content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {task["name"]: task for task in content.get("tasks", ())}
 
 
-def _edges(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Edge]:
+def _edges(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[GraphEdge]:
     for name, task in tasks.items():
         for upstream in task.get("depends_on", ()):
-            yield Edge(upstream, name)
+            yield GraphEdge(upstream, name)
 
 
 def _rest(content: Mapping[str, Any]) -> dict[str, Any]:

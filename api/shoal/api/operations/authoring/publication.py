@@ -7,8 +7,8 @@ from typing import Protocol
 
 from fastapi import Response
 
+from shoal.api.operations.feed import Feed
 from shoal.api.schemas.definitions import ChangeOut, PublishOut, WorkflowDetail, WorkflowOut
-from shoal.api.services import Services
 from shoal.api.web.answers import answer
 from shoal.core.definition.diff import diff
 from shoal.core.definition.model import WorkflowSpec
@@ -66,17 +66,12 @@ async def published(
 
 
 async def answered(
-    shoal: Services,
-    done: Published,
-    before: WorkflowSpec | None,
-    tag: str,
-    *,
-    dry_run: bool = False,
+    feed: Feed, done: Published, before: WorkflowSpec | None, tag: str, *, dry_run: bool = False
 ) -> Response:
     """Return the answer to publishing, and tell those that look on."""
     version, is_new = done.version, done.created and not dry_run
     if is_new:
-        shoal.feed.poll_soon()
+        feed.poll_soon()
 
     def made() -> PublishOut:
         earlier = {} if before is None else before.canonical()

@@ -1,1 +1,1 @@
-"""The cluster as a whole: its health, the owners of its partitions, and the key of its secrets."""
+"""The cluster as a whole: its members, the owners of its partitions, and its health."""

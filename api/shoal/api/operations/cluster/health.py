@@ -1,37 +1,27 @@
 """What members say of their clocks and databases, and commands that no master carries out."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.platform.health import Check
-from shoal.api.services import Services
+from shoal.api.web.store import Store
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.core.errors import ShoalError
-from shoal.core.timing.cluster_time import STEP_S
 
 _NAMES = {"own": "this API process", "database": "the database", "ensemble": "ZooKeeper"}
 
 
-def member_ahead_s(shoal: Services, member: MemberInfo) -> float | None:
-    """Return how far a member's clock is ahead of the cluster's time; None if it is right.
-
-    Members say how far they are ahead of the ensemble; this process, how far that is off.
-    """
-    ensemble_s = shoal.clock.differences.get("ensemble", 0.0)
-    ahead_s = (member.clock_ahead_s or 0.0) + ensemble_s
-    return round(ahead_s, 1) if abs(ahead_s) > STEP_S else None
-
-
-def differences(shoal: Services) -> Mapping[str, float]:
+def differences(cluster: ClusterView) -> Mapping[str, float]:
     """Return all clocks that are off: whose it is, in words -> seconds ahead of the cluster's."""
     found = {
-        _NAMES.get(name, name): round(by_s, 1) for name, by_s in shoal.clock.differences.items()
+        _NAMES.get(name, name): round(by_s, 1) for name, by_s in cluster.clock.differences.items()
     }
-    for kind, members in (("master", shoal.masters), ("worker", shoal.workers)):
+    for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
         for member_id, member in sorted(members.current().items()):
-            ahead_s = member_ahead_s(shoal, member)
+            ahead_s = cluster.ahead_s(member)
             if ahead_s is not None:
                 found[f"{kind} {member_id}"] = ahead_s
     return found
@@ -90,14 +80,18 @@ MOST = 1_000  # commands that are counted
 NAMED = 10  # partitions
 
 
-async def overdue(shoal: Services) -> Check:
-    """Return whether commands have been pending for more than ``pending_limit_s``."""
-    limit_s = shoal.settings.pending_limit_s
-    now = shoal.clock()
+def shortlist(partitions: Sequence[int]) -> str:
+    """Return the first partitions as text."""
+    return ", ".join(map(str, partitions[:NAMED])) + (", …" if len(partitions) > NAMED else "")
+
+
+async def overdue(store: Store, cluster: ClusterView, limit_s: float) -> Check:
+    """Return whether commands have been pending for more than ``limit_s``."""
+    now = cluster.clock()
     try:
         async with asyncio.timeout(ANSWER_S):
-            full = await _full_partitions(shoal)
-            async with shoal.database.unit_of_work(read_only=True) as uow:
+            full = await _full_partitions(cluster)
+            async with store.unit_of_work(read_only=True) as uow:
                 found = await uow.commands.overdue(now - timedelta(seconds=limit_s), full, MOST)
     except (ShoalError, TimeoutError):
         return Check(ok=True, detail="not known: the checks above say why")
@@ -105,21 +99,20 @@ async def overdue(shoal: Services) -> Check:
         return Check(ok=True, detail=f"none has been pending for more than {limit_s:g} s")
     count = f"{len(found):,}" if len(found) < MOST else f"{MOST:,} or more"
     partitions = sorted({one.partition for one in found})
-    named = ", ".join(map(str, partitions[:NAMED])) + (", …" if len(partitions) > NAMED else "")
     oldest = min(found, key=lambda one: one.created_at)
     age_s = (now - oldest.created_at).total_seconds()
     return Check(
         ok=False,
         detail=f"{count} {'commands have' if len(found) > 1 else 'command has'} been pending for "
         f"more than {limit_s:g} s, the oldest (command {oldest.id}) for {age_s:,.0f} s, in "
-        f"{len(partitions)} of {shoal.partitions} partitions: {named}",
+        f"{len(partitions)} of {cluster.partitions} partitions: {shortlist(partitions)}",
     )
 
 
-async def _full_partitions(shoal: Services) -> Collection[int]:
+async def _full_partitions(cluster: ClusterView) -> Collection[int]:
     """Return the partitions whose masters hold as many instances as they may: starts wait there."""
-    full = {one.id for one in shoal.masters.current().values() if one.data.get("full") is True}
+    full = {one.id for one in cluster.masters.current().values() if one.data.get("full") is True}
     if not full:
         return ()
-    owners = await shoal.owners.all_owners(shoal.partitions)
+    owners = await cluster.owners.all_owners(cluster.partitions)
     return [number for number, owner in owners.items() if owner.owner_id in full]

@@ -2,7 +2,7 @@
 
 A result does not change without another digest, so a view over four weeks reads the day that is new
 and keeps the others. Of a workflow's rows only what views need is kept, of all projects alike: what
-a caller may not see is left out of each answer, by ``Seen``.
+a caller may not see is left out of each answer, by ``WorkflowScope``.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MOST_KEPT = 250_000  # values of workflows; some 550 bytes each, and half of tha
 
 
 @dataclass(frozen=True)
-class Seen:
+class WorkflowScope:
     """Which workflows an answer is about. ``projects``: those the caller may see; None: all."""
 
     projects: frozenset[str] | None
@@ -46,10 +46,10 @@ class Seen:
 
 async def seen(
     uow: UnitOfWork, visible: Visible, project: str | None, workflow: str | None = None
-) -> Seen:
+) -> WorkflowScope:
     """Return which workflows an answer is about: ``visible`` are ids of projects; None: all."""
     names = None if visible is None else await uow.projects.names(visible)
-    return Seen(names, project, workflow)
+    return WorkflowScope(names, project, workflow)
 
 
 class DayCache:
@@ -81,11 +81,7 @@ class DayCache:
         return found
 
     async def asked(
-        self,
-        uow: UnitOfWork,
-        aggregation: Aggregation[T],
-        window: Window,
-        which: Seen,
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, which: WorkflowScope
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
         if which.project is None or which.workflow is None:
@@ -94,11 +90,7 @@ class DayCache:
         return await self.of(uow, aggregation, window, [name] if which.has(name) else [])
 
     async def of(
-        self,
-        uow: UnitOfWork,
-        aggregation: Aggregation[T],
-        window: Window,
-        names: Collection[Name],
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, names: Collection[Name]
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 
@@ -201,7 +193,9 @@ def _kept_of(
     return found
 
 
-def of_seen(days: Mapping[date, Mapping[Name, T]], which: Seen) -> dict[date, Mapping[Name, T]]:
+def of_seen(
+    days: Mapping[date, Mapping[Name, T]], which: WorkflowScope
+) -> dict[date, Mapping[Name, T]]:
     """Return what the answer is about, by day."""
     if which == _EVERYTHING:
         return dict(days)
@@ -211,7 +205,7 @@ def of_seen(days: Mapping[date, Mapping[Name, T]], which: Seen) -> dict[date, Ma
     }
 
 
-_EVERYTHING = Seen(None)
+_EVERYTHING = WorkflowScope(None)
 
 
 async def rows_of(

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.api.operations.insight.day_results import (
     DayCache,
-    Seen,
+    WorkflowScope,
     of_seen,
     rows_of,
 )
@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Summary:
+class WindowSummary:
     """Totals of a window, of the one before, and of each day. ``there``: days with results."""
 
     there: Sequence[date]
@@ -46,7 +46,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Workflows:
+class WindowWorkflows:
     """Workflows, by their names in the order that was asked for."""
 
     there: Sequence[date]
@@ -55,7 +55,7 @@ class Workflows:
 
 
 @dataclass(frozen=True)
-class Tasks:
+class WindowTasks:
     """The tasks of one workflow. ``critical``, ``flapping``: by task."""
 
     there: Sequence[date]
@@ -65,7 +65,7 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Costs:
+class WindowCosts:
     """What was used, in all and by name."""
 
     there: Sequence[date]
@@ -76,10 +76,10 @@ class Costs:
 
 _NO_TOTALS = Totals.of((), ())
 #: What there is without results.
-NO_SUMMARY = Summary((), _NO_TOTALS, _NO_TOTALS, {})
-NO_WORKFLOWS = Workflows((), Results({}, {}, {}), ())
-NO_TASKS = Tasks((), (), {}, {})
-NO_COSTS = Costs((), Cost(), Cost(), ())
+NO_SUMMARY = WindowSummary((), _NO_TOTALS, _NO_TOTALS, {})
+NO_WORKFLOWS = WindowWorkflows((), Results({}, {}, {}), ())
+NO_TASKS = WindowTasks((), (), {}, {})
+NO_COSTS = WindowCosts((), Cost(), Cost(), ())
 NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
 
 
@@ -94,12 +94,14 @@ async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
     return [one.day for one in results if both(window).has(one.day)]
 
 
-async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen) -> Summary:
+async def summary(
+    uow: UnitOfWork, cache: DayCache, window: Window, which: WorkflowScope
+) -> WindowSummary:
     """Return the totals."""
     runs = await cache.asked(uow, RUN_DAYS, both(window), which)
     tasks = await cache.asked(uow, TASK_DAYS, both(window), which)
 
-    def made() -> Summary:
+    def made() -> WindowSummary:
         run_days = {day: some.values() for day, some in of_seen(runs, which).items()}
         task_days = {day: some.values() for day, some in of_seen(tasks, which).items()}
 
@@ -111,14 +113,14 @@ async def summary(uow: UnitOfWork, cache: DayCache, window: Window, which: Seen)
 
         there = sorted(runs.keys() | tasks.keys())
         daily = {day: of(Window(day, day)) for day in there if window.has(day)}
-        return Summary(there, of(window), of(window.before), daily)
+        return WindowSummary(there, of(window), of(window.before), daily)
 
     return await asyncio.to_thread(made)
 
 
 async def workflows(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, sort: WorkflowSort
-) -> Workflows:
+    uow: UnitOfWork, cache: DayCache, window: Window, which: WorkflowScope, sort: WorkflowSort
+) -> WindowWorkflows:
     """Return the workflows of a window."""
     whole = both(window)
     results = Results(await cache.asked(uow, RUN_DAYS, whole, which), {}, {})
@@ -127,11 +129,11 @@ async def workflows(
     if sort is WorkflowSort.COST:
         results = replace(results, costs=await cache.asked(uow, COSTS, whole, which))
     order = await asyncio.to_thread(workflow_order, window, results, which.has, sort)
-    return Workflows(results.days, results, order)
+    return WindowWorkflows(results.days, results, order)
 
 
 async def trends(
-    uow: UnitOfWork, cache: DayCache, window: Window, found: Workflows, names: Sequence[Name]
+    uow: UnitOfWork, cache: DayCache, window: Window, found: WindowWorkflows, names: Sequence[Name]
 ) -> list[WorkflowTrend]:
     """Return some of the workflows, with their tasks and what they cost."""
     whole = both(window)
@@ -154,7 +156,7 @@ async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]
 
 async def tasks(
     uow: UnitOfWork, window: Window, visible: Visible, project: str, workflow: str
-) -> Tasks:
+) -> WindowTasks:
     """Return the tasks of a workflow; nothing of one that is not visible."""
     whole = both(window)
     where = (visible, project, workflow)
@@ -169,7 +171,7 @@ async def tasks(
     by_task: dict[str, list[Row]] = {}
     for _, _, (task, row) in paths:
         by_task.setdefault(task, []).append(row)
-    return Tasks(
+    return WindowTasks(
         there,
         trends,
         {task: critical_of(some) for task, some in by_task.items()},
@@ -204,8 +206,13 @@ def _task_cost(row: Row) -> tuple[str, str, Cost]:
 
 
 async def costs(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: Seen, by: CostBy, visible: Visible
-) -> Costs:
+    uow: UnitOfWork,
+    cache: DayCache,
+    window: Window,
+    which: WorkflowScope,
+    by: CostBy,
+    visible: Visible,
+) -> WindowCosts:
     """Return what was used. By task it reads the rows of what ``which`` names."""
     whole = both(window)
     days = await cache.asked(uow, COSTS, whole, which)
@@ -217,7 +224,7 @@ async def costs(
             if label == "" and which.has(name):
                 tasks.setdefault(day, []).append(((*name, task), cost))
 
-    def made() -> Costs:
+    def made() -> WindowCosts:
         used = of_seen(days, which)
 
         def of(some: Window) -> Cost:
@@ -226,7 +233,7 @@ async def costs(
 
         total, before = of(window), of(window.before)
         named = tasks if by is CostBy.TASK else {day: _named(by, used[day]) for day in used}
-        return Costs(sorted(days), total, before, cost_groups(window, named, total))
+        return WindowCosts(sorted(days), total, before, cost_groups(window, named, total))
 
     return await asyncio.to_thread(made)
 

@@ -2,17 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 from shoal.api.access.audit import Record, action_of_command
 from shoal.api.access.callers import Caller
+from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.commands import new_command, same_request
+from shoal.api.operations.intake import Intake
 from shoal.api.schemas.runs.bulk import MOST_ITEMS, BulkIn
-from shoal.api.services import Services
 from shoal.api.web.errors import KeyReused
+from shoal.api.web.store import Store
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
 from shoal.core.decide import decide
@@ -20,7 +22,6 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType, NewCommand
 from shoal.core.runs.events import request_of
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
-from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import UnitOfWork
 
@@ -59,28 +60,23 @@ async def preview(uow: UnitOfWork, command: NewCommand, at: datetime) -> Preview
     decision = await asyncio.to_thread(decide, run, request_of(command, at))
     if decision.refusal is not None:
         return Preview(refusal=decision.refusal)
-    return Preview(None, decision.state or run.state, list(_touched(run, decision)))
-
-
-def _touched(run: Run, decision: Decision) -> list[TouchedTask]:
-    after = {task: attempt for (task, _), attempt in sorted(decision.attempts.items(), key=_number)}
-    return [
-        TouchedTask(task, run.attempts[task].state, after[task].state, _ends_early(after[task]))
+    newest_last = sorted(decision.attempts.items(), key=lambda item: item[0][1])
+    after = {task: attempt for (task, _), attempt in newest_last}
+    touched = [
+        TouchedTask(
+            task,
+            run.attempts[task].state,
+            after[task].state,
+            ends_early=after[task].termination is not None and not after[task].finished,
+        )
         for task in run.plan.tasks
         if task in after
     ]
-
-
-def _number(item: tuple[tuple[str, int], Attempt]) -> int:
-    return item[0][1]
-
-
-def _ends_early(attempt: Attempt) -> bool:
-    return attempt.termination is not None and not attempt.finished
+    return Preview(None, decision.state or run.state, touched)
 
 
 @dataclass(frozen=True)
-class Item:
+class BulkEntry:
     """What becomes of one id: an error, a preview, or a command."""
 
     id: int
@@ -91,14 +87,14 @@ class Item:
 
 
 async def meant(
-    shoal: Services, caller: Caller, body: BulkIn, wanted: InstanceFilter
+    store: Store, caller: Caller, body: BulkIn, wanted: InstanceFilter
 ) -> tuple[list[int], bool]:
     """Return the ids that a request is about, and whether its filter may mean more."""
     if body.ids is not None:
         return list(dict.fromkeys(body.ids)), False
     found: list[int] = []
     position = None
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         for _ in range(_MOST_LOOKS):
             page, position = await uow.instances.search(
                 wanted, NEWEST_FIRST, position, MOST_ITEMS - len(found), caller.visible
@@ -116,23 +112,23 @@ def digest_of(body: BulkIn, ids: Sequence[int]) -> str:
 
 
 async def judged(
-    shoal: Services, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
-) -> list[Item]:
+    store: Store, cluster: ClusterView, caller: Caller, body: BulkIn, ids: Sequence[int], key: str
+) -> list[BulkEntry]:
     """Return the command for each id, or why there can be none for the caller."""
     thing = _thing(body)
     await caller.look_up(thing, ids)
     found = []
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         for one in ids:
             try:
                 await caller.require(Permission.RUN_OPERATE, thing, one)
                 command = body.command(one)
-                new = await new_command(uow, command, f"{key}:{one}", shoal.partitions, caller)
-                found.append(Item(one, new))
+                new = await new_command(uow, command, f"{key}:{one}", cluster.partitions, caller)
+                found.append(BulkEntry(one, new))
             except ShoalError as error:
                 if error.retriable:
                     raise
-                found.append(Item(one, error=error))
+                found.append(BulkEntry(one, error=error))
     return found
 
 
@@ -145,49 +141,43 @@ def _thing(body: BulkIn) -> Thing:
     return Thing.TASK_INSTANCE if body.is_about_tasks else Thing.INSTANCE
 
 
-async def previewed(shoal: Services, items: Sequence[Item]) -> list[Item]:
+async def previewed(store: Store, items: Sequence[BulkEntry]) -> list[BulkEntry]:
     """Return the items with what would happen to each, as far as that is not too much work."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
-        return [one async for one in _previews(shoal, uow, items)]
-
-
-async def _previews(shoal: Services, uow: UnitOfWork, items: Sequence[Item]) -> AsyncIterator[Item]:
+    found: list[BulkEntry] = []
     tasks = 0
-    for item in items:
-        if item.new is None or item.new.instance_id is None:
-            yield item
-            continue
-        instance = await uow.instances.get(item.new.instance_id)
-        tasks += await uow.workflows.size(instance.workflow_id, instance.version)
-        if tasks > _MOST_TASKS and item is not items[0]:
-            yield Item(item.id, item.new, preview=Preview(state=None))
-            continue
-        try:
-            found = await preview(uow, item.new, shoal.clock())
-        except ShoalError as error:
-            yield Item(item.id, error=error)
-        else:
-            yield Item(item.id, item.new, preview=found)
+    async with store.unit_of_work(read_only=True) as uow:
+        for item in items:
+            if item.new is None or item.new.instance_id is None:
+                found.append(item)
+                continue
+            instance = await uow.instances.get(item.new.instance_id)
+            tasks += await uow.workflows.size(instance.workflow_id, instance.version)
+            if tasks > _MOST_TASKS and item is not items[0]:
+                found.append(BulkEntry(item.id, item.new, preview=Preview(state=None)))
+                continue
+            try:
+                effect = await preview(uow, item.new, store.clock())
+                found.append(BulkEntry(item.id, item.new, preview=effect))
+            except ShoalError as error:
+                found.append(BulkEntry(item.id, error=error))
+    return found
 
 
 async def stored(
-    shoal: Services, items: Sequence[Item], record_of: Callable[[int], Record]
-) -> list[Item]:
+    intake: Intake, items: Sequence[BulkEntry], record_of: Callable[[int], Record]
+) -> list[BulkEntry]:
     """Store the commands, those of one request together; return the items with them."""
 
-    async def store(item: Item) -> Item:
+    async def store(item: BulkEntry) -> BulkEntry:
         if item.new is None:
             return item
-        command, is_new = await shoal.intake.add(item.new, record_of(item.id))
+        command, is_new = await intake.add(item.new, record_of(item.id))
         if not is_new and not same_request(command, item.new):
-            return Item(item.id, error=KeyReused(_reused(item.new.idempotency_key, command.id)))
-        return Item(item.id, item.new, command=command)
+            text = (
+                f"the idempotency key {item.new.idempotency_key!r} was used for command "
+                f"{command.id}, which asks for something else; take a new key for a new request"
+            )
+            return BulkEntry(item.id, error=KeyReused(text))
+        return BulkEntry(item.id, item.new, command=command)
 
     return list(await asyncio.gather(*map(store, items)))
-
-
-def _reused(key: str, command_id: int) -> str:
-    return (
-        f"the idempotency key {key!r} was used for command {command_id}, which asks for something "
-        "else; take a new key for a new request"
-    )

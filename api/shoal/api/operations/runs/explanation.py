@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shoal.api.operations.insight.baselines import expected_by_tasks
-from shoal.api.services import Services
+from shoal.api.operations.cluster.view import ClusterView
+from shoal.api.operations.insight.baselines import BaselineCache, expected_by_tasks
+from shoal.api.web.store import Store
 from shoal.coordination import Entry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
@@ -31,7 +32,7 @@ _MOST_TASKS = 20  # of an instance, explained one by one
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """An instance as stored, with the newest attempt of each task."""
 
     instance: Instance
@@ -39,25 +40,27 @@ class Facts:
     tasks: dict[str, TaskInstance]
 
 
-async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Finding]]:
+async def of_instance(
+    store: Store, cluster: ClusterView, baselines: BaselineCache, instance_id: int
+) -> tuple[RunFacts, list[Finding]]:
     """Return what an instance waits for. Raises NotFound."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         facts = await _facts(uow, instance_id)
         findings = [one async for one in _of_instance(uow, facts)]
-        now = shoal.clock()
+        now = store.clock()
         coming = await expected_by_tasks(
-            uow, shoal.usual, facts.instance, facts.plan.upstream, facts.tasks, now
+            uow, baselines, facts.instance, facts.plan.upstream, facts.tasks, now
         )
         findings += expectation.findings(coming, now)
     if facts.instance.state in FINISHED_WORKFLOW:
         return facts, findings
-    findings += await _of_partition(shoal, facts.instance.partition)
+    findings += await _of_partition(cluster, facts.instance.partition)
     if facts.instance.state is _W.QUEUED:
         return facts, findings
     open_ = [t for t in facts.tasks.values() if t.state not in FINISHED_TASK]
     shown = [t for t in open_ if t.state is not _T.WAITING][:_MOST_TASKS]
     for task in shown:
-        async for finding in _of_task(shoal, facts, task):
+        async for finding in _of_task(store, cluster, facts, task):
             text = f"{task.task}: {finding.text}"
             arguments = {"task": task.task, **finding.arguments}
             findings.append(
@@ -88,10 +91,10 @@ async def of_instance(shoal: Services, instance_id: int) -> tuple[Facts, list[Fi
 
 
 async def of_task(
-    shoal: Services, task_instance_id: int
-) -> tuple[Facts, TaskInstance, list[Finding]]:
+    store: Store, cluster: ClusterView, task_instance_id: int
+) -> tuple[RunFacts, TaskInstance, list[Finding]]:
     """Return what an attempt waits for, or why it ended. Raises NotFound."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         attempt = await uow.tasks.get(task_instance_id)
         facts = await _facts(uow, attempt.workflow_instance_id)
         findings: list[Finding] = []
@@ -111,20 +114,20 @@ async def of_task(
             )
         )
     if attempt.state not in FINISHED_TASK:
-        findings += await _of_partition(shoal, facts.instance.partition)
-    findings += [one async for one in _of_task(shoal, facts, attempt)]
+        findings += await _of_partition(cluster, facts.instance.partition)
+    findings += [one async for one in _of_task(store, cluster, facts, attempt)]
     return facts, attempt, findings
 
 
-async def _facts(uow: UnitOfWork, instance_id: int) -> Facts:
+async def _facts(uow: UnitOfWork, instance_id: int) -> RunFacts:
     instance = await uow.instances.get(instance_id)
     version = await uow.workflows.version(instance.workflow_id, instance.version)
     tasks = await uow.tasks.of_instance(instance_id)
     plan = await asyncio.to_thread(Plan.of, version.spec)  # of thousands of tasks, perhaps
-    return Facts(instance, plan, {task.task: task for task in tasks})
+    return RunFacts(instance, plan, {task.task: task for task in tasks})
 
 
-async def _of_instance(uow: UnitOfWork, facts: Facts) -> AsyncIterator[Finding]:
+async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[Finding]:
     instance = facts.instance
     if (aside := await uow.quarantine.of(Kind.INSTANCE, instance.id)) is not None:
         yield why.of_quarantine(aside)
@@ -197,8 +200,8 @@ async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Find
         )
 
 
-async def _of_partition(shoal: Services, partition: int) -> list[Finding]:
-    owner = await shoal.owners.owner_of(partition)
+async def _of_partition(cluster: ClusterView, partition: int) -> list[Finding]:
+    owner = await cluster.owners.owner_of(partition)
     if owner is None:
         text = f"no master owns partition {partition} now; is one running? see `shoal status`"
         unowned: dict[str, Argument] = {"partition": partition}
@@ -219,7 +222,9 @@ async def _of_partition(shoal: Services, partition: int) -> list[Finding]:
     ]
 
 
-async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
+async def _of_task(
+    store: Store, cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
+) -> AsyncIterator[Finding]:
     if attempt.state not in FINISHED_TASK:
         for finding in why.of_looks(attempt):
             yield finding
@@ -228,16 +233,16 @@ async def _of_task(shoal: Services, facts: Facts, attempt: TaskInstance) -> Asyn
             for finding in why.of_upstream(facts.plan, facts.tasks, attempt.task):
                 yield finding
         case _T.DELAYED | _T.UP_FOR_RETRY:
-            for finding in why.of_delay(attempt, shoal.clock()):
+            for finding in why.of_delay(attempt, store.clock()):
                 yield finding
         case _T.PAUSED:
             text = "it is ready, but the instance is being paused"
             yield Finding(Layer.INSTANCE, text, code=Code.TASK_HELD)
         case _T.BLOCKED:
-            async for finding in _of_slots(shoal, facts, attempt):
+            async for finding in _of_slots(store, facts, attempt):
                 yield finding
         case _T.QUEUED:
-            for finding in await _of_queue(shoal, facts, attempt):
+            for finding in await _of_queue(cluster, facts, attempt):
                 yield finding
         case _T.CLAIMED:
             text = f"worker {attempt.worker} has taken it and starts its process"
@@ -287,7 +292,7 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> list[Finding]:
+async def _of_queue(cluster: ClusterView, facts: RunFacts, attempt: TaskInstance) -> list[Finding]:
     spec = facts.plan.tasks[attempt.task]
     entry = Entry(
         group=attempt.worker_group,
@@ -298,7 +303,7 @@ async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> lis
         partition=facts.instance.partition,
     )
     ahead, depth = await asyncio.gather(
-        shoal.queue.ahead(entry, _MOST_AHEAD), shoal.queue.depth(attempt.worker_group)
+        cluster.queue.ahead(entry, _MOST_AHEAD), cluster.queue.depth(attempt.worker_group)
     )
     if ahead is None:
         text = "it is on its way into the queue, or a worker is just taking it"
@@ -332,7 +337,7 @@ async def _of_queue(shoal: Services, facts: Facts, attempt: TaskInstance) -> lis
             _number(member.data.get("running")),
             str(member.data["paused"]) if member.data.get("paused") else None,
         )
-        for member in shoal.workers.current().values()
+        for member in cluster.workers.current().values()
         if member.data.get("group") == attempt.worker_group
     ]
     return [place, *why.of_workers(attempt.worker_group, sorted(workers))]
@@ -342,12 +347,12 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-async def _of_slots(shoal: Services, facts: Facts, attempt: TaskInstance) -> AsyncIterator[Finding]:
+async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> AsyncIterator[Finding]:
     """Who has the slots of the concurrency group, and how many wait before this attempt."""
     name = facts.plan.tasks[attempt.task].concurrency_group or ""
     home = facts.instance.project
     try:
-        async with shoal.database.unit_of_work(read_only=True) as uow:
+        async with store.unit_of_work(read_only=True) as uow:
             group = await uow.concurrency.get(home, name)
             holders = await uow.concurrency.holders(home, name, _MOST_HOLDERS)
             waiters = await uow.concurrency.waiters(home, name, _MOST_WAITERS)

@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.labels import inherited
-from shoal.core.definition.model import TaskSpec, WorkflowSpec
+from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.definition.selection import Selection
 from shoal.core.errors import ShoalError
@@ -26,7 +26,7 @@ MASK = "******"
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedTask:
     """What one task gets; ``problem``: why that cannot be said."""
 
     params: Mapping[str, Any]
@@ -49,14 +49,14 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """The run that a START would make, and its labels. It has the id 0, as its attempts have."""
 
     run: Run
     labels: Mapping[str, str]
 
 
-async def planned(uow: UnitOfWork, start: Start) -> Planned:
+async def planned(uow: UnitOfWork, start: Start) -> PlannedRun:
     """Return the run that a start would make now. Raises NotFound.
 
     What it is given has been checked: see ``check_parameters`` and ``check_tasks``.
@@ -66,7 +66,7 @@ async def planned(uow: UnitOfWork, start: Start) -> Planned:
     return _planned(version.spec, version.version, origins[version.workflow_id].parameters, start)
 
 
-async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Planned:
+async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> PlannedRun:
     """Return the run that a start would make if a definition were published now.
 
     Raises NotFound if there is no such project.
@@ -81,7 +81,7 @@ async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Plann
 
 def _planned(
     spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
-) -> Planned:
+) -> PlannedRun:
     plan = Plan.of(spec)
     launched = launch(spec.parameters, of_project, start.parameters)
     selected = None
@@ -102,22 +102,15 @@ def _planned(
         startup=launched.startup,
         selected=selected,
     )
-    return Planned(run, inherited(start.labels, {}, spec.labels))
+    return PlannedRun(run, inherited(start.labels, {}, spec.labels))
 
 
-def rendered(run: Run, attempt: Attempt) -> Rendered:
+def rendered(run: Run, attempt: Attempt) -> RenderedTask:
     """Return what an attempt gets. On any thread."""
     spec = run.plan.tasks[attempt.task]
     try:
-        scope = Scope(run, attempt, _masked)
-        return Rendered(scope.params(_model(spec)), scope.parameters())
+        scope = Scope(run, attempt, lambda _: MASK)
+        model = TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params
+        return RenderedTask(scope.params(model), scope.parameters())
     except ShoalError as error:
-        return Rendered({}, {}, str(error))
-
-
-def _masked(name: str) -> str:
-    return MASK
-
-
-def _model(spec: TaskSpec) -> type[TaskParams]:
-    return TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params
+        return RenderedTask({}, {}, str(error))

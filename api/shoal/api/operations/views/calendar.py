@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedSchedule:
     """A schedule that has had to fire from ``since`` on."""
 
     timetable: Timetable
@@ -49,7 +49,7 @@ def days(
     last: date,
     zone: ZoneInfo,
     newest: Mapping[datetime, WorkflowState],
-    schedules: Sequence[Expected],
+    schedules: Sequence[ExpectedSchedule],
     until: datetime,
     most_fires: int,
 ) -> Iterator[Day]:
@@ -79,7 +79,9 @@ def days(
         current += _DAY
 
 
-def _fires(schedules: Iterable[Expected], start: datetime, end: datetime) -> Iterator[datetime]:
+def _fires(
+    schedules: Iterable[ExpectedSchedule], start: datetime, end: datetime
+) -> Iterator[datetime]:
     for one in schedules:
         for fire in one.timetable.between(max(start, one.since), end):
             yield fire.astimezone(UTC)
@@ -99,12 +101,7 @@ class DaysPage:
 
 
 async def page_of_days(
-    uow: UnitOfWork,
-    workflow: Workflow,
-    first: date,
-    last: date,
-    zone: ZoneInfo,
-    now: datetime,
+    uow: UnitOfWork, workflow: Workflow, first: date, last: date, zone: ZoneInfo, now: datetime
 ) -> DaysPage:
     """Return the days from ``first`` to ``last``, as far as one page reads."""
     start, end = start_of(first, zone), start_of(last + _DAY, zone)
@@ -125,7 +122,7 @@ async def page_of_days(
     return DaysPage(made, reached if start_of(reached, zone) < end else None)
 
 
-async def _expected(uow: UnitOfWork, workflow_id: int) -> list[Expected]:
+async def _expected(uow: UnitOfWork, workflow_id: int) -> list[ExpectedSchedule]:
     """Return the schedules that fire, each with the time from which on that is known."""
     found = await uow.schedules.of_id(workflow_id)
     left_out = await days_of(uow, found)
@@ -135,5 +132,7 @@ async def _expected(uow: UnitOfWork, workflow_id: int) -> list[Expected]:
         timetable = timetable_of(one, left_out)
         if timetable and one.enabled and not one.paused_at and one.expected_since:
             since = one.expected_since
-            expected.append(Expected(timetable, max(since, kept_since) if kept_since else since))
+            expected.append(
+                ExpectedSchedule(timetable, max(since, kept_since) if kept_since else since)
+            )
     return expected

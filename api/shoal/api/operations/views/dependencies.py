@@ -36,12 +36,7 @@ RUNS_EACH = 25  # of a workflow in its window; an hourly one has 24 or 25 a day
 
 
 async def graph_of(
-    uow: UnitOfWork,
-    project: str,
-    workflow: str | None,
-    day: date,
-    hops: int,
-    visible: Visible,
+    uow: UnitOfWork, project: str, workflow: str | None, day: date, hops: int, visible: Visible
 ) -> DependencyGraphOut:
     """Return what waits for what around a workflow, or around all of a project with any links.
 

@@ -10,7 +10,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import MemberIn, MemberOut
-from shoal.api.services import Shoal
+from shoal.api.services import IdentitiesDep, StoreDep
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -28,10 +28,10 @@ MemberName = Annotated[str, Path(max_length=201, examples=["ada"])]
 @router.get(_OF_PROJECT, summary="List the members of a project", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_members(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[MemberOut]:
     """Users, service accounts and groups with their roles; administrators are not among them."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.members.list((await uow.projects.get(project)).id)
     items, following = part_of("members", sorted(found, key=_place), _place, limit, cursor)
     return Page(
@@ -47,10 +47,10 @@ def _place(member: Member) -> str:
 @router.get(_OF_PROJECT + "/{kind}/{name:path}", summary="Show a role", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_member(
-    shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName, response: Response
+    store: StoreDep, project: ProjectName, kind: Kind, name: MemberName, response: Response
 ) -> MemberOut:
     """The role that somebody was given in a project, without those by groups."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         home = await uow.projects.get(project)
         return tagged(response, await _stored(uow, home.id, kind, name))
 
@@ -72,7 +72,8 @@ async def _stored(uow: UnitOfWork, project_id: int, kind: HolderKind, name: str)
 )
 @needs(Permission.PROJECT_MANAGE, audit="member.set")
 async def put_member(
-    shoal: Shoal,
+    store: StoreDep,
+    identities: IdentitiesDep,
     project: ProjectName,
     kind: Kind,
     name: MemberName,
@@ -80,12 +81,12 @@ async def put_member(
     condition: Condition,
 ) -> MemberOut:
     """It counts within a second, instead of the role that it had."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, kind, name), body)
         is_new = await uow.members.put(home.id, kind, name, body.role)
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
     return condition.answer(MemberOut(kind=kind, name=name, role=body.role), is_new=is_new)
 
 
@@ -97,12 +98,17 @@ async def put_member(
 )
 @needs(Permission.PROJECT_MANAGE, audit="member.remove")
 async def delete_member(
-    shoal: Shoal, project: ProjectName, kind: Kind, name: MemberName, condition: Condition
+    store: StoreDep,
+    identities: IdentitiesDep,
+    project: ProjectName,
+    kind: Kind,
+    name: MemberName,
+    condition: Condition,
 ) -> None:
     """It counts within a second. Runs that were started go on."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, kind, name))
         await uow.members.remove(home.id, kind, name)
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()

@@ -9,7 +9,7 @@ from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import RestrictionIn, RestrictionOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.core.access.grants import Restricted
@@ -34,11 +34,11 @@ RestrictedName = Annotated[
 @router.get("/restrictions", summary="List restrictions")
 @needs(Permission.RESTRICTION_EDIT)
 async def list_restrictions(
-    shoal: Shoal, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[RestrictionOut]:
     """Worker groups and environments that some projects alone may use."""
     after = decode_cursor("restrictions", cursor, str, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         start = (after[0], after[1]) if after else None
         found = await uow.restrictions.list(start, limit + 1)
     items, more = page(found, limit)
@@ -49,10 +49,10 @@ async def list_restrictions(
 @router.get(_OF_ONE, summary="Show a restriction", responses=documented(404))
 @needs(Permission.RESTRICTION_EDIT)
 async def get_restriction(
-    shoal: Shoal, what: What, name: RestrictedName, response: Response
+    store: StoreDep, what: What, name: RestrictedName, response: Response
 ) -> RestrictionOut:
     """Which projects may use it; 404: all may."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.restrictions.get(what, name)
     return tagged(response, RestrictionOut.model_validate(found))
 
@@ -71,7 +71,7 @@ async def _stored(uow: UnitOfWork, what: Restricted, name: str) -> RestrictionOu
 )
 @needs(Permission.RESTRICTION_EDIT, audit="restriction.set")
 async def put_restriction(
-    shoal: Shoal,
+    store: StoreDep,
     what: What,
     name: RestrictedName,
     body: Annotated[RestrictionIn, Body()],
@@ -81,9 +81,9 @@ async def put_restriction(
 
     What runs goes on. Tasks of other projects that start later than a second from now fail.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await condition.check(lambda: _stored(uow, what, name), body)
-        stored, is_new = await uow.restrictions.put(what, name, body.projects, shoal.clock())
+        stored, is_new = await uow.restrictions.put(what, name, body.projects, store.clock())
         await uow.commit()
     return condition.answer(RestrictionOut.model_validate(stored), is_new=is_new)
 
@@ -96,10 +96,10 @@ async def put_restriction(
 )
 @needs(Permission.RESTRICTION_EDIT, audit="restriction.remove")
 async def delete_restriction(
-    shoal: Shoal, what: What, name: RestrictedName, condition: Condition
+    store: StoreDep, what: What, name: RestrictedName, condition: Condition
 ) -> None:
     """Every project may use it then."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await condition.check(lambda: _stored(uow, what, name))
         await uow.restrictions.remove(what, name)
         await uow.commit()

@@ -10,16 +10,16 @@ from fastapi import Body, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from shoal.api.access.authentication import require_no_other_page
+from shoal.api.access.sessions import Browser
 from shoal.api.endpoints.route import ReturnRoute, public_router
 from shoal.api.federation import flow as flows
 from shoal.api.federation.accounts import enter, enter_by_code, enter_by_flow
 from shoal.api.federation.errors import SignInFailed
-from shoal.api.federation.flow import COOKIE, LASTS_S, CommandLine, Flow, new_flow
-from shoal.api.operations.accounts import Browser, note_refused_session, set_session
+from shoal.api.federation.flow import COOKIE, LASTS_S, WaitingCommand, new_flow
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import LoginIn
 from shoal.api.schemas.platform.sign_in import Challenge, CodeIn, WayOut
-from shoal.api.services import Services, Shoal
+from shoal.api.services import AccessDep, FederationDep, SettingsDep, StoreDep
 from shoal.api.web.errors import ApiError, FieldError, InvalidRequest, Unauthorized
 from shoal.api.web.middleware import PREFIX
 from shoal.api.web.problems import documented
@@ -40,15 +40,15 @@ _HTML: dict[int | str, Any] = {
 
 
 @public.get("/login", summary="List the ways of signing in")
-async def get_ways(shoal: Shoal) -> Page[WayOut]:
+async def get_ways(federation: FederationDep) -> Page[WayOut]:
     """A password here, a directory's, and providers. No provider is asked."""
     path = f"{PREFIX}/login"
     found = [WayOut(name="password", kind="password", title="Password", path=path)]
-    directory = shoal.federation.directory
+    directory = federation.directory
     if directory is not None:
         title = directory.settings.title or directory.name
         found.append(WayOut(name=directory.name, kind="ldap", title=title, path=f"{path}/ldap"))
-    for name, one in shoal.federation.providers.items():
+    for name, one in federation.providers.items():
         where = f"{path}/oidc/{name}"
         found.append(WayOut(name=name, kind="oidc", title=one.settings.title or name, path=where))
     return Page(items=found)
@@ -61,32 +61,37 @@ async def get_ways(shoal: Shoal) -> Page[WayOut]:
     responses=documented(400, 401, 403, 404, 409, 413, 415, 429),
 )
 async def login_by_directory(
-    shoal: Shoal, request: Request, response: Response, body: Annotated[LoginIn, Body()]
+    store: StoreDep,
+    access: AccessDep,
+    federation: FederationDep,
+    request: Request,
+    response: Response,
+    body: Annotated[LoginIn, Body()],
 ) -> None:
     """Begins a session of who has this name and this password in the directory."""
     require_no_other_page(request)
-    directory = shoal.federation.directory
+    directory = federation.directory
     if directory is None:
         raise NotFound("way of signing in", "ldap")
-    browser = _browser(request)
+    browser = Browser.of(request)
     key = key_of(body.name)
-    shoal.attempts.begin(key, browser.address)
+    access.failed_logins.begin(key, browser.address)
     soonest = asyncio.create_task(sleep(REFUSED_AFTER_S))
     try:
         found = await directory.identity(body.name, body.password.get_secret_value())
         if found is None:
             raise Unauthorized("wrong name or password", headers={"WWW-Authenticate": "Bearer"})
-        secret = await enter(shoal, found, directory.rules, browser)
+        secret = await enter(store.database, access, found, directory.rules, browser)
     except ApiError as error:
         if not isinstance(error, Unauthorized):
-            shoal.attempts.succeeded(key, browser.address)  # the password was not wrong
-        note_refused_session(shoal, browser, "ldap")
+            access.failed_logins.succeeded(key, browser.address)  # the password was not wrong
+        access.sessions.note_refusal(browser, "ldap")
         await soonest
         raise
     finally:
         soonest.cancel()
-    shoal.attempts.succeeded(key, browser.address)
-    set_session(shoal, response, secret)
+    access.failed_logins.succeeded(key, browser.address)
+    access.sessions.set_cookie(response, secret)
 
 
 @public.post(
@@ -96,19 +101,23 @@ async def login_by_directory(
     responses=documented(400, 403, 413, 415, 429),
 )
 async def login_by_code(
-    shoal: Shoal, request: Request, response: Response, body: Annotated[CodeIn, Body()]
+    store: StoreDep,
+    access: AccessDep,
+    request: Request,
+    response: Response,
+    body: Annotated[CodeIn, Body()],
 ) -> None:
     """Changes what the browser has brought to the command, once, into a session."""
     require_no_other_page(request)
-    browser = _browser(request)
-    shoal.attempts.begin(body.code, browser.address)
+    browser = Browser.of(request)
+    access.failed_logins.begin(body.code, browser.address)
     try:
-        secret = await enter_by_code(shoal, body.code, body.verifier, browser)
+        secret = await enter_by_code(store.database, access, body.code, body.verifier, browser)
     except ApiError:
-        note_refused_session(shoal, browser, "command line")
+        access.sessions.note_refusal(browser, "command line")
         raise
-    shoal.attempts.succeeded(body.code, browser.address)
-    set_session(shoal, response, secret)
+    access.failed_logins.succeeded(body.code, browser.address)
+    access.sessions.set_cookie(response, secret)
 
 
 @public.get(
@@ -119,7 +128,7 @@ async def login_by_code(
     responses={**_REDIRECT, **documented(404)},
 )
 async def begin_sign_in(
-    shoal: Shoal,
+    federation: FederationDep,
     provider: ProviderName,
     return_to: Annotated[
         str, Query(max_length=500, description="A path of this API, where it ends.")
@@ -137,7 +146,7 @@ async def begin_sign_in(
     ] = None,
 ) -> RedirectResponse:
     """Leads a browser to the provider. A cookie makes sure that the same one comes back."""
-    found = shoal.federation.providers.get(provider)
+    found = federation.providers.get(provider)
     if found is None:
         raise NotFound("way of signing in", provider)
     if not flows.is_own_path(return_to):
@@ -158,7 +167,10 @@ async def begin_sign_in(
     responses={**_HTML, **documented(400, 401, 403, 404, 409, 429)},
 )
 async def end_sign_in(
-    shoal: Shoal,
+    store: StoreDep,
+    access: AccessDep,
+    federation: FederationDep,
+    settings: SettingsDep,
     request: Request,
     provider: ProviderName,
     state: Annotated[str, Query(max_length=100, description="As it was sent there.")] = "",
@@ -167,12 +179,36 @@ async def end_sign_in(
     error: Annotated[str, Query(max_length=200, description="Why there is no code.")] = "",
 ) -> HTMLResponse:
     """Where providers lead back to. Begins a session, or gives a command line its code."""
+    browser = Browser.of(request)
     try:
-        answer = await _ended(shoal, request, provider, state, code, iss, error)
+        found = federation.providers.get(provider)
+        if found is None:
+            raise NotFound("way of signing in", provider)
+        flow = flows.from_cookie(request.cookies.get(COOKIE, ""), time())
+        if flow is None or flow.provider != provider or not flows.is_same(flow.state, state):
+            raise SignInFailed(
+                "this browser has begun no such sign-in, or took more than ten minutes; begin "
+                f"again at {settings.public_url}, with cookies allowed"
+            )
+        if error or not code:
+            said = error if re.fullmatch(r"[a-z_]{1,50}", error) else "no code"
+            raise SignInFailed(f"the provider has signed nobody in ({said})")
+        access.failed_logins.begin(flow.state, browser.address)
+        identity = await found.identity(flow, code, iss)
+        secret = await enter_by_flow(store.database, access, flow, identity, found.rules, browser)
+        access.failed_logins.succeeded(flow.state, browser.address)
     except ApiError as problem:
-        note_refused_session(shoal, _browser(request), provider)
-        problem.headers["Set-Cookie"] = _without_flow()
+        access.sessions.note_refusal(browser, provider)
+        response = Response()
+        response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
+        problem.headers["Set-Cookie"] = response.headers["set-cookie"]
         raise
+    if flow.command_line is not None:
+        answer = HTMLResponse(flows.asks(flow.command_line, flow.code))
+    else:
+        assert secret is not None, "no command line waits"
+        answer = HTMLResponse(flows.leads_on(flow.return_to))
+        access.sessions.set_cookie(answer, secret)
     answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
     return answer
 
@@ -184,72 +220,24 @@ async def end_sign_in(
     response_class=RedirectResponse,
     responses={**_REDIRECT, **documented(404)},
 )
-async def leave(shoal: Shoal, provider: ProviderName) -> RedirectResponse:
+async def leave(
+    federation: FederationDep, settings: SettingsDep, provider: ProviderName
+) -> RedirectResponse:
     """Leads a browser to where the provider ends its own session. Sign out here first."""
-    found = shoal.federation.providers.get(provider)
+    found = federation.providers.get(provider)
     if found is None:
         raise NotFound("way of signing in", provider)
-    url = await found.end_session_url(shoal.settings.public_url)
+    url = await found.end_session_url(settings.public_url)
     if url is None:
         raise NotFound("place to sign out at", provider)
     return RedirectResponse(url, 303)
 
 
-async def _ended(
-    shoal: Services,
-    request: Request,
-    name: str,
-    state: str,
-    code: str,
-    issuer: str | None,
-    error: str,
-) -> HTMLResponse:
-    provider = shoal.federation.providers.get(name)
-    if provider is None:
-        raise NotFound("way of signing in", name)
-    flow = _flow(shoal, request, name, state)
-    if error or not code:
-        said = error if re.fullmatch(r"[a-z_]{1,50}", error) else "no code"
-        raise SignInFailed(f"the provider has signed nobody in ({said})")
-    browser = _browser(request)
-    key = flow.state
-    shoal.attempts.begin(key, browser.address)
-    identity = await provider.identity(flow, code, issuer)
-    secret = await enter_by_flow(shoal, flow, identity, provider.rules, browser)
-    shoal.attempts.succeeded(key, browser.address)
-    if flow.command_line is not None:
-        return HTMLResponse(flows.asks(flow.command_line, flow.code))
-    assert secret is not None, "no command line waits"
-    answer = HTMLResponse(flows.leads_on(flow.return_to))
-    set_session(shoal, answer, secret)
-    return answer
-
-
-def _flow(shoal: Services, request: Request, name: str, state: str) -> Flow:
-    """Return the sign-in that this very browser has begun. Raises SignInFailed."""
-    flow = flows.from_cookie(request.cookies.get(COOKIE, ""), time())
-    if flow is None or flow.provider != name or not flows.is_same(flow.state, state):
-        raise SignInFailed(
-            "this browser has begun no such sign-in, or took more than ten minutes; begin again "
-            f"at {shoal.settings.public_url}, with cookies allowed"
-        )
-    return flow
-
-
-def _command_line(port: int | None, state: str | None, challenge: str | None) -> CommandLine | None:
+def _command_line(
+    port: int | None, state: str | None, challenge: str | None
+) -> WaitingCommand | None:
     if port is None and state is None and challenge is None:
         return None
     if port is None or state is None or challenge is None:
         raise InvalidRequest([FieldError("port", "goes together with state and challenge")])
-    return CommandLine(port, state, challenge)
-
-
-def _without_flow() -> str:
-    response = Response()
-    response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
-    return response.headers["set-cookie"]
-
-
-def _browser(request: Request) -> Browser:
-    address = request.client.host if request.client else ""
-    return Browser(address, request.headers.get("user-agent", ""))
+    return WaitingCommand(port, state, challenge)

@@ -5,15 +5,20 @@ from typing import Annotated, Any
 from fastapi import Body, Path, Response
 
 from shoal.api.access.callers import Calling
+from shoal.api.access.tokens import token_out
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.accounts import hashed_or_random, token_out
 from shoal.api.routes.access.account import TokenId
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.access import AccountOut, NewUserOut, TokenOut, UserChange, UserIn
 from shoal.api.schemas.platform.sign_in import IdentityIn
-from shoal.api.services import Shoal
+from shoal.api.services import (
+    AccessDep,
+    FederationDep,
+    IdentitiesDep,
+    StoreDep,
+)
 from shoal.api.web.answers import by_name, shown
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page, part_of
@@ -31,10 +36,10 @@ UserName = Annotated[str, Path(max_length=100, examples=["ada"])]
 
 @router.get("/users", summary="List users")
 @needs(Permission.USER_MANAGE)
-async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> Page[AccountOut]:
+async def list_users(store: StoreDep, limit: Limit = 50, cursor: Cursor = None) -> Page[AccountOut]:
     """All users by name, disabled ones too."""
     after = decode_cursor("users", cursor, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.principals.list(
             PrincipalKind.USER, after[0] if after else None, limit + 1
         )
@@ -52,12 +57,14 @@ async def list_users(shoal: Shoal, limit: Limit = 50, cursor: Cursor = None) -> 
     responses=documented(400, 409, 413, 415, 429),
 )
 @needs(Permission.USER_MANAGE, audit="user.add")
-async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut:
+async def post_user(
+    store: StoreDep, access: AccessDep, identities: IdentitiesDep, body: Annotated[UserIn, Body()]
+) -> NewUserOut:
     """The password is for the first sign-in alone: it has to be changed then."""
     if key_of(body.name) in RESERVED_NAMES:
         raise AccountExists(body.name)
     given = None if body.password is None else body.password.get_secret_value()
-    hashed, made = await hashed_or_random(shoal, body.name, given)
+    hashed, made = await access.passwords.hash_new(body.name, given)
     new = NewAccount(
         PrincipalKind.USER,
         body.name,
@@ -66,18 +73,18 @@ async def post_user(shoal: Shoal, body: Annotated[UserIn, Body()]) -> NewUserOut
         password=hashed,
         must_change_password=True,
     )
-    async with shoal.database.unit_of_work() as uow:
-        account = await uow.principals.add(new, shoal.clock())
+    async with store.unit_of_work() as uow:
+        account = await uow.principals.add(new, store.clock())
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
     return NewUserOut(**_values(account), password=made)
 
 
 @router.get("/users/{name}", summary="Show a user", responses=documented(404))
 @needs(Permission.USER_MANAGE)
-async def get_user(shoal: Shoal, name: UserName, response: Response) -> AccountOut:
+async def get_user(store: StoreDep, name: UserName, response: Response) -> AccountOut:
     """One user."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, AccountOut.model_validate(await _user(uow, name)))
 
 
@@ -88,7 +95,8 @@ async def get_user(shoal: Shoal, name: UserName, response: Response) -> AccountO
 )
 @needs(Permission.USER_MANAGE, audit="user.change")
 async def patch_user(
-    shoal: Shoal,
+    store: StoreDep,
+    identities: IdentitiesDep,
     caller: Calling,
     name: UserName,
     body: Annotated[UserChange, Body()],
@@ -98,7 +106,7 @@ async def patch_user(
 
     At least one administrator remains, and nobody disables the account that asks.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.principals.hold(name)
         found = await _user(uow, name)
         await condition.check(lambda: _stored(uow, name), body.model_dump(exclude_unset=True))
@@ -111,12 +119,12 @@ async def patch_user(
         if body.disabled:
             if found.id == caller.principal.id:
                 raise Forbidden("nobody disables the account that asks; ask another administrator")
-            await uow.principals.disable(found.id, shoal.clock())
+            await uow.principals.disable(found.id, store.clock())
             await uow.sessions.end_all(found.id)
-            await uow.tokens.revoke_all(found.id, shoal.clock())
+            await uow.tokens.revoke_all(found.id, store.clock())
         account = await uow.principals.get(name)
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
     return condition.answer(AccountOut.model_validate(account))
 
 
@@ -126,17 +134,19 @@ async def patch_user(
     responses=documented(404, 429),
 )
 @needs(Permission.USER_MANAGE, audit="user.reset-password")
-async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
+async def reset_user_password(
+    store: StoreDep, access: AccessDep, identities: IdentitiesDep, name: UserName
+) -> NewUserOut:
     """Makes a random password, to be changed at the next sign-in; sessions and tokens end."""
-    hashed, made = await hashed_or_random(shoal, name, None)
-    async with shoal.database.unit_of_work() as uow:
+    hashed, made = await access.passwords.hash_new(name, None)
+    async with store.unit_of_work() as uow:
         found = await _user(uow, name)
         await uow.principals.set_password(found.id, hashed, must_change=True)
         await uow.sessions.end_all(found.id)
-        await uow.tokens.revoke_all(found.id, shoal.clock())
+        await uow.tokens.revoke_all(found.id, store.clock())
         account = await uow.principals.get(name)
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
     return NewUserOut(**_values(account), password=made)
 
 
@@ -147,26 +157,31 @@ async def reset_user_password(shoal: Shoal, name: UserName) -> NewUserOut:
 )
 @needs(Permission.USER_MANAGE, audit="user.link")
 async def put_identity(
-    shoal: Shoal, name: UserName, body: Annotated[IdentityIn, Body()], condition: Condition
+    store: StoreDep,
+    identities: IdentitiesDep,
+    federation: FederationDep,
+    name: UserName,
+    body: Annotated[IdentityIn, Body()],
+    condition: Condition,
 ) -> AccountOut:
     """Who is ``subject`` for ``issuer`` is this user. A password that was never used goes.
 
     `If-Match` takes the ETag of the user.
     """
-    known = [one.settings.issuer for one in shoal.federation.providers.values()]
-    if shoal.federation.directory is not None:
-        known.append(shoal.federation.directory.issuer)
+    known = [one.settings.issuer for one in federation.providers.values()]
+    if federation.directory is not None:
+        known.append(federation.directory.issuer)
     if body.issuer not in known:
         listed = ", ".join(known) or "there is none in the settings"
         raise InvalidRequest([FieldError("issuer", f"is none of this API's: {listed}")])
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.principals.hold(name)
         found = await _user(uow, name)
         await condition.check(lambda: _stored(uow, name), body)
         await uow.principals.link(found.id, body.issuer, body.subject)
         account = await uow.principals.get(name)
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
     return condition.answer(AccountOut.model_validate(account))
 
 
@@ -177,12 +192,14 @@ async def put_identity(
     responses=documented(404),
 )
 @needs(Permission.USER_MANAGE, audit="user.unlink")
-async def delete_identity(shoal: Shoal, name: UserName, condition: Condition) -> None:
+async def delete_identity(
+    store: StoreDep, identities: IdentitiesDep, name: UserName, condition: Condition
+) -> None:
     """Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
 
     `If-Match` takes the ETag of the user.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.principals.hold(name)
         found = await _user(uow, name)
         await condition.check(lambda: _stored(uow, name))
@@ -190,18 +207,18 @@ async def delete_identity(shoal: Shoal, name: UserName, condition: Condition) ->
             raise NotFound("identity of user", name)
         await uow.principals.unlink(found.id)
         await uow.sessions.end_all(found.id)
-        await uow.tokens.revoke_all(found.id, shoal.clock())
+        await uow.tokens.revoke_all(found.id, store.clock())
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
 
 
 @router.get("/users/{name}/tokens", summary="List a user's tokens", responses=documented(404))
 @needs(Permission.USER_MANAGE)
 async def list_user_tokens(
-    shoal: Shoal, name: UserName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, name: UserName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[TokenOut]:
     """Without their texts, the newest first."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.tokens.list((await _user(uow, name)).id)
     items, following = part_of("tokens", found, lambda one: one.id, limit, cursor, falling=True)
     return Page(items=[token_out(one) for one in items], next=following)
@@ -214,12 +231,14 @@ async def list_user_tokens(
     responses=documented(404),
 )
 @needs(Permission.USER_MANAGE, audit="token.revoke")
-async def revoke_user_token(shoal: Shoal, name: UserName, token_id: TokenId) -> None:
+async def revoke_user_token(
+    store: StoreDep, identities: IdentitiesDep, name: UserName, token_id: TokenId
+) -> None:
     """Makes it worthless, within a second."""
-    async with shoal.database.unit_of_work() as uow:
-        await uow.tokens.revoke((await _user(uow, name)).id, token_id, shoal.clock())
+    async with store.unit_of_work() as uow:
+        await uow.tokens.revoke((await _user(uow, name)).id, token_id, store.clock())
         await uow.commit()
-    shoal.identities.changed()
+    identities.changed()
 
 
 async def _user(uow: UnitOfWork, name: str) -> Account:

@@ -21,7 +21,7 @@ from shoal.api.schemas.alerts import (
     AlertVerdictOut,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
@@ -42,7 +42,7 @@ SilenceId = Annotated[int, Path(ge=1, le=_LARGEST_ID, examples=[4])]
 @router.get("/projects/{project}/alerts", summary="List alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_alerts(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     state: Annotated[
         list[AlertState] | None, Query(description="Only in one of these; repeatable.")
@@ -58,7 +58,7 @@ async def list_alerts(
 ) -> Page[AlertOut]:
     """The alerts of a project, newest first."""
     before = decode_cursor("alerts", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         found = await uow.alerts.list(
             project, state or (), instance_id, workflow, before[0] if before else None, limit + 1
@@ -74,9 +74,9 @@ async def list_alerts(
     "/projects/{project}/alerts/{alert_id}", summary="Show an alert", responses=documented(404)
 )
 @needs(Permission.PROJECT_READ)
-async def get_alert(shoal: Shoal, project: ProjectName, alert_id: AlertId) -> AlertDetail:
+async def get_alert(store: StoreDep, project: ProjectName, alert_id: AlertId) -> AlertDetail:
     """An alert, and who was told of it, or why not."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.alerts.get(project, alert_id)
         deliveries = await uow.deliveries.of_alert(alert_id)
     with legible("alert", alert_id):
@@ -92,12 +92,12 @@ async def get_alert(shoal: Shoal, project: ProjectName, alert_id: AlertId) -> Al
 )
 @needs(Permission.RUN_OPERATE, audit="alert.acknowledge")
 async def acknowledge_alert(
-    shoal: Shoal, caller: Calling, project: ProjectName, alert_id: AlertId
+    store: StoreDep, caller: Calling, project: ProjectName, alert_id: AlertId
 ) -> AlertOut:
     """Says that you have it in hand: nobody is reminded any more. The first one to say so stays."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
-        found = await uow.alerts.acknowledge(project, alert_id, caller.name, shoal.clock())
+        found = await uow.alerts.acknowledge(project, alert_id, caller.name, store.clock())
         await uow.commit()
     with legible("alert", alert_id):
         return AlertOut.model_validate(found)
@@ -110,7 +110,7 @@ async def acknowledge_alert(
 )
 @needs(Permission.PROJECT_READ)
 async def list_alert_deliveries(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     state: Annotated[
         list[DeliveryState] | None, Query(description="Only in one of these; repeatable.")
@@ -123,14 +123,19 @@ async def list_alert_deliveries(
 ) -> Page[AlertDeliveryOut]:
     """The messages of a project, newest first."""
     before = decode_cursor("alert-deliveries", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         found = await uow.deliveries.list(
             project, state or (), channel, before[0] if before else None, limit + 1
         )
     items, more = page(found, limit)
     return Page(
-        items=shown("alert delivery", items, _delivery, by_id),
+        items=shown(
+            "alert delivery",
+            items,
+            lambda found: AlertDeliveryOut.model_validate(vars(found)),
+            by_id,
+        ),
         next=encode_cursor("alert-deliveries", items[-1].id) if more else None,
     )
 
@@ -142,10 +147,10 @@ async def list_alert_deliveries(
 )
 @needs(Permission.PROJECT_READ)
 async def get_alert_delivery(
-    shoal: Shoal, project: ProjectName, delivery_id: DeliveryId
+    store: StoreDep, project: ProjectName, delivery_id: DeliveryId
 ) -> AlertDeliveryDetail:
     """A message with every attempt to send it."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.deliveries.get(project, delivery_id)
         attempts = await uow.deliveries.tries(delivery_id)
         alerts = await uow.deliveries.mentioned(delivery_id, _MOST_MENTIONED)
@@ -162,7 +167,7 @@ async def get_alert_delivery(
 )
 @needs(Permission.PROJECT_READ)
 async def list_alert_explanations(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     instance_id: Annotated[
         int | None, Query(ge=1, le=_LARGEST_ID, description="What has happened in this run.")
@@ -178,7 +183,7 @@ async def list_alert_explanations(
         raise InvalidRequest([FieldError("instance_id", "name a run or an event, and not both")])
     place = decode_cursor("alert-explanations", cursor, int)
     after = place[0] if place else (event_id - 1 if event_id is not None else 0)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         events = await uow.events.after(after, limit + 1, instance_id, project, event_id)
         events, more = page(events, limit)
@@ -205,23 +210,19 @@ def _explanation(happened: Occurrence, explained: list[Explained]) -> AlertExpla
     return AlertExplanationOut.model_validate({**vars(happened), "rules": rules})
 
 
-def _delivery(found: object) -> AlertDeliveryOut:
-    return AlertDeliveryOut.model_validate(vars(found))
-
-
 @router.get(
     "/projects/{project}/alert-silences", summary="List silences", responses=documented(404)
 )
 @needs(Permission.PROJECT_READ)
 async def list_alert_silences(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertSilenceOut]:
     """The silences of a project that are not over, newest first."""
     before = decode_cursor("alert-silences", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
         found = await uow.alert_definitions.silences(
-            project, shoal.clock(), before[0] if before else None, limit + 1
+            project, store.clock(), before[0] if before else None, limit + 1
         )
     items, more = page(list(found), limit)
     return Page(
@@ -238,16 +239,13 @@ async def list_alert_silences(
 )
 @needs(Permission.RUN_OPERATE, audit="alert-silence.make")
 async def create_alert_silence(
-    shoal: Shoal,
-    caller: Calling,
-    project: ProjectName,
-    body: Annotated[AlertSilenceIn, Body()],
+    store: StoreDep, caller: Calling, project: ProjectName, body: Annotated[AlertSilenceIn, Body()]
 ) -> AlertSilenceOut:
     """Nobody is told of what it covers. What is open still when it ends is told then."""
-    now: datetime = shoal.clock()
+    now: datetime = store.clock()
     if body.until <= now:
         raise InvalidRequest([FieldError("until", "must lie in the future")])
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         made = await uow.alert_definitions.silence(
             project,
@@ -270,9 +268,9 @@ async def create_alert_silence(
     responses=documented(404),
 )
 @needs(Permission.RUN_OPERATE, audit="alert-silence.end")
-async def end_alert_silence(shoal: Shoal, project: ProjectName, silence_id: SilenceId) -> None:
+async def end_alert_silence(store: StoreDep, project: ProjectName, silence_id: SilenceId) -> None:
     """What it has covered and is open still is told when its time would have been over."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await uow.alert_definitions.end_silence(project, silence_id)
         await uow.commit()

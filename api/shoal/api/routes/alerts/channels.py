@@ -7,7 +7,7 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import Definitions, require_usable
+from shoal.api.operations.alerts.definitions import AlertDefinitions, require_usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertChannelIn,
@@ -17,7 +17,7 @@ from shoal.api.schemas.alerts import (
     AlertTestIn,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -27,7 +27,7 @@ from shoal.runtime.plugins import channel_kinds, load_channel
 
 router = strict_router("alerts")
 
-_STORED = Definitions(DefinitionKind.CHANNEL, ChannelSpec, AlertChannelOut)
+_STORED = AlertDefinitions(DefinitionKind.CHANNEL, ChannelSpec, AlertChannelOut)
 _OF_PROJECT = "/projects/{project}/alert-channels"
 
 ChannelName = Annotated[str, Path(max_length=100, examples=["mail"])]
@@ -58,19 +58,19 @@ async def list_alert_channel_kinds(
 @router.get(_OF_PROJECT, summary="List channels of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_alert_channels(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertChannelOut]:
     """The channels of a project by name."""
-    return await _STORED.page(shoal, project, limit, cursor)
+    return await _STORED.page(store, project, limit, cursor)
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a channel of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_alert_channel(
-    shoal: Shoal, project: ProjectName, name: ChannelName, response: Response
+    store: StoreDep, project: ProjectName, name: ChannelName, response: Response
 ) -> AlertChannelOut:
     """One channel."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _STORED.get(uow, project, name))
 
 
@@ -84,7 +84,7 @@ async def get_alert_channel(
 )
 @needs(Permission.CONNECTION_EDIT, audit="alert-channel.set")
 async def put_alert_channel(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[AlertChannelIn, Body()],
@@ -92,7 +92,12 @@ async def put_alert_channel(
 ) -> AlertChannelOut:
     """Replaces all of it. Secrets that it names have to be there."""
     return await _STORED.put(
-        shoal, project, name, body, condition, lambda uow: require_usable(uow, project, body)
+        store,
+        project,
+        name,
+        body,
+        condition,
+        lambda uow: require_usable(uow, project, body),
     )
 
 
@@ -104,10 +109,10 @@ async def put_alert_channel(
 )
 @needs(Permission.CONNECTION_EDIT, audit="alert-channel.delete")
 async def delete_alert_channel(
-    shoal: Shoal, project: ProjectName, name: ChannelName, condition: Condition
+    store: StoreDep, project: ProjectName, name: ChannelName, condition: Condition
 ) -> None:
     """Messages for it that wait fail."""
-    await _STORED.delete(shoal, project, name, condition)
+    await _STORED.delete(store, project, name, condition)
 
 
 @router.post(
@@ -118,17 +123,14 @@ async def delete_alert_channel(
 )
 @needs(Permission.CONNECTION_EDIT, audit="alert-channel.try")
 async def test_alert_channel(
-    shoal: Shoal,
-    project: ProjectName,
-    name: ChannelName,
-    body: Annotated[AlertTestIn, Body()],
+    store: StoreDep, project: ProjectName, name: ChannelName, body: Annotated[AlertTestIn, Body()]
 ) -> AlertDeliveryOut:
     """Has an alert server send a message that says that it is a test.
 
     The list of deliveries tells what has come of it.
     """
-    now = shoal.clock()
-    async with shoal.database.unit_of_work() as uow:
+    now = store.clock()
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await uow.alert_definitions.get(project, DefinitionKind.CHANNEL, name)
         wanted = NewDelivery(project, "", "", name, tuple(body.to), DeliveryKind.TEST, now)

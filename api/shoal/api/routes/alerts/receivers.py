@@ -7,11 +7,11 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import Definitions, require_known
+from shoal.api.operations.alerts.definitions import AlertDefinitions, require_known
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import AlertReceiverIn, AlertReceiverOut
 from shoal.api.schemas.common import Page
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.paging import Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -20,7 +20,7 @@ from shoal.core.alerts.records import DefinitionKind
 
 router = strict_router("alerts")
 
-_STORED = Definitions(DefinitionKind.RECEIVER, ReceiverSpec, AlertReceiverOut)
+_STORED = AlertDefinitions(DefinitionKind.RECEIVER, ReceiverSpec, AlertReceiverOut)
 _OF_PROJECT = "/projects/{project}/alert-receivers"
 
 ReceiverName = Annotated[str, Path(max_length=100, examples=["on-call"])]
@@ -29,19 +29,19 @@ ReceiverName = Annotated[str, Path(max_length=100, examples=["on-call"])]
 @router.get(_OF_PROJECT, summary="List receivers of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_alert_receivers(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertReceiverOut]:
     """The receivers of a project by name."""
-    return await _STORED.page(shoal, project, limit, cursor)
+    return await _STORED.page(store, project, limit, cursor)
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a receiver of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_alert_receiver(
-    shoal: Shoal, project: ProjectName, name: ReceiverName, response: Response
+    store: StoreDep, project: ProjectName, name: ReceiverName, response: Response
 ) -> AlertReceiverOut:
     """One receiver."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _STORED.get(uow, project, name))
 
 
@@ -55,7 +55,7 @@ async def get_alert_receiver(
 )
 @needs(Permission.PROJECT_EDIT, audit="alert-receiver.set")
 async def put_alert_receiver(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: NewName,
     body: Annotated[AlertReceiverIn, Body()],
@@ -63,7 +63,7 @@ async def put_alert_receiver(
 ) -> AlertReceiverOut:
     """Replaces all of it. Messages from now on go there."""
     return await _STORED.put(
-        shoal,
+        store,
         project,
         name,
         body,
@@ -80,7 +80,7 @@ async def put_alert_receiver(
 )
 @needs(Permission.PROJECT_EDIT, audit="alert-receiver.delete")
 async def delete_alert_receiver(
-    shoal: Shoal, project: ProjectName, name: ReceiverName, condition: Condition
+    store: StoreDep, project: ProjectName, name: ReceiverName, condition: Condition
 ) -> None:
     """Rules that name it tell the others they name."""
-    await _STORED.delete(shoal, project, name, condition)
+    await _STORED.delete(store, project, name, condition)

@@ -8,7 +8,11 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import NOTHING, needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import Definitions, require_known, require_readable
+from shoal.api.operations.alerts.definitions import (
+    AlertDefinitions,
+    require_known,
+    require_readable,
+)
 from shoal.api.operations.alerts.preview import preview
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
@@ -18,7 +22,7 @@ from shoal.api.schemas.alerts import (
     AlertRuleOut,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.paging import Cursor, Limit
 from shoal.api.web.problems import documented
@@ -29,7 +33,7 @@ from shoal.core.alerts.rules import RuleSpec
 
 router = strict_router("alerts")
 
-_STORED = Definitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
+_STORED = AlertDefinitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
 _OF_PROJECT = "/projects/{project}/alert-rules"
 
 RuleName = Annotated[str, Path(max_length=100, examples=["night"])]
@@ -38,19 +42,19 @@ RuleName = Annotated[str, Path(max_length=100, examples=["night"])]
 @router.get(_OF_PROJECT, summary="List rules of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_alert_rules(
-    shoal: Shoal, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, project: ProjectName, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[AlertRuleOut]:
     """The rules of a project by name."""
-    return await _STORED.page(shoal, project, limit, cursor)
+    return await _STORED.page(store, project, limit, cursor)
 
 
 @router.get(_OF_PROJECT + "/{name}", summary="Show a rule of alerts", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_alert_rule(
-    shoal: Shoal, project: ProjectName, name: RuleName, response: Response
+    store: StoreDep, project: ProjectName, name: RuleName, response: Response
 ) -> AlertRuleOut:
     """One rule."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _STORED.get(uow, project, name))
 
 
@@ -64,7 +68,7 @@ async def get_alert_rule(
 )
 @needs(Permission.PROJECT_EDIT, audit="alert-rule.set")
 async def put_alert_rule(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -76,7 +80,7 @@ async def put_alert_rule(
         raise Forbidden("rules about the cluster are made by its administrators")
     require_readable(body.templates)
     return await _STORED.put(
-        shoal,
+        store,
         project,
         name,
         body,
@@ -93,10 +97,10 @@ async def put_alert_rule(
 )
 @needs(Permission.PROJECT_EDIT, audit="alert-rule.delete")
 async def delete_alert_rule(
-    shoal: Shoal, project: ProjectName, name: RuleName, condition: Condition
+    store: StoreDep, project: ProjectName, name: RuleName, condition: Condition
 ) -> None:
     """What it has found stays; nobody is told of it any more."""
-    await _STORED.delete(shoal, project, name, condition)
+    await _STORED.delete(store, project, name, condition)
 
 
 @router.post(
@@ -106,10 +110,10 @@ async def delete_alert_rule(
 )
 @needs(Permission.PROJECT_READ, audit=NOTHING)
 async def preview_alert(
-    shoal: Shoal, project: ProjectName, body: Annotated[AlertPreviewIn, Body()]
+    store: StoreDep, project: ProjectName, body: Annotated[AlertPreviewIn, Body()]
 ) -> AlertPreviewOut:
     """What a rule would say, of an alert or of an example. Nothing is stored or sent."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
-        message = await preview(uow, project, body.rule, body.alert_id, shoal.clock())
+        message = await preview(uow, project, body.rule, body.alert_id, store.clock())
     return AlertPreviewOut(subject=message.subject, text=message.text, html=message.html)

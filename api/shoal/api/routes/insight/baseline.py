@@ -9,7 +9,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight.baselines import against_usual
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.schemas.insight.baseline import BaselineOut, ComparedOut, ComparedTaskOut, UsualOut
-from shoal.api.services import Shoal
+from shoal.api.services import BaselinesDep, StoreDep
 from shoal.api.web.answers import answer, legible
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -25,16 +25,18 @@ router = strict_router("insight")
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_instance_baseline(shoal: Shoal, instance_id: InstanceId) -> Response:
+async def get_instance_baseline(
+    store: StoreDep, baselines: BaselinesDep, instance_id: InstanceId
+) -> Response:
     """What the run and its tasks took and waited, beside earlier ones that started at such a time.
 
     Usual is what succeeded in the 60 days before the newest results: of the same weekday and hour
     if there were 20 or more, else of the same hour, else of the same weekday, else of any time.
     Tasks that made the run slower come first.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         with legible("workflow instance", instance_id):
-            found = await against_usual(uow, shoal.usual, instance_id, shoal.clock())
+            found = await against_usual(uow, baselines, instance_id, store.clock())
     run, tasks = found.run, found.comparison.tasks
 
     def made() -> BaselineOut:

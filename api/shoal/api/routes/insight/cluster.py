@@ -20,7 +20,7 @@ from shoal.api.schemas.insight.load import (
     ScheduleMoveOut,
     WorkerLoadOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import legible
 from shoal.core.access.authorization import Visible
 from shoal.core.access.permissions import Permission
@@ -33,9 +33,9 @@ router = strict_router("insight")
 
 @router.get("/insight/load", summary="Show how full the cluster is")
 @needs(Permission.CLUSTER_READ)
-async def get_insight_load(shoal: Shoal, wanted: WindowedDays) -> LoadOut:
+async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
     """The hours of the week by worker group, the workers, and what the next days will need."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "concurrency_hours")
         if days.window is None:
             return LoadOut(**days.shown(()), groups=[], workers=[], forecast_of=None, forecast=[])
@@ -66,14 +66,14 @@ async def get_insight_load(shoal: Shoal, wanted: WindowedDays) -> LoadOut:
 
 @router.get("/insight/schedule-minutes", summary="Show hot minutes, and which schedules to move")
 @needs(Permission.PROJECT_READ)
-async def get_insight_schedule_minutes(shoal: Shoal, caller: Calling) -> ScheduleMinutesOut:
+async def get_insight_schedule_minutes(store: StoreDep, caller: Calling) -> ScheduleMinutesOut:
     """In which minutes schedules fire, of the last 28 days, and moves that would relieve them.
 
     Moves are of schedules that the caller sees. The minutes, and how full they are, are of all
     projects, and so for who may see the cluster.
     """
     sees_cluster = caller.may(Permission.CLUSTER_READ)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         until, minutes = await _newest_of_cluster(uow, "schedule_minutes")
         moves: list[ScheduleMoveOut] = []
         if (newest := await uow.rollups.newest("schedule_moves")) is not None:

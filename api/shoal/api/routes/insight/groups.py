@@ -12,7 +12,7 @@ from shoal.api.operations.insight.day_results import seen
 from shoal.api.routes.insight.window import Windowed, place_page
 from shoal.api.schemas.insight.costs import CostGroupOut, CostsPage
 from shoal.api.schemas.insight.failures import FailureGroupOut, FailureGroupsPage
-from shoal.api.services import Shoal
+from shoal.api.services import DayResultsDep, StoreDep
 from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit
@@ -34,13 +34,13 @@ _NAMES = {
 @router.get("/insight/failures", summary="List what fails for the same cause")
 @needs(Permission.PROJECT_READ)
 async def list_insight_failures(
-    shoal: Shoal, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> FailureGroupsPage:
     """Attempts that failed in the window, by the fingerprint of their error line, most first.
 
     One group may have tasks of several workflows: of those that the caller sees.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "failures")
         there, groups = views.NO_FAILURES
         if days.window is not None:
@@ -60,7 +60,8 @@ async def list_insight_failures(
 @router.get("/insight/costs", summary="Add up what was used")
 @needs(Permission.PROJECT_READ)
 async def list_insight_costs(
-    shoal: Shoal,
+    store: StoreDep,
+    day_results: DayResultsDep,
     caller: Calling,
     wanted: Windowed,
     by: Annotated[
@@ -75,15 +76,13 @@ async def list_insight_costs(
     """
     if by is CostBy.TASK and wanted.project is None:
         raise InvalidRequest([FieldError("project", "is needed for costs by task")])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "costs")
         found = views.NO_COSTS
         if days.window is not None:
             which = await seen(uow, caller.visible, wanted.project, wanted.workflow)
             with legible("roll-up", "costs"):
-                found = await views.costs(
-                    uow, shoal.results, days.window, which, by, caller.visible
-                )
+                found = await views.costs(uow, day_results, days.window, which, by, caller.visible)
     filters = (vars(wanted), by, days.window)
     some, next_ = place_page("insight costs", filters, found.groups, limit, cursor)
     return CostsPage(

@@ -11,7 +11,7 @@ from shoal.api.routes.insight.window import Day
 from shoal.api.routes.runs.filters import Project
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.insight.rollups import RollupOut, RollupRowsOut, RollupRowsPage
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, filtered, page
@@ -36,7 +36,7 @@ JobName = Annotated[
 @router.get("/insight/rollups", summary="List which results of jobs there are")
 @needs(Permission.PROJECT_READ)
 async def list_insight_rollups(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     job: Annotated[str | None, Query(pattern=NAME_PATTERN, description="Only of this job.")] = None,
     limit: Limit = 50,
@@ -46,7 +46,7 @@ async def list_insight_rollups(
     sees_cluster = caller.may(Permission.CLUSTER_READ)
     kind = filtered("insight rollups", job)
     after = decode_cursor(kind, cursor, str, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.rollups.days(job)
     found.sort(key=lambda one: one.job)
     found.sort(key=lambda one: one.day, reverse=True)
@@ -75,7 +75,7 @@ async def list_insight_rollups(
 @router.get("/insight/rollup-rows", summary="List the rows of a result")
 @needs(Permission.PROJECT_READ)
 async def list_insight_rollup_rows(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     job: JobName = None,
     day: Annotated[
@@ -96,7 +96,7 @@ async def list_insight_rollup_rows(
     hidden = {} if sees_cluster else dict.fromkeys(_OF_ALL_PROJECTS.get(job or "", ()))
     if job is None:
         raise InvalidRequest([FieldError("job", "is needed: rows are those of one job")])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         if day is None and (newest := await uow.rollups.newest(job)) is not None:
             day = newest.day
         kind = filtered("insight rollup rows", job, day, project)

@@ -18,7 +18,7 @@ from shoal.api.schemas.insight.trends import (
     WorkflowTrendOut,
     WorkflowTrendsPage,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import DayResultsDep, StoreDep
 from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit
@@ -31,18 +31,20 @@ router = strict_router("insight")
 
 @router.get("/insight/summary", summary="Add up what has run")
 @needs(Permission.PROJECT_READ)
-async def get_insight_summary(shoal: Shoal, caller: Calling, wanted: Windowed) -> SummaryOut:
+async def get_insight_summary(
+    store: StoreDep, day_results: DayResultsDep, caller: Calling, wanted: Windowed
+) -> SummaryOut:
     """Runs and attempts of all workflows that the caller sees, by day and in all.
 
     Beside them those of the window before, which is as long. A day has what ended on it, UTC.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "workflow_days")
         found = views.NO_SUMMARY
         if days.window is not None:
             which = await seen(uow, caller.visible, wanted.project, wanted.workflow)
             with legible("roll-up", "workflow_days"):
-                found = await views.summary(uow, shoal.results, days.window, which)
+                found = await views.summary(uow, day_results, days.window, which)
     return SummaryOut.model_validate(
         {
             **days.shown(found.there),
@@ -56,7 +58,8 @@ async def get_insight_summary(shoal: Shoal, caller: Calling, wanted: Windowed) -
 @router.get("/insight/workflows", summary="List how workflows have changed")
 @needs(Permission.PROJECT_READ)
 async def list_insight_workflows(
-    shoal: Shoal,
+    store: StoreDep,
+    day_results: DayResultsDep,
     caller: Calling,
     wanted: Windowed,
     sort: Annotated[
@@ -75,18 +78,18 @@ async def list_insight_workflows(
     Counts, means and highest values are exact. Percentiles over several days are means of the
     days' percentiles, weighted by how many values each day had.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "workflow_days")
         found = views.NO_WORKFLOWS
         if days.window is not None:
             which = await seen(uow, caller.visible, wanted.project, wanted.workflow)
             with legible("roll-up", "workflow_days"):
-                found = await views.workflows(uow, shoal.results, days.window, which, sort)
+                found = await views.workflows(uow, day_results, days.window, which, sort)
         filters = (caller.visible and sorted(caller.visible), vars(wanted), sort, days.window)
         some, next_ = place_page("insight workflows", filters, found.order, limit, cursor)
         trends = []
         if days.window is not None:
-            trends = await views.trends(uow, shoal.results, days.window, found, some)
+            trends = await views.trends(uow, day_results, days.window, found, some)
         predictions = await views.predictions(uow, some)
     return WorkflowTrendsPage(
         **days.shown(found.there),
@@ -103,7 +106,7 @@ async def list_insight_workflows(
 @router.get("/insight/tasks", summary="List how the tasks of a workflow have changed")
 @needs(Permission.PROJECT_READ)
 async def list_insight_tasks(
-    shoal: Shoal, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
+    store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> TaskTrendsPage:
     """Tasks of one workflow, which `project` and `workflow` name, in the window and the one before.
 
@@ -113,7 +116,7 @@ async def list_insight_tasks(
     if wanted.project is None or wanted.workflow is None:
         missing = "project" if wanted.project is None else "workflow"
         raise InvalidRequest([FieldError(missing, "is needed: tasks are of one workflow")])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "task_days")
         found = views.NO_TASKS
         if days.window is not None:
@@ -160,7 +163,7 @@ def _run_day(day: object, one: RunDay) -> dict[str, Any]:
     }
 
 
-def _task(trend: TaskTrend, found: views.Tasks) -> TaskTrendOut:
+def _task(trend: TaskTrend, found: views.WindowTasks) -> TaskTrendOut:
     critical = found.critical.get(trend.task)
     return TaskTrendOut.model_validate(
         {

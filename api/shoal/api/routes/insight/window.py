@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Query
-from pydantic import BeforeValidator
+from fastapi import Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import decode_cursor, encode_cursor, filtered
 from shoal.core.insight.windows import LONGEST_DAYS, Window, window_of
@@ -32,7 +31,7 @@ Day = Annotated[date, BeforeValidator(_written)]
 
 
 @dataclass(frozen=True)
-class Days:
+class WindowDays:
     """The days of an answer; ``window`` and ``newest`` None: there are no results."""
 
     window: Window | None
@@ -55,55 +54,44 @@ class Days:
         }
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is asked for."""
+class DaysFilter(BaseModel):
+    """The days of an answer that belongs to no project."""
 
-    first: date | None
-    last: date | None
-    project: str | None
-    workflow: str | None
+    model_config = ConfigDict(frozen=True)
 
-    async def days(self, uow: UnitOfWork, job: str) -> Days:
+    first: Day | None = Field(
+        default=None,
+        alias="from",
+        description="First day of the window, UTC. Default: 28 days with the last.",
+        examples=["2026-01-04"],
+    )
+    last: Day | None = Field(
+        default=None,
+        alias="to",
+        description="Last day of it. Default: the newest that has results. "
+        f"{LONGEST_DAYS} days at most.",
+        examples=["2026-01-31"],
+    )
+
+    async def days(self, uow: UnitOfWork, job: str) -> WindowDays:
         """Return the days, by what results of a job there are. Raises InvalidRequest."""
         result = await uow.rollups.newest(job)
         newest = None if result is None else result.day
         try:
-            return Days(window_of(newest, self.first, self.last), newest)
+            return WindowDays(window_of(newest, self.first, self.last), newest)
         except ValueError as error:
             raise InvalidRequest([FieldError("to", f"the window {error}")]) from None
 
 
-_First = Annotated[
-    Day | None,
-    Query(
-        alias="from",
-        description="First day of the window, UTC. Default: 28 days with the last.",
-        examples=["2026-01-04"],
-    ),
-]
-_Last = Annotated[
-    Day | None,
-    Query(
-        description="Last day of it. Default: the newest that has results. "
-        f"{LONGEST_DAYS} days at most.",
-        examples=["2026-01-31"],
-    ),
-]
+class WindowFilter(DaysFilter):
+    """The days and the workflows of an answer."""
+
+    project: str | None = Field(default=None, description="Only those of this project.")
+    workflow: str | None = Field(default=None, description="Only those of this workflow.")
 
 
-async def _wanted(
-    from_: _First = None, to: _Last = None, project: Project = None, workflow: Workflow = None
-) -> Wanted:
-    return Wanted(from_, to, project, workflow)
-
-
-async def _wanted_days(from_: _First = None, to: _Last = None) -> Wanted:
-    return Wanted(from_, to, None, None)
-
-
-Windowed = Annotated[Wanted, Depends(_wanted)]
-WindowedDays = Annotated[Wanted, Depends(_wanted_days)]  # of what is of no project
+Windowed = Annotated[WindowFilter, Query()]
+WindowedDays = Annotated[DaysFilter, Query()]
 
 
 def place_page(

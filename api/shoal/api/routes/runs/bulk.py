@@ -12,7 +12,7 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.commands import check_shape
 from shoal.api.operations.runs.bulk import (
-    Item,
+    BulkEntry,
     Preview,
     digest_of,
     judged,
@@ -31,7 +31,7 @@ from shoal.api.schemas.runs.bulk import (
     ItemProblem,
     TouchedTask,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import ClusterDep, FeedDep, IntakeDep, StoreDep
 from shoal.api.web.errors import INTERNAL, FieldError, Forbidden, InvalidRequest, PreviewOutdated
 from shoal.api.web.problems import documented, kind_of
 from shoal.core.access.permissions import Permission
@@ -52,7 +52,10 @@ MOST_TASKS = 100  # of one item that a preview names
 )
 @needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_bulk_commands(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
+    feed: FeedDep,
+    intake: IntakeDep,
     caller: Calling,
     wanted: Instances,
     body: Annotated[BulkIn, Body()],
@@ -69,30 +72,30 @@ async def post_bulk_commands(
     stores no second command for any of them.
     """
     _check(body, wanted, dry_run)
-    ids, is_more = await meant(shoal, caller, body, wanted)
+    ids, is_more = await meant(store, caller, body, wanted)
     digest = digest_of(body, ids)
     if body.digest not in (None, digest):
         raise PreviewOutdated(
             "other runs or tasks would be touched than those of the preview that the digest is "
             "of; look at a new preview (dry_run=true), and take its digest"
         )
-    items = await judged(shoal, caller, body, ids, idempotency_key or str(uuid.uuid4()))
+    items = await judged(store, cluster, caller, body, ids, idempotency_key or str(uuid.uuid4()))
     for item in items:
         if isinstance(item.error, Forbidden | NotFound):
             record_of(record, body, item.id).refused(Permission.RUN_OPERATE)
     if dry_run:
         response.status_code = 200
-        items = await previewed(shoal, items)
+        items = await previewed(store, items)
     else:
-        items = await stored(shoal, items, partial(record_of, record, body))
-        shoal.feed.poll_soon()
+        items = await stored(intake, items, partial(record_of, record, body))
+        feed.poll_soon()
     return BulkOut(digest=digest, is_more=is_more, items=[_out(one) for one in items])
 
 
 def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
     """Raise InvalidRequest for what does not go together."""
     check_shape(body.command(1), None)
-    is_filtered = wanted != InstanceFilter()
+    is_filtered = bool(wanted)
     errors = []
     if body.ids is not None and is_filtered:
         errors.append(FieldError("ids", "do not go with filters: give the one or the other"))
@@ -107,7 +110,7 @@ def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
         raise InvalidRequest(errors)
 
 
-def _out(item: Item) -> BulkItem:
+def _out(item: BulkEntry) -> BulkItem:
     return BulkItem(
         id=item.id,
         command_id=None if item.command is None else item.command.id,

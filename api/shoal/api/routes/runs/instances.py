@@ -1,33 +1,45 @@
-"""Workflow instances."""
+"""Workflow instances: lists and counts of them, each with its tasks, labels and progress."""
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import Path, Query, Response
+from fastapi import Body, Path, Query, Response
 
 from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight.baselines import expected_by_tasks, expected_of
+from shoal.api.operations.runs.progress import MOST
 from shoal.api.routes.runs.filters import (
     Instances,
     InstanceSort,
+    Tasks,
     from_cursor,
     read_order,
     to_cursor,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.schemas.runs.instances import InstanceDetail, InstanceOut, InstanceTask
-from shoal.api.services import Shoal
+from shoal.api.schemas.runs.instances import InstanceDetail, InstanceOut, InstanceTask, ProgressOut
+from shoal.api.schemas.runs.listing import (
+    CountOut,
+    InstanceCounts,
+    LabelChanges,
+    LabelsOut,
+    TaskCounts,
+)
+from shoal.api.services import BaselinesDep, ProgressDep, StoreDep
 from shoal.api.web.answers import answer, by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import Priority
 from shoal.core.insight.expectation import NOTHING, Expected
+from shoal.core.runs.filters import MOST_COUNTED, Count
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
+from shoal.proto.shoal_pb2 import TaskProgress
 
 router = strict_router("instances")
 
@@ -37,7 +49,8 @@ InstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
 @router.get("/instances", summary="List workflow instances")
 @needs(Permission.PROJECT_READ)
 async def list_instances(
-    shoal: Shoal,
+    store: StoreDep,
+    baselines: BaselinesDep,
     caller: Calling,
     wanted: Instances,
     sort: InstanceSort = "-created_at",
@@ -53,12 +66,12 @@ async def list_instances(
     """
     order = read_order(sort, wanted)
     after = from_cursor(wanted, order, cursor)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         items, position = await uow.instances.search(wanted, order, after, limit, caller.visible)
         ids = [item.id for item in items]
         counts, labels = await uow.instance_counts.tasks(ids), await uow.labels.of(ids)
-        now = shoal.clock()
-        coming = await expected_of(uow, shoal.usual, items, now)
+        now = store.clock()
+        coming = await expected_of(uow, baselines, items, now)
     return Page(
         items=shown(
             "workflow instance",
@@ -80,7 +93,8 @@ async def list_instances(
 )
 @needs(Permission.PROJECT_READ)
 async def get_instance(
-    shoal: Shoal,
+    store: StoreDep,
+    baselines: BaselinesDep,
     instance_id: InstanceId,
     attempts: Annotated[
         Literal["newest", "all"],
@@ -88,16 +102,16 @@ async def get_instance(
     ] = "newest",
 ) -> Response:
     """An instance with its tasks in the order of the definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(instance_id)
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, attempts == "all")
         counts = await uow.instance_counts.tasks([instance_id])
         labels = await uow.labels.of([instance_id])
-        now = shoal.clock()
+        now = store.clock()
         depends_on = {task.name: list(task.depends_on) for task in version.spec.tasks}
         newest = {task.task: task for task in tasks}  # the attempts of a task are in their order
-        coming = await expected_by_tasks(uow, shoal.usual, instance, depends_on, newest, now)
+        coming = await expected_by_tasks(uow, baselines, instance, depends_on, newest, now)
 
     def made() -> InstanceDetail:
         with legible("workflow instance", instance_id):
@@ -132,3 +146,90 @@ def instance_values(
         "expected_end_at": coming.end_at,
         "late_after_at": coming.late_after_at,
     }
+
+
+@router.patch(
+    "/instances/{instance_id}/labels",
+    summary="Change the labels of an instance",
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.RUN_OPERATE, audit="labels.change")
+async def change_labels(
+    store: StoreDep, instance_id: InstanceId, body: Annotated[LabelChanges, Body()]
+) -> LabelsOut:
+    """Sets the labels that are named, and removes those whose value is null; others stay.
+
+    So two who change different labels at the same time do not undo each other.
+    """
+    async with store.unit_of_work() as uow:
+        labels = await uow.labels.change(instance_id, body.changes(), store.clock())
+        await uow.commit()
+    return LabelsOut(labels=labels)
+
+
+S = TypeVar("S", bound=StrEnum)
+
+
+@router.get("/instance-counts", summary="Count workflow instances by state")
+@needs(Permission.PROJECT_READ)
+async def count_instances(store: StoreDep, caller: Calling, wanted: Instances) -> InstanceCounts:
+    """How many instances fulfil all filters, in all and in each state.
+
+    Nothing is counted beyond 1,000 (`is_more`). What no index serves is counted among the newest
+    2,000 that the other filters leave.
+    """
+    async with store.unit_of_work(read_only=True) as uow:
+        found = await uow.instances.counted(wanted, caller.visible)
+    return InstanceCounts(total=_total(found), states=_shown(found))
+
+
+@router.get("/task-instance-counts", summary="Count task instances by state")
+@needs(Permission.PROJECT_READ)
+async def count_task_instances(store: StoreDep, caller: Calling, wanted: Tasks) -> TaskCounts:
+    """How many attempts fulfil all filters, in all and in each state, among the newest 2,000."""
+    async with store.unit_of_work(read_only=True) as uow:
+        found = await uow.tasks.counted(wanted, caller.visible)
+    return TaskCounts(total=_total(found), states=_shown(found))
+
+
+def _total(counts: Mapping[S, Count]) -> CountOut:
+    number = sum(one.count for one in counts.values())
+    is_more = number > MOST_COUNTED or any(one.is_more for one in counts.values())
+    return CountOut(count=min(number, MOST_COUNTED), is_more=is_more)
+
+
+def _shown(counts: Mapping[S, Count]) -> dict[S, CountOut]:
+    return {
+        state: CountOut(count=one.count, is_more=one.is_more)
+        for state, one in counts.items()
+        if one.count or one.is_more
+    }
+
+
+@router.get(
+    "/instances/{instance_id}/progress",
+    summary="Show how far the running tasks are",
+    responses=documented(404),
+)
+@needs(Permission.PROJECT_READ)
+async def get_progress(
+    store: StoreDep, progress_reader: ProgressDep, instance_id: InstanceId
+) -> list[ProgressOut]:
+    """What the work of running tasks says of itself, as far as it says anything.
+
+    At most 1,000 tasks. A worker that does not answer within seconds is left out.
+    """
+    async with store.unit_of_work(read_only=True) as uow:
+        tasks = await uow.tasks.running(instance_id, MOST)
+    return [_progress(one) for one in await progress_reader.read(tasks)]
+
+
+def _progress(progress: TaskProgress) -> ProgressOut:
+    return ProgressOut(
+        task_instance_id=progress.task_instance_id,
+        done=progress.done,
+        total=progress.total if progress.HasField("total") else None,
+        unit=progress.unit,
+        label=progress.label,
+        at=datetime.fromtimestamp(progress.at, UTC),
+    )

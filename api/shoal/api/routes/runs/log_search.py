@@ -3,25 +3,28 @@
 from typing import Annotated
 
 from fastapi import Query
+from pydantic import StringConstraints
 
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.runs.log_search import Budget, LineSearch, matcher, search
-from shoal.api.routes.runs.filters import Text
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.log_search import HitOut, InstanceHits, LogHits, TaskHits
-from shoal.api.services import Shoal
+from shoal.api.services import LogsDep, StoreDep
 from shoal.api.web.errors import LogUnavailable, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, decode_cursor, encode_cursor
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
+from shoal.core.definition.fields import ONE_LINE
+from shoal.core.runs.filters import LONGEST_TEXT
 
 router = strict_router("logs")
 
 MOST_LOGS = 200  # that one request looks into
 _KIND = "log-hits"
 
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT, pattern=ONE_LINE)]
 Wanted = Annotated[Text | None, Query(description="A text that a line contains.")]
 Regex = Annotated[
     Text | None,
@@ -43,7 +46,8 @@ Hits = Annotated[int, Query(ge=1, le=500, description="How many lines to find, a
 )
 @needs(Permission.PROJECT_READ)
 async def search_log(
-    shoal: Shoal,
+    store: StoreDep,
+    logs: LogsDep,
     task_instance_id: TaskInstanceId,
     text: Wanted = None,
     regex: Regex = None,
@@ -58,9 +62,9 @@ async def search_log(
     still grows. It is null at the end of a finished one.
     """
     wanted = LineSearch(matcher(text, regex, ignore_case), context, limit)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         task = await uow.tasks.get(task_instance_id)
-    found = await search(shoal.logs, task, offset, wanted, Budget())
+    found = await search(logs, task, offset, wanted, Budget())
     return LogHits(
         hits=[HitOut.model_validate(hit) for hit in found.hits],
         next_offset=found.next,
@@ -76,7 +80,8 @@ async def search_log(
 )
 @needs(Permission.PROJECT_READ)
 async def search_logs(
-    shoal: Shoal,
+    store: StoreDep,
+    logs: LogsDep,
     instance_id: InstanceId,
     text: Wanted = None,
     regex: Regex = None,
@@ -93,7 +98,7 @@ async def search_logs(
     """
     matches = matcher(text, regex, ignore_case)
     task_id, offset = decode_cursor(_KIND, cursor, int, int) or (0, 0)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         await uow.instances.get(instance_id)
         tasks = await uow.tasks.of_instance(instance_id, every)
     tasks = [one for one in tasks if one.worker is not None]
@@ -104,7 +109,7 @@ async def search_logs(
             return InstanceHits(items=found, next=encode_cursor(_KIND, task.id, offset))
         wanted = LineSearch(matches, context, left)
         try:
-            part = await search(shoal.logs, task, offset, wanted, budget)
+            part = await search(logs, task, offset, wanted, budget)
         except (LogUnavailable, NoSuchThing) as error:
             found.append(_hits(task.id, task.task, task.attempt, problem=str(error)))
             offset = 0

@@ -15,12 +15,13 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.logs import MOST_BYTES, LogProxy, Utf8, text_of
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.instances import LogOut
-from shoal.api.services import Services, Shoal
-from shoal.api.web.errors import FieldError, InvalidRequest, RangeNotSatisfiable
+from shoal.api.services import LogsDep, StoreDep, StreamsDep
+from shoal.api.web.errors import RangeNotSatisfiable
 from shoal.api.web.middleware import StreamBroken
 from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
-from shoal.api.web.sse import EventStream, encode
+from shoal.api.web.sse import EventStream, encode, resumed_at
+from shoal.api.web.store import Store
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
@@ -38,7 +39,8 @@ router = strict_router("logs")
 )
 @needs(Permission.PROJECT_READ)
 async def get_log(
-    shoal: Shoal,
+    store: StoreDep,
+    logs: LogsDep,
     task_instance_id: TaskInstanceId,
     offset: Annotated[
         int, Query(ge=-MAX_ID, le=MAX_ID, description="First byte; negative: from the end.")
@@ -46,8 +48,8 @@ async def get_log(
     limit: Annotated[int, Query(ge=1, le=MOST_BYTES, description="Bytes, at most.")] = 64 * 1024,
 ) -> LogOut:
     """Text of a log. Offsets count bytes; a range never cuts a character of the next one."""
-    task = await _task(shoal, task_instance_id)
-    part = await shoal.logs.view(task, offset, limit)
+    task = await _task(store, task_instance_id)
+    part = await logs.view(task, offset, limit)
     text, start, end = text_of(part, from_end=offset < 0)
     return LogOut(data=text, offset=start, next_offset=end, size=part.size, finished=part.finished)
 
@@ -67,7 +69,8 @@ _TEXT = {"text/plain": {"schema": {"type": "string", "format": "binary"}, "examp
 )
 @needs(Permission.PROJECT_READ)
 async def download_log(
-    shoal: Shoal,
+    store: StoreDep,
+    logs: LogsDep,
     task_instance_id: TaskInstanceId,
     range_: Annotated[
         str | None,
@@ -75,8 +78,8 @@ async def download_log(
     ] = None,
 ) -> Response:
     """The bytes of a log, unchanged. What is written after the request came is left out."""
-    task = await _task(shoal, task_instance_id)
-    size = (await shoal.logs.view(task, 0, 1)).size
+    task = await _task(store, task_instance_id)
+    size = (await logs.view(task, 0, 1)).size
     span = _span(range_, size)
     name = f"{task.workflow}-{task.workflow_instance_id}-{task.task}-{task.attempt}.log"
     headers = {
@@ -87,7 +90,7 @@ async def download_log(
     if span.is_part:
         headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
     return StreamingResponse(
-        _download(shoal.logs, task, span),
+        _download(logs, task, span),
         status_code=206 if span.is_part else 200,
         headers=headers,
         media_type="text/plain; charset=utf-8",
@@ -153,7 +156,9 @@ async def _download(logs: LogProxy, task: TaskInstance, span: _Span) -> AsyncGen
 )
 @needs(Permission.PROJECT_READ)
 async def follow_log(
-    shoal: Shoal,
+    store: StoreDep,
+    streams: StreamsDep,
+    logs: LogsDep,
     caller: Calling,
     task_instance_id: TaskInstanceId,
     offset: Annotated[int, Query(ge=0, le=MAX_ID, description="First byte.")] = 0,
@@ -166,18 +171,12 @@ async def follow_log(
     Waits for an attempt that has not started. If the worker goes away, an event `problem` says
     so and the stream ends; come back with Last-Event-ID.
     """
-    start = offset if last_event_id is None else _offset(last_event_id)
-    await shoal.logs.check(await _task(shoal, task_instance_id))
-    events = _follow(shoal.logs, task_instance_id, start)
+    start = offset if last_event_id is None else resumed_at(last_event_id, "a byte offset")
+    await logs.check(await _task(store, task_instance_id))
+    events = _follow(logs, task_instance_id, start)
     home = await caller.homes.of(Thing.TASK_INSTANCE, task_instance_id)
     rights = caller.while_reading(home)
-    return EventStream(events, shoal.stopping, shoal.settings.heartbeat_s, rights)
-
-
-def _offset(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest([FieldError("Last-Event-ID", "is not a byte offset")])
-    return int(text)
+    return streams.open(events, rights)
 
 
 async def _follow(logs: LogProxy, task_id: int, start: int) -> AsyncGenerator[bytes, None]:
@@ -202,6 +201,6 @@ def _log_event(offset: int, text: str, end: int) -> bytes:
     return encode("log", json.dumps({"offset": offset, "data": text}, ensure_ascii=False), str(end))
 
 
-async def _task(shoal: Services, task_instance_id: int) -> TaskInstance:
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+async def _task(store: Store, task_instance_id: int) -> TaskInstance:
+    async with store.unit_of_work(read_only=True) as uow:
         return await uow.tasks.get(task_instance_id)

@@ -1,16 +1,22 @@
-"""Runs of the past: out of the exported history, where they stay when the database purges them."""
+"""Past runs: read from the exported history, which keeps them when the database purges them.
 
-from collections.abc import Mapping
+The history has names of projects, rights go by ids: a caller sees the past runs of the projects
+that it may see now. An answer that an instance does not exist says so if the history has it.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+import structlog
+from fastapi import FastAPI, Path, Query, Request, Response
 
-from shoal.api.access.callers import Calling
+from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.logs import MOST_BYTES, text_of
-from shoal.api.operations.runs.past import in_database, past_run, visible_names
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import LogOut
 from shoal.api.schemas.runs.past import (
@@ -19,15 +25,20 @@ from shoal.api.schemas.runs.past import (
     PastInstanceOut,
     PastTaskOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import LogsDep, PastDep, StoreDep
 from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, Limit, decode_cursor, encode_cursor, filtered
-from shoal.api.web.problems import documented
+from shoal.api.web.problems import documented, kind_of, problem_response
+from shoal.api.web.store import Store
+from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import Priority
+from shoal.core.errors import ShoalError
 from shoal.core.runs.states import WorkflowState
-from shoal.insight.past.questions import PageWanted
+from shoal.insight.past.client import PastRuns, PastUnavailable
+from shoal.insight.past.questions import PageWanted, PastInstance
+from shoal.sql.errors import NotFound
 
 router = strict_router("past instances")
 
@@ -47,7 +58,8 @@ _TIMES = (
 )
 @needs(Permission.PROJECT_READ)
 async def list_past_instances(
-    shoal: Shoal,
+    store: StoreDep,
+    past: PastDep,
     caller: Calling,
     project: Project = None,
     workflow: Workflow = None,
@@ -74,17 +86,22 @@ async def list_past_instances(
     states = sorted(set(state or ()))
     kind = filtered("past-instances", project, workflow, states, first, last)
     position = decode_cursor(kind, cursor, int, int)
+    names = await caller.visible_names(store)
+    if names is None:
+        projects = None if project is None else [project]
+    else:
+        projects = sorted(name for name in names if project in (None, name))
     wanted = PageWanted(
         limit=limit,
-        projects=await visible_names(shoal, caller, project),
+        projects=projects,
         workflow=workflow,
         states=[str(one) for one in states],
         first=first,
         last=last,
         before=position and (position[0], position[1]),
     )
-    found = await shoal.past.page(wanted)
-    known = await in_database(shoal, [row["instance_id"] for row in found.rows])
+    found = await past.page(wanted)
+    known = await in_database(store, [row["instance_id"] for row in found.rows])
     return Page(
         items=shown(
             "past run",
@@ -102,10 +119,12 @@ async def list_past_instances(
     responses=documented(404, 503),
 )
 @needs(Permission.PROJECT_READ)
-async def get_past_instance(shoal: Shoal, past_instance_id: PastInstanceId) -> PastInstanceDetail:
+async def get_past_instance(
+    store: StoreDep, past: PastDep, past_instance_id: PastInstanceId
+) -> PastInstanceDetail:
     """A run that has ended, with its attempts and the plan of its version."""
-    run = await past_run(shoal, past_instance_id)
-    known = await in_database(shoal, [past_instance_id])
+    run = await past_run(past, past_instance_id)
+    known = await in_database(store, [past_instance_id])
     with legible("past run", past_instance_id):
         return PastInstanceDetail(
             **_run_values(run.row, known),
@@ -129,7 +148,8 @@ async def get_past_instance(shoal: Shoal, past_instance_id: PastInstanceId) -> P
 )
 @needs(Permission.PROJECT_READ)
 async def get_past_log(
-    shoal: Shoal,
+    logs: LogsDep,
+    past: PastDep,
     past_instance_id: PastInstanceId,
     attempt_id: AttemptId,
     offset: Annotated[
@@ -138,10 +158,10 @@ async def get_past_log(
     limit: Annotated[int, Query(ge=1, le=MOST_BYTES, description="Bytes, at most.")] = 64 * 1024,
 ) -> LogOut:
     """Text of a log that the archive of logs still has: `keep_archived_logs_days`."""
-    run = await past_run(shoal, past_instance_id)
+    run = await past_run(past, past_instance_id)
     if attempt_id not in {row["attempt_id"] for row in run.attempts}:
         raise NoSuchThing(f"the past run {past_instance_id} has no attempt {attempt_id}")
-    part = await shoal.logs.of_past(past_instance_id, attempt_id, offset, limit)
+    part = await logs.of_past(past_instance_id, attempt_id, offset, limit)
     text, start, end = text_of(part, from_end=offset < 0)
     return LogOut(data=text, offset=start, next_offset=end, size=part.size, finished=part.finished)
 
@@ -163,3 +183,61 @@ def _values(row: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in row.items()
     }
+
+
+log = structlog.get_logger()
+
+_INSTANCE = re.compile(r"/api/v1/instances/([0-9]{1,18})(/.*)?")
+_HINT_S = 3.0  # an answer that something is not there waits so long for the history
+
+
+async def past_run(past: PastRuns, instance_id: int) -> PastInstance:
+    """Return a past run. Raises NotFound if there is none."""
+    run = await past.run(instance_id)
+    if run is None:
+        raise NotFound(Thing.PAST_RUN, instance_id)
+    return run
+
+
+async def in_database(store: Store, ids: Sequence[int]) -> Mapping[int, Any]:
+    """Return those of these instances that the database has."""
+    async with store.unit_of_work(read_only=True) as uow:
+        return await uow.instances.ends(ids)
+
+
+def install(app: FastAPI) -> None:
+    """Have answers that there is no instance say so if the exported history has it."""
+    app.add_exception_handler(NotFound, _not_found)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, NotFound)
+    kind = kind_of(error)
+    assert kind is not None
+    place = await _place_of(request, error)
+    if place is None:
+        return problem_response(request, kind, kind.detail or str(error))
+    detail = f"{error} in the database any more; the exported history has it: {place}"
+    return problem_response(request, kind, detail, members={"past": place})
+
+
+async def _place_of(request: Request, missing: NotFound) -> str | None:
+    """Return where the past run is that a request is about, if there is one for the caller."""
+    match = _INSTANCE.fullmatch(request.url.path)
+    caller = getattr(request.state, "caller", None)
+    past = request.app.state.services.past
+    if not match or not isinstance(caller, Caller) or not past.is_on:
+        return None
+    instance_id = int(match[1])
+    if (missing.kind, str(missing.key)) != (Thing.INSTANCE, str(instance_id)):
+        return None  # it is about something else, of an instance that there is
+    try:
+        async with asyncio.timeout(_HINT_S):
+            await caller.require(Permission.PROJECT_READ, Thing.PAST_RUN, instance_id)
+            await past_run(past, instance_id)
+    except NotFound:
+        return None
+    except (PastUnavailable, ShoalError, TimeoutError) as error:
+        log.info("the history was not asked", instance=instance_id, error=str(error))
+        return None
+    return f"/api/v1/past-instances/{instance_id}"

@@ -30,7 +30,7 @@ from shoal.api.schemas.runs.planning import (
     Timeline,
     ValueChange,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import answer, legible
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import MAX_ID
@@ -53,7 +53,7 @@ router = strict_router("instances")
 )
 @needs(Permission.PROJECT_READ, audit=NOTHING)
 async def preview_start(
-    shoal: Shoal, caller: Calling, body: Annotated[StartPreviewIn, Body()]
+    store: StoreDep, caller: Calling, body: Annotated[StartPreviewIn, Body()]
 ) -> Response:
     """The version, the parameters, the tasks and what each would get, for a date. Stores nothing.
 
@@ -71,7 +71,7 @@ async def preview_start(
         body.workflow,
         body.version,
         body.parameters,
-        body.logical_time or shoal.clock(),
+        body.logical_time or store.clock(),
         None if body.priority is None else int(Priority[body.priority]),
         selection,
         body.labels,
@@ -80,13 +80,14 @@ async def preview_start(
     if body.text is not None:
         await caller.require(Permission.PROJECT_EDIT, Thing.PROJECT, body.project)
         spec = (await check(body.project, body.workflow, body.text, None)).require()
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         meant = spec
         if meant is None:
             version = await uow.workflows.version_by_name(body.project, body.workflow, body.version)
             meant = version.spec
         check_parameters(meant, body.parameters)
-        for chosen in filter(None, (selection, _rendered_tasks(body))):
+        shown = Selection(tuple(body.render), SelectionMode.ONLY) if body.render else None
+        for chosen in filter(None, (selection, shown)):
             await asyncio.to_thread(check_tasks, meant, chosen)
         found = await (planned(uow, start) if spec is None else planned_of(uow, spec, start))
     run = found.run
@@ -105,10 +106,6 @@ async def preview_start(
         )
 
     return await answer(made, 10 * len(run.plan.tasks))
-
-
-def _rendered_tasks(body: StartPreviewIn) -> Selection | None:
-    return Selection(tuple(body.render), SelectionMode.ONLY) if body.render else None
 
 
 def _tasks(run: Run, wanted: list[str] | None) -> Iterator[PlannedTask]:
@@ -140,12 +137,12 @@ def _rendered(run: Run, attempt: Attempt) -> RenderedOut:
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -> RenderedOut:
+async def get_rendered_attempt(store: StoreDep, task_instance_id: TaskInstanceId) -> RenderedOut:
     """Params and parameters of one attempt, rendered from what its run holds now.
 
     Secrets are masked. If tasks before it have run again since, the outputs are theirs.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         task = await uow.tasks.get(task_instance_id)
         run = await uow.instances.run(task.workflow_instance_id)
     with legible("task instance", task_instance_id):
@@ -164,7 +161,7 @@ async def get_rendered_attempt(shoal: Shoal, task_instance_id: TaskInstanceId) -
 )
 @needs(Permission.PROJECT_READ)
 async def compare_instances(
-    shoal: Shoal,
+    store: StoreDep,
     instance_id: InstanceId,
     other_instance_id: Annotated[int, Path(ge=1, le=MAX_ID, examples=[18])],
 ) -> Response:
@@ -173,7 +170,7 @@ async def compare_instances(
     They may be of different versions, or of different workflows: tasks are matched by name.
     """
     ids = (instance_id, other_instance_id)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         one, other = [await uow.instances.get(i) for i in ids]
         tasks = [{t.task: t for t in await uow.tasks.of_instance(i)} for i in ids]
         labels = await uow.labels.of(ids)
@@ -243,12 +240,12 @@ def _task_side(one: TaskInstance | None) -> TaskSide | None:
 )
 @needs(Permission.PROJECT_READ)
 async def get_timeline(
-    shoal: Shoal,
+    store: StoreDep,
     instance_id: InstanceId,
     every: Annotated[bool, Query(description="Earlier attempts of each task as well.")] = False,
 ) -> Response:
     """A bar for each attempt, and the path of tasks that made the run last as long as it did."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         instance = await uow.instances.get(instance_id)
         version = await uow.workflows.version(instance.workflow_id, instance.version)
         tasks = await uow.tasks.of_instance(instance_id, every)

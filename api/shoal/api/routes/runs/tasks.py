@@ -10,7 +10,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.runs.filters import Tasks, TaskSort, from_cursor, read_order, to_cursor
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.runs.instances import TaskDetail, TaskOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import by_id, legible, shown
 from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
@@ -24,7 +24,7 @@ TaskInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
 @router.get("/task-instances", summary="List task instances")
 @needs(Permission.PROJECT_READ)
 async def list_task_instances(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     wanted: Tasks,
     sort: TaskSort = "-created_at",
@@ -42,7 +42,7 @@ async def list_task_instances(
     """
     order = read_order(sort, wanted)
     after = from_cursor(wanted, order, cursor)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         items, position = await uow.tasks.search(wanted, order, after, limit, caller.visible)
     return Page(
         items=shown("task instance", items, TaskOut.model_validate, by_id),
@@ -54,9 +54,9 @@ async def list_task_instances(
     "/task-instances/{task_instance_id}", summary="Show a task instance", responses=documented(404)
 )
 @needs(Permission.PROJECT_READ)
-async def get_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> TaskDetail:
+async def get_task_instance(store: StoreDep, task_instance_id: TaskInstanceId) -> TaskDetail:
     """One attempt of one task, with its outputs."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.tasks.get(task_instance_id)
     with legible("task instance", task_instance_id):
         return TaskDetail.model_validate(found)

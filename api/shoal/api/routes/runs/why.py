@@ -6,7 +6,7 @@ from shoal.api.operations.runs import explanation
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.why import FindingOut, WhyOut
-from shoal.api.services import Shoal
+from shoal.api.services import BaselinesDep, ClusterDep, StoreDep
 from shoal.api.web.answers import legible
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -20,10 +20,12 @@ router = strict_router("instances")
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
+async def explain_instance(
+    store: StoreDep, cluster: ClusterDep, baselines: BaselinesDep, instance_id: InstanceId
+) -> WhyOut:
     """What every layer says: overlap, partition, its open tasks and what each of them waits for."""
     with legible("workflow instance", instance_id):
-        facts, findings = await explanation.of_instance(shoal, instance_id)
+        facts, findings = await explanation.of_instance(store, cluster, baselines, instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=None,
@@ -41,10 +43,12 @@ async def explain_instance(shoal: Shoal, instance_id: InstanceId) -> WhyOut:
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def explain_task_instance(shoal: Shoal, task_instance_id: TaskInstanceId) -> WhyOut:
+async def explain_task_instance(
+    store: StoreDep, cluster: ClusterDep, task_instance_id: TaskInstanceId
+) -> WhyOut:
     """What every layer says about one attempt, or why it ended as it has."""
     with legible("task instance", task_instance_id):
-        facts, attempt, findings = await explanation.of_task(shoal, task_instance_id)
+        facts, attempt, findings = await explanation.of_task(store, cluster, task_instance_id)
     return WhyOut(
         instance_id=facts.instance.id,
         task_instance_id=attempt.id,

@@ -12,7 +12,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.views.dependencies import graph_of
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.views.dependencies import DependencyGraphOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -30,7 +30,7 @@ _FIRST, _LAST = date(2, 3, 1), date(9989, 12, 31)  # a month before and after ex
 )
 @needs(Permission.PROJECT_READ)
 async def get_dependency_graph(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     workflow: Annotated[
@@ -61,14 +61,14 @@ async def get_dependency_graph(
     day, and `edges` tell which runs of which day are waited for. 500 workflows at most;
     `is_cut` tells.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         zone = "UTC"
         if workflow is not None:
             zone = (await uow.workflows.version_by_name(project, workflow)).spec.timezone
         else:
             await uow.projects.get(project)
         if day is None:
-            day = shoal.clock().astimezone(ZoneInfo(zone)).date()
+            day = store.clock().astimezone(ZoneInfo(zone)).date()
         if not _FIRST <= day <= _LAST:
             raise InvalidRequest([FieldError("date", f"must lie between {_FIRST} and {_LAST}")])
         return await graph_of(uow, project, workflow, day, hops, caller.visible)

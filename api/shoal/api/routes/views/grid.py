@@ -14,7 +14,7 @@ from shoal.api.routes.runs.filters import from_cursor, read_order, to_cursor
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.views.grid import DayOut, GridLegend, GridOut, GridRun, GridTask
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import answer, by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, bad_cursor, decode_cursor, encode_cursor
@@ -46,7 +46,7 @@ _LEGEND = [
 )
 @needs(Permission.PROJECT_READ)
 async def get_workflow_grid(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: WorkflowName,
     sort: Annotated[
@@ -64,10 +64,10 @@ async def get_workflow_grid(
     the place of a column belongs to its page. A page has 200,000 cells at most: of workflows with
     more than 2,000 tasks it has fewer runs. `next` leads to the runs before.
     """
-    wanted = InstanceFilter(project, name)
+    wanted = InstanceFilter(project=project, workflow=name)
     order = read_order(sort, wanted)
     after = from_cursor(wanted, order, cursor)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(project, name)
         spec = await uow.workflows.spec(workflow.id, workflow.version)
         most = max(1, min(limit, MOST_CELLS // len(spec.tasks)))
@@ -103,7 +103,7 @@ async def get_workflow_grid(
 )
 @needs(Permission.PROJECT_READ)
 async def list_workflow_days(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: WorkflowName,
     first: Annotated[
@@ -125,8 +125,8 @@ async def list_workflow_days(
     `next` leads to the days that are left of these.
     """
     position = decode_cursor("days", cursor, str, str)
-    now = shoal.clock()
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    now = store.clock()
+    async with store.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(project, name)
         zone = ZoneInfo(
             timezone or (await uow.workflows.spec(workflow.id, workflow.version)).timezone

@@ -8,9 +8,10 @@ from fastapi import Query
 from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
-from shoal.api.schemas.common import Page, PriorityName
+from shoal.api.operations.cluster.view import ClusterView
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import QueueEntryOut
-from shoal.api.services import Services, Shoal
+from shoal.api.services import ClusterDep, StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.paging import (
     Cursor,
@@ -23,7 +24,7 @@ from shoal.api.web.paging import (
 )
 from shoal.coordination import Entry
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import NAME_PATTERN, Priority
+from shoal.core.definition.fields import NAME_PATTERN, Priority, PriorityName
 from shoal.core.runs.records import TaskInstance
 
 router = strict_router("cluster")
@@ -41,7 +42,8 @@ GroupName = Annotated[
 @router.get("/queue-entries", summary="List what waits for workers")
 @needs(Permission.PROJECT_READ)
 async def list_queue_entries(
-    shoal: Shoal,
+    store: StoreDep,
+    cluster: ClusterDep,
     caller: Calling,
     group: GroupName = None,
     limit: Limit = 50,
@@ -55,20 +57,20 @@ async def list_queue_entries(
     """
     kind = filtered("queue-entries", group)
     after = _after(kind, cursor)
-    groups = await shoal.queue.groups() if group is None else [group]
+    groups = await cluster.queue.groups() if group is None else [group]
     entries: list[Entry] = []
     more = False
     for one in groups:
         if after is not None and one < after.group:
             continue
         start = after if after is not None and one == after.group else None
-        found, more = await shoal.queue.waiting(one, start, limit + 1 - len(entries))
+        found, more = await cluster.queue.waiting(one, start, limit + 1 - len(entries))
         entries += found
         if more or len(entries) > limit:
             break
     some, is_cut = page(entries, limit)
-    positions = await _positions(shoal, some, after)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    positions = await _positions(cluster, some, after)
+    async with store.unit_of_work(read_only=True) as uow:
         tasks = await uow.tasks.known([one.task_instance_id for one in some], caller.visible)
     by_task = {one.task_instance_id: one for one in some}
 
@@ -77,30 +79,31 @@ async def list_queue_entries(
         return task.id, _shown(entry, positions.get(entry), task)
 
     known = dict(shown("task instance", tasks, named, by_id))
+    last = some[-1] if some and (more or is_cut) else None
     return Page(
         items=[known.get(one.task_instance_id) or _shown(one, positions.get(one)) for one in some],
-        next=_cursor(kind, some[-1]) if some and (more or is_cut) else None,
+        next=last and encode_cursor(kind, last.group, *last.place, last.partition),
     )
 
 
 async def _positions(
-    shoal: Services, entries: list[Entry], after: Entry | None
+    cluster: ClusterView, entries: list[Entry], after: Entry | None
 ) -> dict[Entry, int]:
     """Return the position of each entry in its group, as far as it can be counted."""
     found: dict[Entry, int] = {}
     for group, members in groupby(entries, key=lambda one: one.group):
         some = list(members)
         goes_on = after is not None and after.group == group
-        first = await _ahead(shoal, some) if goes_on else 0
+        first = await _ahead(cluster, some) if goes_on else 0
         if first is not None:
             found |= {one: number for number, one in enumerate(some, first + 1)}
     return found
 
 
-async def _ahead(shoal: Services, entries: list[Entry]) -> int | None:
+async def _ahead(cluster: ClusterView, entries: list[Entry]) -> int | None:
     """Return how many entries are before the first of ``entries``; None: nobody counts so far."""
     for number, entry in enumerate(entries[:_TRIES]):
-        ahead = await shoal.queue.ahead(entry, _MOST_AHEAD)
+        ahead = await cluster.queue.ahead(entry, _MOST_AHEAD)
         if ahead is not None:
             return max(0, ahead - number) if ahead < _MOST_AHEAD else None
     return None
@@ -120,10 +123,6 @@ def _shown(entry: Entry, position: int | None, task: TaskInstance | None = None)
 
 def _priority(level: int) -> PriorityName:
     return cast("PriorityName", Priority(level).name)
-
-
-def _cursor(kind: str, entry: Entry) -> str:
-    return encode_cursor(kind, entry.group, *entry.place, entry.partition)
 
 
 def _after(kind: str, cursor: str | None) -> Entry | None:

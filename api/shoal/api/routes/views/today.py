@@ -13,15 +13,16 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight.baselines import expected_of
 from shoal.api.operations.views.today import RUNS_EACH, Fire, Lane, Rank, next_fires, today
 from shoal.api.routes.runs.filters import Project
-from shoal.api.schemas.common import Instant, SaidOut
+from shoal.api.schemas.common import SaidOut
 from shoal.api.schemas.views.today import FireOut, LaneOut, LateOut, TodayOut, TodayRun
-from shoal.api.services import Shoal
+from shoal.api.services import BaselinesDep, StoreDep
 from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
+from shoal.core.timing.instant import Instant
 
 router = strict_router("instances")
 
@@ -32,7 +33,8 @@ _BACK, _AHEAD = timedelta(hours=18), timedelta(hours=12)
 @router.get("/today", summary="Show what happens around now")
 @needs(Permission.PROJECT_READ)
 async def get_today(
-    shoal: Shoal,
+    store: StoreDep,
+    baselines: BaselinesDep,
     caller: Calling,
     project: Project = None,
     since: Annotated[
@@ -51,16 +53,16 @@ async def get_today(
     minute after its time, and a run beyond its timeout or its deadline. Between two pages a
     workflow may move to another place.
     """
-    now = shoal.clock()
+    now = store.clock()
     start, end = since or now - _BACK, until or now + _AHEAD
     if not timedelta(0) < end - start <= _LONGEST:
         raise InvalidRequest([FieldError("until", "must lie behind `since`, by 31 days at most")])
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await today(uow, start, end, now, project, caller.visible)
         lanes, next_ = part_of("today", found.lanes, lambda one: one.key, limit, cursor)
         fires = await next_fires(uow, lanes, now, end)
         runs = [run for lane in lanes for run in lane.runs[:RUNS_EACH]]
-        coming = await expected_of(uow, shoal.usual, runs, now)
+        coming = await expected_of(uow, baselines, runs, now)
     ranks = Counter(lane.rank for lane in found.lanes)
     return TodayOut(
         since=start,

@@ -28,7 +28,7 @@ from shoal.api.schemas.authoring import (
 )
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut
-from shoal.api.services import Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.answers import answer, by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, PreconditionFailed
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
@@ -49,7 +49,7 @@ _DRAFT = _WORKFLOW + "/draft"
 @router.get("/projects/{project}/drafts", summary="List drafts", responses=documented(404))
 @needs(Permission.PROJECT_EDIT)
 async def list_drafts(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: Annotated[
         str | None, Query(max_length=100, description="Only those of this workflow.")
@@ -59,7 +59,7 @@ async def list_drafts(
 ) -> Page[DraftOut]:
     """Who works on what, by workflow and editor."""
     after = decode_cursor("drafts", cursor, str, str)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.drafts.list(
             project, name, (after[0], after[1]) if after else None, limit + 1
         )
@@ -73,7 +73,7 @@ async def list_drafts(
 @router.get(_DRAFT, summary="Show a draft", responses=documented(404))
 @needs(Permission.PROJECT_EDIT)
 async def get_draft(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -83,7 +83,7 @@ async def get_draft(
     ] = None,
 ) -> DraftDetail:
     """The draft of a workflow, of the caller or of somebody else."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name, editor or caller.name))
 
 
@@ -97,7 +97,7 @@ async def get_draft(
 )
 @needs(Permission.PROJECT_EDIT, audit="draft.save")
 async def put_draft(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -109,8 +109,8 @@ async def put_draft(
     Nothing is checked, published or run. One that is there needs `If-Match`: it may be open in
     another window.
     """
-    now, editor = shoal.clock(), caller.name
-    async with shoal.database.unit_of_work() as uow:
+    now, editor = store.clock(), caller.name
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.strictly().check(lambda: _stored(uow, project, name, editor), body)
         if body.base_version and body.base_version > await _newest(uow, project, name):
@@ -135,10 +135,10 @@ async def put_draft(
 @router.delete(_DRAFT, summary="Discard a draft", status_code=204, responses=documented(404, 409))
 @needs(Permission.PROJECT_EDIT, audit="draft.discard")
 async def delete_draft(
-    shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName, condition: Condition
+    store: StoreDep, caller: Calling, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> None:
     """Deletes the caller's draft; what is published stays."""
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.strictly().check(lambda: _stored(uow, project, name, caller.name))
         await uow.drafts.delete(await uow.drafts.get(project, name, caller.name, lock=True))
@@ -152,7 +152,7 @@ async def delete_draft(
 )
 @needs(Permission.PROJECT_EDIT, audit=NOTHING)
 async def validate_workflow(
-    shoal: Shoal, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
+    store: StoreDep, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
 ) -> ValidationOut:
     """Says all that is wrong with a definition, each with its field and the line of the text.
 
@@ -162,7 +162,7 @@ async def validate_workflow(
     checked = await check(project, name, body.text, body.definition)
     problems = list(checked.problems)
     if checked.spec is not None:
-        async with shoal.database.unit_of_work() as uow:
+        async with store.unit_of_work() as uow:
             found = await problems_there(uow, checked.spec)
         problems += [checked.locate(one) for one in found]
     return ValidationOut(
@@ -181,7 +181,7 @@ async def validate_workflow(
 )
 @needs(Permission.PROJECT_EDIT, audit=NOTHING)
 async def plan_workflow(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -193,8 +193,8 @@ async def plan_workflow(
     """
     checked = await check(project, name, body.text, body.definition)
     spec = checked.require()
-    async with shoal.database.unit_of_work() as uow:
-        found = await plan_of(uow, checked, shoal.clock(), caller.visible)
+    async with store.unit_of_work() as uow:
+        found = await plan_of(uow, checked, store.clock(), caller.visible)
     return await answer(lambda: found, len(spec.tasks))
 
 
@@ -209,7 +209,12 @@ async def plan_workflow(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.publish")
 async def publish_draft(
-    shoal: Shoal, caller: Calling, project: ProjectName, name: NewName, condition: Condition
+    store: StoreDep,
+    feed: FeedDep,
+    caller: Calling,
+    project: ProjectName,
+    name: NewName,
+    condition: Condition,
 ) -> Response:
     """Makes the caller's draft the newest version, and deletes the draft.
 
@@ -217,10 +222,10 @@ async def publish_draft(
     published now, `changes` what was changed. Take it in, save the draft with the new
     `base_version`, and publish again.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         seen = await uow.drafts.get(project, name, caller.name)
     checked = await check(project, name, seen.text, None)
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name, caller.name))
         spec = checked.require()
@@ -230,11 +235,11 @@ async def publish_draft(
         await _require_base(uow, draft)
         if problems := await problems_there(uow, spec):
             raise InvalidDefinition([checked.locate(one) for one in problems])
-        done, before = await published(uow, spec, shoal.clock(), source=seen.text, by=caller.name)
+        done, before = await published(uow, spec, store.clock(), source=seen.text, by=caller.name)
         await uow.drafts.delete(draft)
         tag = tag_of(await uow.workflows.get(project, name))
         await uow.commit()
-    return await answered(shoal, done, before, tag)
+    return await answered(feed, done, before, tag)
 
 
 async def _require_base(uow: UnitOfWork, draft: Draft) -> None:

@@ -10,10 +10,10 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.archive import (
+    ArchiveItem,
     CalendarDocument,
+    DocumentKind,
     GroupDocument,
-    Item,
-    Kind,
     environments_of,
     export,
     unpack,
@@ -21,7 +21,7 @@ from shoal.api.operations.authoring.archive import (
 from shoal.api.operations.authoring.checks import Checked, problems_there
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.authoring import ExportOut, ImportIn, ImportItem, ImportOut
-from shoal.api.services import Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.answers import answer
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import ProblemField, documented
@@ -34,7 +34,7 @@ from shoal.sql.errors import Archived, NotFound
 router = strict_router("exchange")
 
 MOST_WORKFLOWS = 1_000
-_ORDER = list(Kind)
+_ORDER = list(DocumentKind)
 Result = Literal["created", "changed", "unchanged", "refused"]
 
 
@@ -46,7 +46,7 @@ Result = Literal["created", "changed", "unchanged", "refused"]
 )
 @needs(Permission.PROJECT_READ)
 async def export_project(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: Annotated[
         list[str],
@@ -57,10 +57,10 @@ async def export_project(
 
     Secrets, passwords and runs are not part of it. Nothing says which project it was.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         names = sorted(set(name))
         if not names:
-            wanted = WorkflowFilter(project, archived=False)
+            wanted = WorkflowFilter(project=project)
             found = await uow.workflow_list.page(wanted, limit=MOST_WORKFLOWS + 1)
             names = [one.name for one in found]
         if len(names) > MOST_WORKFLOWS:
@@ -85,7 +85,8 @@ async def export_project(
 )
 @needs(Permission.PROJECT_EDIT, audit="project.import")
 async def import_project(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     body: Annotated[ImportIn, Body()],
@@ -101,9 +102,9 @@ async def import_project(
         raise InvalidDefinition(unreadable)
     outcomes: dict[int, ImportItem] = {}
     refused: list[Problem] = []
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
-        importer = _Importer(uow, project, shoal.clock(), caller.name)
+        importer = _Importer(uow, project, store.clock(), caller.name)
         for index in sorted(range(len(items)), key=lambda n: _ORDER.index(items[n].kind)):
             outcomes[index], problems = await importer.take(items[index])
             refused += [
@@ -114,7 +115,7 @@ async def import_project(
             await uow.commit()
     if refused and not dry_run:
         raise InvalidDefinition(refused)
-    shoal.feed.poll_soon()
+    feed.poll_soon()
     out = ImportOut(
         project=project,
         dry_run=dry_run,
@@ -130,7 +131,7 @@ class _Importer:
     def __init__(self, uow: UnitOfWork, project: str, at: datetime, by: str) -> None:
         self._uow, self._project, self._at, self._by = uow, project, at, by
 
-    async def take(self, item: Item) -> tuple[ImportItem, tuple[Problem, ...]]:
+    async def take(self, item: ArchiveItem) -> tuple[ImportItem, tuple[Problem, ...]]:
         """Store one document; return what became of it, and why it is refused."""
         problems, result, version = item.problems, "refused", None
         match item.content:

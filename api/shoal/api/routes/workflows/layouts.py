@@ -11,7 +11,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import LayoutIn, LayoutOut, PlaceOut
-from shoal.api.services import Shoal
+from shoal.api.services import StoreDep
 from shoal.api.web.answers import legible
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
@@ -26,10 +26,10 @@ _LAYOUT = "/projects/{project}/workflows/{name}/layout"
 @router.get(_LAYOUT, summary="Show where tasks are", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def get_layout(
-    shoal: Shoal, project: ProjectName, name: WorkflowName, response: Response
+    store: StoreDep, project: ProjectName, name: WorkflowName, response: Response
 ) -> LayoutOut:
     """Places, groups and what is folded. Empty where nobody has arranged anything."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         return tagged(response, await _stored(uow, found.id, name))
 
@@ -37,7 +37,7 @@ async def get_layout(
 @router.put(_LAYOUT, summary="Arrange tasks", responses=documented(400, 404, 413, 415))
 @needs(Permission.PROJECT_EDIT, audit="workflow.layout")
 async def put_layout(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -48,14 +48,14 @@ async def put_layout(
 
     It follows the workflow to another name and is copied with it; it goes when that is deleted.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         found = await uow.workflows.lock(project, name)
         await condition.strictly().check(lambda: _stored(uow, found.id, name), body)
         layout = Layout(
             places={task: (place.x, place.y) for task, place in body.places.items()},
             groups={group: tuple(tasks) for group, tasks in body.groups.items()},
             folded=tuple(dict.fromkeys(body.folded)),
-            updated_at=shoal.clock(),
+            updated_at=store.clock(),
             updated_by=caller.name,
         )
         await uow.layouts.put(found.id, layout)

@@ -12,6 +12,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import check_value, problems_there
 from shoal.api.operations.authoring.plan import hanging_out, named
 from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
+from shoal.api.operations.feed import Feed
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import (
@@ -23,8 +24,9 @@ from shoal.api.schemas.authoring import (
     RenameOut,
 )
 from shoal.api.schemas.definitions import PublishOut, WorkflowOut
-from shoal.api.services import Services, Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.problems import documented
+from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.logic.references import references, renamed
@@ -43,13 +45,13 @@ Despite = Literal["runs", "references", "backfills"]
 )
 @needs(Permission.PROJECT_READ)
 async def get_dependencies(
-    shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName
+    store: StoreDep, caller: Calling, project: ProjectName, name: WorkflowName
 ) -> DependenciesOut:
     """The workflows that it runs or waits for, and those that run it or wait for it.
 
     By the newest definitions, in all projects that the caller sees; of others only how many.
     """
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         version = await uow.workflows.version_by_name(project, name)
         found = await uow.references.to(project, name, caller.visible)
     upstream = references(project, {"tasks": [one.model_dump() for one in version.spec.tasks]})
@@ -72,10 +74,10 @@ async def get_dependencies(
 )
 @needs(Permission.PROJECT_READ)
 async def get_hanging(
-    shoal: Shoal, caller: Calling, project: ProjectName, name: WorkflowName
+    store: StoreDep, caller: Calling, project: ProjectName, name: WorkflowName
 ) -> HangingOut:
     """Look at it before you delete or rename a workflow."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         return hanging_out(await uow.lifecycle.hanging(found, caller.visible))
 
@@ -85,7 +87,8 @@ async def get_hanging(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.delete")
 async def delete_workflow(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -100,7 +103,7 @@ async def delete_workflow(
     Refused while an instance or a backfill has not ended, or another workflow names it, unless
     `despite` says so.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: detail_of(uow, project, name), tag_of=tag_of)
         found = await uow.workflows.lock(project, name)
@@ -112,9 +115,9 @@ async def delete_workflow(
         backfills = 0 if "backfills" in despite else hangs.backfills
         if seen or hidden or backfills:
             raise WorkflowInUse(project, name, seen, hidden, backfills)
-        await uow.lifecycle.delete(project, name, shoal.clock(), leaving_runs="runs" in despite)
+        await uow.lifecycle.delete(project, name, store.clock(), leaving_runs="runs" in despite)
         await uow.commit()
-    shoal.feed.poll_soon()
+    feed.poll_soon()
 
 
 @router.post(
@@ -124,7 +127,8 @@ async def delete_workflow(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.rename")
 async def rename_workflow(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -137,7 +141,7 @@ async def rename_workflow(
     Refused while other workflows name it by the old one, unless `despite` says so; `dry_run` lists
     them. What it says of itself follows.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: detail_of(uow, project, name), tag_of=tag_of)
         found = await uow.workflows.lock(project, name)
@@ -145,12 +149,12 @@ async def rename_workflow(
         if (left.seen or left.hidden) and not dry_run and "references" not in body.despite:
             raise WorkflowInUse(project, name, left.workflows, left.hidden, 0)
         done = await uow.lifecycle.rename(
-            project, found.name, body.name, shoal.clock(), caller.name
+            project, found.name, body.name, store.clock(), caller.name
         )
         tag = tag_of(await uow.workflows.get(project, body.name))
         if not dry_run:
             await uow.commit()
-    shoal.feed.poll_soon()
+    feed.poll_soon()
     out = RenameOut(
         project=project,
         before=name,
@@ -172,7 +176,8 @@ async def rename_workflow(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.copy")
 async def copy_workflow(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -183,7 +188,7 @@ async def copy_workflow(
     What it names without a project is meant in its own project: what the copy names has to be
     there. A workflow that has the name already is never changed (409).
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         version = await uow.workflows.version_by_name(body.project, body.workflow, body.version)
         try:
@@ -196,26 +201,26 @@ async def copy_workflow(
         spec = check_value(project, name, content).require()
         if problems := await problems_there(uow, spec):
             raise InvalidDefinition(problems)
-        done, before = await published(uow, spec, shoal.clock(), by=caller.name)
+        done, before = await published(uow, spec, store.clock(), by=caller.name)
         copy = await uow.workflows.get(project, name)
         if (layout := await uow.layouts.get(version.workflow_id)) is not None:
             own = layout.of_tasks({task.name for task in spec.tasks})
             await uow.layouts.put(copy.id, replace(own, updated_by=caller.name))
         tag = tag_of(copy)
         await uow.commit()
-    return await answered(shoal, done, before, tag)
+    return await answered(feed, done, before, tag)
 
 
 @router.post(_WORKFLOW + "/archive", summary="Archive a workflow", responses=documented(404))
 @needs(Permission.PROJECT_EDIT, audit="workflow.archive")
 async def archive_workflow(
-    shoal: Shoal, project: ProjectName, name: WorkflowName, condition: Condition
+    store: StoreDep, feed: FeedDep, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> WorkflowOut:
     """Nothing of it starts any more, by schedule, by request or as a sub-workflow.
 
     What runs goes on, and its history stays. Lists leave it out unless they are asked for it.
     """
-    return await _archived(shoal, project, name, condition, is_archived=True)
+    return await _archived(store, feed, project, name, condition, is_archived=True)
 
 
 @router.post(
@@ -225,20 +230,20 @@ async def archive_workflow(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.unarchive")
 async def unarchive_workflow(
-    shoal: Shoal, project: ProjectName, name: WorkflowName, condition: Condition
+    store: StoreDep, feed: FeedDep, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> WorkflowOut:
     """Its schedules fire again from now on; what they have left out is not made up for."""
-    return await _archived(shoal, project, name, condition, is_archived=False)
+    return await _archived(store, feed, project, name, condition, is_archived=False)
 
 
 async def _archived(
-    shoal: Services, project: str, name: str, condition: Condition, *, is_archived: bool
+    store: Store, feed: Feed, project: str, name: str, condition: Condition, *, is_archived: bool
 ) -> WorkflowOut:
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: detail_of(uow, project, name), tag_of=tag_of)
         change = uow.lifecycle.archive if is_archived else uow.lifecycle.unarchive
-        found = await change(project, name, shoal.clock())
+        found = await change(project, name, store.clock())
         await uow.commit()
-    shoal.feed.poll_soon()
+    feed.poll_soon()
     return condition.answer(WorkflowOut.model_validate(found), tag=tag_of(found))

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
@@ -26,7 +26,7 @@ from shoal.api.schemas.definitions import (
     WorkflowDetail,
     WorkflowOut,
 )
-from shoal.api.services import Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import (
@@ -40,12 +40,9 @@ from shoal.api.web.paging import (
 )
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import LONGEST_OWNER
-from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.filters import WorkflowFilter
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
-from shoal.core.runs.states import WorkflowState
 from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
@@ -63,34 +60,9 @@ Definition = Annotated[
 @router.get("/workflows", summary="List workflows")
 @needs(Permission.PROJECT_READ)
 async def list_workflows(
-    shoal: Shoal,
+    store: StoreDep,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
-    search: Annotated[
-        str | None, Query(max_length=200, description="Part of the name or the description.")
-    ] = None,
-    label: Annotated[
-        list[str],
-        Query(
-            max_length=MOST_LABELS,
-            description="KEY or KEY=VALUE; several: those that have all of them.",
-            examples=[["team=flights"]],
-        ),
-    ] = [],  # noqa: B006 - FastAPI copies it
-    owner: Annotated[
-        str | None,
-        Query(
-            max_length=LONGEST_OWNER,
-            description="Whose `owner` is exactly this; empty: those that name nobody.",
-        ),
-    ] = None,
-    archived: Annotated[
-        Literal["false", "true", "any"], Query(description="Whether those that are archived.")
-    ] = "false",
-    state: Annotated[
-        list[WorkflowState],
-        Query(description="Whose last run is in one of these; repeatable.", examples=[["FAILED"]]),
-    ] = [],  # noqa: B006 - FastAPI copies it
+    wanted: Annotated[WorkflowFilter, Query()],
     runs: Annotated[
         int,
         Query(ge=0, le=MOST_LAST_RUNS, description="How many last runs of each.", examples=[14]),
@@ -109,28 +81,22 @@ async def list_workflows(
 
     The last run is that for the latest logical time.
     """
-    kind = filtered(
-        "workflows", project, search, sorted(label), owner, archived, sorted(state), sort
-    )
-    wanted = WorkflowFilter(
-        project=project,
-        search=search,
-        visible=caller.visible,
-        labels=_labels(label),
-        archived={"false": False, "true": True}.get(archived),
-        states=state,
-        owner=owner,
-    )
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    kind = filtered("workflows", wanted, sort)
+    visible = caller.visible
+    async with store.unit_of_work(read_only=True) as uow:
         if sort.is_ranked:
             after = _position(kind, cursor, sort)
             items, position = await uow.workflow_list.ranked(
-                wanted, order=sort, after=after, limit=limit
+                wanted, visible=visible, order=sort, after=after, limit=limit
             )
             next_ = None if position is None else _ranked_cursor(kind, position)
         else:
             found = await uow.workflow_list.page(
-                wanted, order=sort, after=_place(kind, cursor, sort), limit=limit + 1
+                wanted,
+                visible=visible,
+                order=sort,
+                after=_place(kind, cursor, sort),
+                limit=limit + 1,
             )
             items, more = page(found, limit)
             next_ = _cursor(kind, items[-1], sort) if more else None
@@ -164,13 +130,6 @@ def _position(kind: str, cursor: str | None, sort: WorkflowOrder) -> tuple[Any, 
     if after is None or sort is WorkflowOrder.FAILING:
         return after
     return (_moment(after[0]) if after[0] else None), after[1]
-
-
-def _labels(given: list[str]) -> list[tuple[str, str | None]]:
-    try:
-        return [parse_filter(one) for one in given]
-    except ValueError as error:
-        raise InvalidRequest([FieldError("label", str(error))]) from None
 
 
 def _cursor(kind: str, last: Workflow, sort: WorkflowOrder) -> str:
@@ -210,7 +169,8 @@ def _moment(text: str) -> datetime:
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.publish", project_may_be_missing=True)
 async def publish_workflow(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -225,18 +185,18 @@ async def publish_workflow(
     """
     spec = await _checked(project, name, definition)
     wanted = await _canonical(spec) if condition.asks else {}
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         if not dry_run:  # who may make the project can try before it is made
             await uow.projects.require(project)
         await condition.check(
             lambda: detail_of(uow, project, name), {"definition": wanted}, tag_of=tag_of
         )
         await require_grants(uow, spec)
-        done, before = await published(uow, spec, shoal.clock(), by=caller.name)
+        done, before = await published(uow, spec, store.clock(), by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
-    return await answered(shoal, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run)
 
 
 async def _canonical(spec: WorkflowSpec) -> dict[str, Any]:
@@ -265,9 +225,9 @@ async def _checked(project: str, name: str, definition: dict[str, Any]) -> Workf
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)
-async def get_workflow(shoal: Shoal, project: ProjectName, name: WorkflowName) -> Response:
+async def get_workflow(store: StoreDep, project: ProjectName, name: WorkflowName) -> Response:
     """A workflow with its newest definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         version = await uow.workflows.version(found.id, found.version)
     made = await answer(lambda: detail(found, version.spec), len(version.spec.tasks))

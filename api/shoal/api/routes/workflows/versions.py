@@ -17,7 +17,7 @@ from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import DiffOut
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut, VersionDetail, VersionOut
-from shoal.api.services import Shoal
+from shoal.api.services import FeedDep, StoreDep
 from shoal.api.web.answers import answer
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -33,7 +33,7 @@ VersionNumber = Annotated[int, Path(ge=1, le=_MOST, examples=[4])]
 @router.get(_VERSIONS, summary="List versions", responses=documented(404))
 @needs(Permission.PROJECT_READ)
 async def list_versions(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: WorkflowName,
     limit: Limit = 50,
@@ -41,7 +41,7 @@ async def list_versions(
 ) -> Page[VersionOut]:
     """The history of a workflow, newest version first."""
     before = decode_cursor("versions", cursor, int)
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.versions(project, name)
     if before is not None:
         found = [item for item in found if item.version < before[0]]
@@ -60,10 +60,10 @@ async def list_versions(
 )
 @needs(Permission.PROJECT_READ)
 async def get_version(
-    shoal: Shoal, project: ProjectName, name: WorkflowName, version: VersionNumber
+    store: StoreDep, project: ProjectName, name: WorkflowName, version: VersionNumber
 ) -> Response:
     """One version with its definition."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.version_by_name(project, name, version)
         source = await uow.workflows.source(found.workflow_id, version)
 
@@ -89,7 +89,7 @@ async def get_version(
 )
 @needs(Permission.PROJECT_READ)
 async def diff_versions(
-    shoal: Shoal,
+    store: StoreDep,
     project: ProjectName,
     name: WorkflowName,
     version: VersionNumber,
@@ -99,7 +99,7 @@ async def diff_versions(
     ] = None,
 ) -> DiffOut:
     """What has to change in `base` to make it `version`: as a graph, by fields, and as text."""
-    async with shoal.database.unit_of_work(read_only=True) as uow:
+    async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         after = await side_of(uow, found, version)
         wanted = version - 1 if base is None else base
@@ -120,7 +120,8 @@ async def diff_versions(
 )
 @needs(Permission.PROJECT_EDIT, audit="workflow.restore")
 async def restore_version(
-    shoal: Shoal,
+    store: StoreDep,
+    feed: FeedDep,
     caller: Calling,
     project: ProjectName,
     name: WorkflowName,
@@ -133,7 +134,7 @@ async def restore_version(
     What it names has to be there now: calendars, groups, environments, grants. It keeps the name
     that the workflow has now.
     """
-    async with shoal.database.unit_of_work() as uow:
+    async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: detail_of(uow, project, name), tag_of=tag_of)
         found = await uow.workflows.lock(project, name)
@@ -141,8 +142,8 @@ async def restore_version(
         spec = old.spec.model_copy(update={"name": found.name})
         await require_grants(uow, spec)
         source = await uow.workflows.source(found.id, version) if spec == old.spec else None
-        done, before = await published(uow, spec, shoal.clock(), source=source, by=caller.name)
+        done, before = await published(uow, spec, store.clock(), source=source, by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
         if not dry_run:
             await uow.commit()
-    return await answered(shoal, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run)

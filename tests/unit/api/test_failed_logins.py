@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.api.access.failed_logins import Attempts
+from shoal.api.access.failed_logins import FailedLogins
 from shoal.api.web.errors import TooManyRequests
 
 
@@ -15,7 +15,7 @@ class Clock:
         return self.now_s
 
 
-def _wait_s(attempts: Attempts, name: str, address: str) -> int:
+def _wait_s(attempts: FailedLogins, name: str, address: str) -> int:
     with pytest.raises(TooManyRequests) as refused:
         attempts.begin(name, address)
     return int(refused.value.headers["Retry-After"])
@@ -23,7 +23,7 @@ def _wait_s(attempts: Attempts, name: str, address: str) -> int:
 
 def test_wait_grows_with_each_wrong_password_up_to_a_minute() -> None:
     clock = Clock()
-    attempts = Attempts(clock)
+    attempts = FailedLogins(clock)
     for _ in range(attempts.FREE_OF_PAIR):
         attempts.begin("ada", "192.0.2.1")
     waits = []
@@ -35,7 +35,7 @@ def test_wait_grows_with_each_wrong_password_up_to_a_minute() -> None:
 
 
 def test_attempts_that_have_no_answer_yet_count() -> None:
-    attempts = Attempts(Clock())
+    attempts = FailedLogins(Clock())
     begun = 0
     for _ in range(200):  # all at once: none has an answer
         try:
@@ -47,7 +47,7 @@ def test_attempts_that_have_no_answer_yet_count() -> None:
 
 
 def test_nobody_waits_for_wrong_passwords_that_others_have_given() -> None:
-    attempts = Attempts(Clock())
+    attempts = FailedLogins(Clock())
     for _ in range(attempts.FREE_OF_PAIR):
         attempts.begin("ada", "192.0.2.1")
     attempts.begin("ada", "192.0.2.2")  # herself, from elsewhere
@@ -56,7 +56,7 @@ def test_nobody_waits_for_wrong_passwords_that_others_have_given() -> None:
 
 
 def test_address_that_tries_many_names_waits() -> None:
-    attempts = Attempts(Clock())
+    attempts = FailedLogins(Clock())
     for number in range(attempts.FREE_OF_ADDRESS):
         attempts.begin(f"user{number}", "192.0.2.1")
     assert _wait_s(attempts, "another", "192.0.2.1") == 1
@@ -64,7 +64,7 @@ def test_address_that_tries_many_names_waits() -> None:
 
 
 def test_right_passwords_cost_nothing() -> None:
-    attempts = Attempts(Clock())
+    attempts = FailedLogins(Clock())
     for _ in range(10 * attempts.FREE_OF_ADDRESS):
         attempts.begin("ada", "192.0.2.1")
         attempts.succeeded("ada", "192.0.2.1")
@@ -72,7 +72,7 @@ def test_right_passwords_cost_nothing() -> None:
 
 def test_what_is_long_ago_is_forgotten() -> None:
     clock = Clock()
-    attempts = Attempts(clock)
+    attempts = FailedLogins(clock)
     for _ in range(attempts.FREE_OF_PAIR):
         attempts.begin("ada", "192.0.2.1")
     clock.now_s += 901

@@ -17,7 +17,7 @@ from shoal.api.schemas.platform.secrets_keys import Phase
 from shoal.coordination.cluster.membership import Members
 from shoal.runtime import failpoints
 from shoal.runtime.key_file import KEY_BYTES
-from shoal.runtime.vault import UnknownKey, Vault, VaultError, key_of, password_of_source
+from shoal.runtime.vault import Vault, VaultError, key_of, password_of_source
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.secrets_keys import Sealed, SealingState
 
@@ -29,7 +29,7 @@ _MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
-class Progress:
+class RotationStep:
     """What a step has done. ``without_key``: masters; ``unreadable``: PROJECT/NAME of secrets."""
 
     phase: Phase
@@ -52,7 +52,7 @@ class KeyState:
     used: Mapping[str, int] = field(default_factory=dict)
 
 
-class Rotation:
+class KeyRotation:
     """Takes steps. ``database`` is that of a request: each step has its entry in the audit."""
 
     def __init__(self, database: Database, vault: Vault, masters: Members) -> None:
@@ -70,7 +70,7 @@ class Rotation:
         primary = sealing.primary or await self._first_key()
         return KeyState(sealing, primary, tuple(here), await self._keys_of_masters(), used)
 
-    async def step(self, *, begin: bool) -> Progress:
+    async def step(self, *, begin: bool) -> RotationStep:
         """Do what comes next. ``begin``: also begin a rotation, if none has begun.
 
         Raises SqlError, CoordinationError, VaultError, OSError.
@@ -86,9 +86,9 @@ class Rotation:
         gone = await asyncio.to_thread(self._vault.file.retire, state.retired)
         if begin:
             return await self._begin(primary, state)
-        return Progress(Phase.DONE, primary, "there is nothing to do", retired=tuple(gone))
+        return RotationStep(Phase.DONE, primary, "there is nothing to do", retired=tuple(gone))
 
-    async def _begin(self, primary: str, state: SealingState) -> Progress:
+    async def _begin(self, primary: str, state: SealingState) -> RotationStep:
         """Choose the new key: one that was put into the file for it, else a random one."""
         given = [
             one
@@ -103,7 +103,7 @@ class Rotation:
                 failpoints.hit("rotate.before_begin")
                 await uow.commit()
         failpoints.hit("rotate.after_begin")
-        return Progress(Phase.WORKING, key, f"the new key {key} is in {self._vault.file.path}")
+        return RotationStep(Phase.WORKING, key, f"the new key {key} is in {self._vault.file.path}")
 
     def _add_key(self) -> str:
         key = os.urandom(KEY_BYTES)
@@ -112,14 +112,14 @@ class Rotation:
         failpoints.hit("rotate.after_key_file")
         return made
 
-    async def _promote(self, key: str) -> Progress:
+    async def _promote(self, key: str) -> RotationStep:
         """Make the new key the primary one, if every live master has it."""
         await asyncio.to_thread(self._vault.require, {key})
         masters = await self._keys_of_masters()
         without = tuple(sorted(name for name, keys in masters.items() if key not in keys))
         if without:
             did = f"the key {key} is not primary: {len(without)} live masters do not have it"
-            return Progress(Phase.WAITING, key, did, without_key=without[:_MOST_NAMED])
+            return RotationStep(Phase.WAITING, key, did, without_key=without[:_MOST_NAMED])
         async with self._database.unit_of_work() as uow:
             now = await uow.sealing.state(hold="change")
             if now.next == key:
@@ -129,9 +129,9 @@ class Rotation:
                 failpoints.hit("rotate.before_promote")
                 await uow.commit()
         failpoints.hit("rotate.after_promote")
-        return Progress(Phase.WORKING, key, f"the key {key} encrypts from now on")
+        return RotationStep(Phase.WORKING, key, f"the key {key} encrypts from now on")
 
-    async def _encrypt(self, key: str, old: Collection[str]) -> Progress:
+    async def _encrypt(self, key: str, old: Collection[str]) -> RotationStep:
         """Encrypt some values anew; if none is left, retire the old keys."""
         unreadable: list[Sealed] = []
         made: list[tuple[Sealed, str]] = []
@@ -146,7 +146,7 @@ class Rotation:
         if unreadable:
             names = tuple(f"{one.project}/{one.name}" for one in unreadable[:_MOST_NAMED])
             did = f"{len(unreadable)} values cannot be decrypted; set them again, or delete them"
-            return Progress(Phase.STUCK, key, did, unreadable=names)
+            return RotationStep(Phase.STUCK, key, did, unreadable=names)
         return await self._retire(key, old)
 
     def _made_anew(
@@ -164,7 +164,7 @@ class Rotation:
             made.append((one, self._vault.seal(one.project, bound, value, key)))
         return made
 
-    async def _store(self, key: str, made: Collection[tuple[Sealed, str]]) -> Progress:
+    async def _store(self, key: str, made: Collection[tuple[Sealed, str]]) -> RotationStep:
         """Store what was encrypted anew, but what was set or deleted meanwhile."""
         stored = 0
         async with self._database.unit_of_work() as uow:
@@ -174,14 +174,14 @@ class Rotation:
                 failpoints.hit("rotate.before_store")
                 await uow.commit()
         failpoints.hit("rotate.after_store")
-        return Progress(Phase.WORKING, key, f"{stored} values are encrypted anew", stored)
+        return RotationStep(Phase.WORKING, key, f"{stored} values are encrypted anew", stored)
 
-    async def _retire(self, key: str, old: Collection[str]) -> Progress:
+    async def _retire(self, key: str, old: Collection[str]) -> RotationStep:
         async with self._database.unit_of_work() as uow:
             now = await uow.sealing.state(hold="change")
             # Nobody stores with an old key any more: who would, holds the state until then.
             if now.primary != key or await uow.sealing.not_with(key, (), 1):
-                return Progress(Phase.WORKING, key, "something was stored meanwhile")
+                return RotationStep(Phase.WORKING, key, "something was stored meanwhile")
             retired = (*now.retired, *(one for one in now.old if one not in now.retired))
             await uow.sealing.save(replace(now, old=(), retired=retired))
             failpoints.hit("rotate.before_retire")
@@ -190,7 +190,7 @@ class Rotation:
         gone = await asyncio.to_thread(self._vault.file.retire, old)
         failpoints.hit("rotate.after_key_files")
         did = f"nothing uses {', '.join(old)} any more"
-        return Progress(Phase.DONE, key, did, retired=tuple(gone))
+        return RotationStep(Phase.DONE, key, did, retired=tuple(gone))
 
     async def _first_key(self) -> str:
         return await asyncio.to_thread(self._vault.first_key)
@@ -202,20 +202,3 @@ class Rotation:
             known = keys if isinstance(keys, list) else []
             found[str(name)] = tuple(str(one) for one in known)
         return found
-
-
-async def seal(
-    database: Database, vault: Vault, project: str, name: str, value: str
-) -> tuple[str, str | None]:
-    """Encrypt a value; return the ciphertext, and what ``Sealing.holds`` has to say yes to.
-
-    Raises NoSecretsKey, UnknownKey, SqlError.
-    """
-    async with database.unit_of_work(read_only=True) as uow:
-        state = await uow.sealing.state()
-    try:
-        ciphertext = await asyncio.to_thread(vault.seal, project, name, value, state.primary)
-    except UnknownKey:
-        log.warning("the key that encrypts is not here", key=state.primary)
-        raise
-    return ciphertext, state.primary

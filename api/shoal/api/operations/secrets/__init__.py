@@ -1,0 +1,1 @@
+"""Secrets: their values, and the rotation of the key that encrypts them."""
