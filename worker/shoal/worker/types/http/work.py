@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from shoal.core.timing.durations import format_duration
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST_BYTES
 from shoal.worker.types.child.outcome import WorkFailed
@@ -67,7 +67,7 @@ async def _within_deadline(work: Work[HttpParams], shown: Shown) -> None:
 
 def _ways(work: Work[HttpParams]) -> Ways:
     try:
-        policy = Policy.of(work.settings)
+        policy = AddressPolicy.of(work.settings)
     except ValueError as error:
         text = f"the worker's settings http_allow and http_deny: {error}"
         raise WorkFailed(text) from None

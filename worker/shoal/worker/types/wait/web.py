@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
@@ -25,7 +25,7 @@ _NO_HEAD = frozenset({405, 501})
 async def entries(work: Work[WaitFileParams], url: str) -> list[Found]:
     """Return what is at ``url``. Raises WorkFailed, StorageTrouble."""
     try:
-        policy = Policy.of(work.settings)
+        policy = AddressPolicy.of(work.settings)
     except ValueError as error:
         text = f"the worker's settings http_allow and http_deny: {error}"
         raise WorkFailed(text) from None
