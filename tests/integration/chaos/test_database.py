@@ -16,7 +16,6 @@ from shoal.sql import Database
 from tests.chaos.judging import audit
 from tests.chaos.judging.checker import check
 from tests.chaos.judging.history import History
-from tests.chaos.judging.logs import LogMissing, LogReader
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.workload.dags import PASSING, Site, tickers
 from tests.chaos.workload.ledger import Kind, Row
@@ -37,12 +36,10 @@ class Honest:
     rows: Sequence[Row]
     asked: Sequence[Asked]
 
-    def check(
-        self, rows: Sequence[Row] | None = None, log_reader: LogReader | None = None
-    ) -> Verdict:
+    def check(self, rows: Sequence[Row] | None = None) -> Verdict:
         """Judge it, with other rows of the ledger if they are given."""
         rows = self.rows if rows is None else rows
-        return check(self.url, rows, log_reader, [], asked=self.asked)
+        return check(self.url, rows, None, [], asked=self.asked)
 
 
 async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
@@ -157,28 +154,3 @@ async def test_purge_that_takes_too_much_or_leaves_something_is_noticed(honest: 
     assert "rows are left" in await history.check()
     history.open = [number]
     assert "although they were open" in await history.check()
-
-
-def test_logs_are_compared_with_what_was_printed(honest: Honest) -> None:
-    verdict = honest.check(log_reader=lambda _: b"something else\n")
-    assert rules(verdict) == {"log of a complete run"}
-    verdict = honest.check(honest.rows[:1], lambda _: b"something else\n")
-    assert "log of a killed run" in rules(verdict)
-
-
-def test_log_that_is_gone_is_an_offence(honest: Honest) -> None:
-    def gone(task_instance_id: int) -> bytes:
-        raise LogMissing(f"no log of {task_instance_id}")
-
-    assert rules(honest.check(log_reader=gone)) == {"log is there"}
-
-
-@pytest.mark.parametrize(("pieces", "whole"), [(0, True), (0.5, True), (1, True), (2, False)])
-def test_killed_task_may_have_printed_only_a_part(
-    honest: Honest, pieces: float, whole: bool
-) -> None:
-    """What it would have printed is read from its definition."""
-    line = f"{honest.rows[0].instance}/tick/1 line 0 {0:08x} äöü\n".encode()
-    log = (line * 2)[: int(len(line) * pieces)]
-    verdict = honest.check(honest.rows[:1], lambda _: log)
-    assert ("log of a killed run" not in rules(verdict)) == whole

@@ -20,7 +20,7 @@ from tests.chaos.judging import leaks
 from tests.chaos.workload import ledger
 from tests.chaos.workload.dags import MARKER_VARIABLE, TASK_PROGRAM
 from tests.chaos.workload.ledger import Kind, Row
-from tests.chaos.workload.task import left_text, log_text
+from tests.chaos.workload.task import log_text
 
 LONG_S = 600
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -90,13 +90,6 @@ def test_whole_run_leaves_start_and_end(start: Start, tmp_path: Path) -> None:
     assert (run.start.task_instance_id, run.start.epoch) == (11, 50)
 
 
-def test_deaf_task_survives_a_term(start: Start, tmp_path: Path) -> None:
-    process = start(s=0.5, deaf=True)
-    until(tmp_path, Kind.START)
-    process.terminate()
-    assert process.wait() == 0
-
-
 def test_second_run_at_the_same_time_says_so(start: Start, tmp_path: Path) -> None:
     start(s=LONG_S)
     until(tmp_path, Kind.START)
@@ -150,8 +143,3 @@ def test_overlapping_times_are_found_whatever_lies_between(start: Start, tmp_pat
     long, killed, short = run(10, 100), run(20, None), run(30, 40)
     assert ledger.overlaps([long, killed, short]) == [(long, killed), (long, short)]
     assert ledger.overlaps([run(10, 20), run(20, None), run(30, 40)]) == []
-
-
-def test_file_that_it_leaves_says_whose_it_is(start: Start, tmp_path: Path) -> None:
-    assert start(2, leaves="left.txt").wait() == 0
-    assert (tmp_path / "left.txt").read_bytes() == left_text(1, "a", 2)

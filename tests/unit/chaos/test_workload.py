@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,17 +117,3 @@ async def test_workload_remembers_all_that_was_acknowledged(
     assert (
         Counter(asked.type for asked in workload.asked)["START"] >= 15
     )  # at most three more for each
-
-
-async def test_open_instances_are_named_when_time_is_up(
-    fake: FakeApi, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workload = Workload(api, seed=3, ledger=tmp_path, rate=1, marker="run")
-    fake.paused |= {5, 6}
-    monkeypatch.setattr(FakeApi, "_accept", lambda *_: httpx.Response(202, json={"id": 1}))
-    left: list[int] = []
-    for patience_s in (0.5, 5, 50):  # enough for one look, on however slow a machine
-        with suppress(TimeoutError):
-            left = await workload.drained(patience_s)
-            break
-    assert left == [5, 6]

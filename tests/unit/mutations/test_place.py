@@ -70,14 +70,7 @@ def changed(edit: Edit, program: str = PROGRAM) -> dict[int, str]:
             PURSE["pay"].replace("self.log('pay', ..., tip=tip)", "self.log(...)"),
             {25: "await (self.log(price))"},
         ),
-        (PURSE["pay"].replace("price == 0", "price < 0"), {22: "elif (price < 0):"}),
-        (
-            PURSE["pay"].replace("f'costs {price + tip}, there is {self.cents}'", "'no'"),
-            {20: "('no')"},
-        ),
-        (PURSE["is_full"].replace("LIMIT", "math.inf"), {11: "return self.cents >= (math.inf)"}),
         (PURSE.replace("LIMIT = 10 * ...", "LIMIT = 9 * ..."), {3: "LIMIT = (9) * 100  # cents"}),
-        (PURSE.replace("10 * ...", "..."), {3: "LIMIT = (100)  # cents"}),
         (
             PURSE["log"].drop("'tip': ..."),
             {34: "print(({'what': what}), \"SELECT a FROM b\")"},
@@ -117,15 +110,12 @@ def test_layout_comments_and_quotes_make_no_difference() -> None:
     [
         (PURSE["pays"].drop("return"), "no function or class 'pays'; did you mean Purse.pay?"),
         (PURSE["paid"].drop("self.cents -= ..."), "stands in Purse.pay, line 26"),
-        (PURSE["log"].drop("self.cents -= ..."), "stands in Purse.pay, line 26"),
         (PURSE["pay"].drop("self.cents -= tip"), "did you mean line 26: `self.cents -= price`"),
         (PURSE["pay"].drop("await self.log(...)"), "2 times, in lines 25, 27"),
-        (PURSE["pay"].drop("return if"), "not Python: 'return if'"),
         (
             PURSE["pay"].replace("price == 0", "return"),
             "the code is an expression, and so must be its replacement",
         ),
-        (PURSE["is_full"].drop("LIMIT"), "cannot be dropped"),
         (PURSE["pay"].replace("price == 0", "..."), "it has 1 `...`, and the code has 0"),
         (PURSE.replace_text("c FROM", ""), "no `c FROM`; did you mean line 34: `'SELECT a FROM b"),
     ],
