@@ -17,7 +17,7 @@ from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
 from shoal.core.untrusted import is_more
-from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
+from shoal.runtime.storage import PIECE, RangeReader, Storage, StorageLimits, Writer
 from shoal.sql import Database, Recorder, UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
@@ -32,7 +32,7 @@ class ResourceFiles:
         self,
         database: Database,
         storage: Storage,
-        limits: Limits,
+        limits: StorageLimits,
         clock: Callable[[], datetime],
         cluster: str,
     ) -> None:
@@ -156,7 +156,7 @@ async def _digest_of(uow: UnitOfWork, project: str, path: str) -> str | None:
         return None
 
 
-async def _rest(file: Reader, first: bytes) -> AsyncIterator[bytes]:
+async def _rest(file: RangeReader, first: bytes) -> AsyncIterator[bytes]:
     piece = first
     while piece:
         yield piece

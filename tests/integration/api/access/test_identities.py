@@ -10,7 +10,7 @@ import pytest
 from shoal.api.access.identities import LOOK_S, Credential, Identities
 from shoal.api.access.tokens import new_session, new_token
 from shoal.core.access.permissions import Permission, Role
-from shoal.core.access.principals import Principal, PrincipalKind, Scope
+from shoal.core.access.principals import Principal, PrincipalKind, TokenScope
 from shoal.core.access.records import HolderKind
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.access.rights import Rights, SignedIn
@@ -223,7 +223,7 @@ async def test_answer_from_before_a_change_is_not_remembered(
 async def test_scope_is_read_with_the_token_and_what_is_unknown_gives_nothing(
     world: World, sqlite_url: str
 ) -> None:
-    scope = Scope(frozenset({Permission.PROJECT_READ}), frozenset({1}))
+    scope = TokenScope(frozenset({Permission.PROJECT_READ}), frozenset({1}))
     async with world.database.unit_of_work() as uow:
         _, text = await token(uow, world.ada, START, scope)
         await uow.commit()
