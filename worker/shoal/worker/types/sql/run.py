@@ -25,7 +25,6 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementCancelled,
     StatementTimedOut,
 )
-from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.plan import (
     PlannedStatement,
     Slices,
@@ -41,6 +40,7 @@ from shoal.worker.types.sql.results.collectors import (
 )
 from shoal.worker.types.sql.results.preview import one_line, preview
 from shoal.worker.types.sql.session import ErrorVerdict, Result, Session
+from shoal.worker.types.sql.sql import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.statements.parameters import BindingScope
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, NOT_AGAIN, failed
 
