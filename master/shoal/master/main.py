@@ -40,10 +40,15 @@ async def serve(
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     master_id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     opened = asyncio.Event()
-    working = asyncio.create_task(
-        _open_and_work(settings, cluster, stop, opened, master_id, upkeep or UpkeepTimes()),
-        name="master",
-    )
+
+    async def open_and_work() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            # It waits for what is away.
+            parts = await _open(stack, settings, cluster, master_id, upkeep or UpkeepTimes())
+            opened.set()
+            await work(stack, parts, stop)
+
+    working = asyncio.create_task(open_and_work(), name="master")
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -59,21 +64,6 @@ async def serve(
         except ExceptionGroup as failure:
             raise _first_cause(failure) from failure
     log.info("master stopped", master=master_id)
-
-
-async def _open_and_work(
-    settings: MasterSettings,
-    cluster: ClusterSettings,
-    stop: asyncio.Event,
-    is_open: asyncio.Event,
-    master_id: str,
-    upkeep: UpkeepTimes,
-) -> None:
-    """Open what a master works with, waiting for what is away; then work until ``stop``."""
-    async with contextlib.AsyncExitStack() as stack:
-        opened = await _open(stack, settings, cluster, master_id, upkeep)
-        is_open.set()
-        await work(stack, opened, stop)
 
 
 async def _open(

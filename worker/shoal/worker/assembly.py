@@ -10,9 +10,9 @@ import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import grpc.aio
+import structlog
 
 from shoal.coordination import Membership, Owners, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
@@ -23,7 +23,7 @@ from shoal.proto.shoal_pb2_grpc import (
     add_ProgressServiceServicer_to_server,
     add_WorkerServiceServicer_to_server,
 )
-from shoal.worker.agent import Agent, fetch_patience_s
+from shoal.worker.agent import Agent, Lifetime, Loops
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.execution.probes import ProbeService
 from shoal.worker.execution.runner import Runner
@@ -34,8 +34,11 @@ from shoal.worker.home.resources import ResourceCache
 from shoal.worker.home.spool import Spool
 from shoal.worker.intake.claims import Claimer
 from shoal.worker.intake.eager_dispatch import EagerDispatch
-from shoal.worker.intake.fetches import Fetcher
+from shoal.worker.intake.fetches import Fetcher, give_up_unanswered
+from shoal.worker.intake.held_claims import HeldClaims
+from shoal.worker.intake.presence import Presence
 from shoal.worker.intake.reachability import Reachability
+from shoal.worker.intake.readiness import Readiness
 from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore
@@ -46,6 +49,7 @@ from shoal.worker.logs.service import LogService
 from shoal.worker.masters import CALL_TIMEOUT_S, Masters, Standings
 from shoal.worker.processes.helpers import Helpers
 from shoal.worker.processes.launcher import Launcher
+from shoal.worker.processes.lease import Lease
 from shoal.worker.results.facilities import Facilities
 from shoal.worker.results.publications import Publisher
 from shoal.worker.results.reporter import Reporter
@@ -54,6 +58,12 @@ from shoal.worker.spark.class_archiver import ClassArchiver
 from shoal.worker.spark.command import Profile
 from shoal.worker.spark.servers import SparkServers
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
+
+log = structlog.get_logger()
+
+FETCH_PATIENCE = 1 / 2  # of the session timeout: how long a claim may be without an answer
+LAST_REPORTS_S = 5.0  # to hand over results before leaving; the rest waits in the spool
+LAST_LOGS_S = 10.0  # to copy logs to the archive before leaving; a next life does the rest
 
 
 @dataclass(frozen=True)
@@ -72,253 +82,194 @@ class Foundation:
     logs_url: str  # of the archive of logs; empty: there is none
 
 
-class Parts:
-    """Parts that need no other task of the worker, and no callbacks."""
+class Worker:
+    """One worker whose loops run in ``tasks``."""
 
-    def __init__(self, base: Foundation) -> None:
-        settings, folders = base.settings, base.home.folders
-        self.queue = TaskQueue(base.session)
-        self.attempts = HeldAttempts(settings.slots, settings.prefetch)
+    def __init__(self, base: Foundation, tasks: asyncio.TaskGroup, lifetime: Lifetime) -> None:
+        settings, folders, launcher = base.settings, base.home.folders, base.launcher
+        self._base, self._tasks, self._lifetime = base, tasks, lifetime
+        helpers = Helpers(folders.work, launcher, os.environ)
+        self._queue = TaskQueue(base.session)
+        self._attempts = attempts = HeldAttempts(settings.slots, settings.prefetch)
+        self._lease = Lease(base.session, launcher)
+        self._claims = HeldClaims(base.session, self._queue, tasks)
+        self._fetch_patience_s = (
+            settings.fetch_patience_s or FETCH_PATIENCE * base.session.timeout_s
+        )
         # No call is waited for longer than that: later ones need not wait behind it.
-        timeout_s = min(CALL_TIMEOUT_S, fetch_patience_s(settings, base.session))
-        self.masters = Masters(Owners(base.session), base.channels, timeout_s)
-        self.log_limit = LogLimit(settings.log_limit_mb)
-        self.store = LogStore(folders.logs, self.log_limit.limit)
-        ask = Standings(self.masters, base.partitions)
+        timeout_s = min(CALL_TIMEOUT_S, self._fetch_patience_s)
+        self._masters = Masters(Owners(base.session), base.channels, timeout_s)
+
+        # Logs: written up to a limit, kept for a while, copied to the archive.
+        self._log_limit = LogLimit(settings.log_limit_mb)
+        self.store = LogStore(folders.logs, self._log_limit.limit)
+        standings = Standings(self._masters, base.partitions)
+        former = base.home.former_logs
         archiver = None
         if base.logs_url:
             archiver = LogArchiver(
-                self.store.root,
-                base.logs_url,
-                self.attempts,
-                ask,
-                Helpers(folders.work, base.launcher, os.environ),
-                base.home.former_logs,
+                self.store.root, base.logs_url, attempts, standings, helpers, former
             )
+        self._log_keeper = LogKeeper(
+            root=self.store.root,
+            work=folders.work,
+            spool=folders.spool,
+            attempts=attempts,
+            ask=standings,
+            retention_days=settings.log_retention_days,
+            min_free_mb=settings.min_free_mb,
+            former=former,
+            archiver=archiver,
+        )
+
+        # Whether the worker takes tasks, and what it publishes of itself.
         watched = (folders.work, folders.logs, folders.spool, folders.resources)
-        self.disk = DiskGuard(watched, settings.min_free_mb)
-        self.log_keeper = LogKeeper(
-            self.store.root,
+        self._readiness = Readiness(
+            DiskGuard(watched, settings.min_free_mb),
+            StartGuard(launcher, tasks),
+            Reachability(self._masters, tasks, base.partitions),
+            lifetime.stop,
+        )
+        reachability = self._readiness.reachability
+        reachability.subscribe(lambda: self._queue.leave_out(reachability.partitions))
+        self._about = {
+            "group": settings.group,
+            "slots": settings.slots,
+            "name": base.home.name,  # the same after a restart, unlike the id
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started_at": datetime.now(UTC).isoformat(),
+        }
+
+        # Attempts: run, and reported.
+        self.reporter = Reporter(self._masters, in_no_hurry=lambda: attempts.has_enough)
+        classes = str(folders.spark_classes) if settings.spark_class_archive else ""
+        self._spark_servers = SparkServers(
             folders.work,
-            folders.spool,
-            self.attempts,
-            ask,
-            settings.log_retention_days,
-            settings.min_free_mb,
-            base.home.former_logs,
-            archiver,
-        )
-
-
-class Worker:
-    """One worker whose loops run in ``tasks``; ``stop`` is set when it is to leave."""
-
-    def __init__(
-        self, base: Foundation, parts: Parts, tasks: asyncio.TaskGroup, stop: asyncio.Event
-    ) -> None:
-        self.base, self.parts = base, parts
-        attempts = parts.attempts
-        self.reachability = Reachability(parts.masters, tasks, base.partitions)
-        self.starting = StartGuard(base.launcher, tasks)
-        self.agent = _agent(base, parts, tasks, self.reachability, self.starting)
-        self.reporter = Reporter(parts.masters, in_no_hurry=lambda: attempts.has_enough)
-        self.spark_servers = _spark_servers(base, tasks)
-        self._archiving = _archiving(base, tasks)
-        self._resources = _resources(base, tasks)
-        self.runner = _runner(
-            base,
-            _surroundings(base, parts.store, self._resources, tasks),
-            parts,
+            launcher,
             tasks,
-            self.starting,
-            self.agent,
+            Profile(settings.spark_memory_mb, settings.spark_master, classes),
+            most=settings.spark_servers,
+            idle_s=settings.spark_idle_s,
+            worker_env=os.environ,
+        )
+        self._class_archiving: asyncio.Task[None] | None = None
+        if classes:
+            class_archiver = ClassArchiver(Path(classes), folders.work, launcher, os.environ)
+            self._class_archiving = tasks.create_task(class_archiver.run())
+        self._resources = ResourceCache(
+            folders.resources, base.resources_url, settings.resource_cache_mb << 20, helpers, tasks
+        )
+        self._resources.prepare()
+        facilities = Facilities(
+            worker_id=base.worker_id,
+            group=settings.group,
+            work_root=folders.work,
+            store=self.store,
+            log_limit=self._log_limit,
+            spool=base.spool,
+            worker_env=dict(os.environ),
+            env_pass=settings.env_pass,
+            kill_grace_s=settings.kill_grace_s,
+            resources=self._resources,
+            publisher=Publisher(base.resources_url, helpers, base.spool, tasks),
+            type_settings={**settings.for_task_types(), CLASS_ARCHIVES: classes},
+        )
+        self._runner = Runner(
+            facilities,
+            attempts,
+            launcher,
             self.reporter,
-            self.spark_servers,
+            tasks,
+            self._readiness,
+            self._claims,
+            self._spark_servers,
         )
-        self.fetcher = Fetcher(
-            tasks, parts.masters, base.worker_id, self.runner.start, self.runner.refuse
+
+        # Where tasks come from: the queue, and the answers to reports.
+        self._fetcher = Fetcher(
+            tasks, self._masters, base.worker_id, self._runner.start, self._runner.refuse
         )
-        self.eager_dispatch = EagerDispatch(
+        self._eager_dispatch = EagerDispatch(
             base.session,
-            parts.queue,
+            self._queue,
             attempts,
             tasks,
+            self._fetcher,
+            self._readiness,
+            group=settings.group,
+            worker_id=base.worker_id,
+        )
+        self._eager_dispatch.when_claim_is_lost(self._runner.interrupt)
+        if settings.eager_dispatch:
+            self.reporter.attach(self._eager_dispatch)
+
+    async def run(self, address: str) -> None:
+        """Work until the worker is to stop; ``address`` is that of its server."""
+        base, readiness, log_keeper = self._base, self._readiness, self._log_keeper
+        about = {"address": address, **self._about}
+        presence = Presence(about, self._attempts, readiness, log_keeper)
+        agent = Agent(
+            base.settings,
+            base.session,
+            self._attempts,
+            self._tasks,
+            self._claims,
+            presence,
+            self._runner,
+        )
+        claimer = Claimer(
+            base.session,
+            self._queue,
+            self._fetcher,
+            self._attempts,
+            readiness,
             group=base.settings.group,
             worker_id=base.worker_id,
-            room=lambda: None if self._takes_nothing(stop) else attempts.room,
-            start=self.runner.start,
-            fetch=self.fetcher.fetch,
-            interrupt=self.runner.interrupt,
         )
-        if base.settings.eager_dispatch:
-            self.reporter.attach(self.eager_dispatch)
-
-    def _takes_nothing(self, stop: asyncio.Event) -> bool:
-        return bool(stop.is_set() or self.parts.disk.shortage or self.starting.shortage)
-
-    def claimer(self) -> Claimer:
-        """Return what claims tasks for this worker."""
-        return Claimer(
-            self.base.session,
-            self.parts.queue,
-            self.fetcher,
-            self.parts.attempts,
-            self.parts.disk,
-            self.reachability,
-            self.starting,
-            group=self.base.settings.group,
-            worker_id=self.base.worker_id,
+        patience_s, refuse = self._fetch_patience_s, self._runner.refuse
+        loops = Loops(
+            always=(
+                self.reporter.run,
+                self._lease.keep,
+                self._log_limit.watch,
+                lambda: give_up_unanswered(self._attempts, self._masters, patience_s, refuse),
+            ),
+            until_stop=(
+                lambda: readiness.disk.watch(self._attempts.until_any),
+                lambda: log_keeper.watch(presence.publish_soon),
+                log_keeper.archive,
+            ),
+            farewells=((self.reporter.drained, LAST_REPORTS_S), (log_keeper.finish, LAST_LOGS_S)),
         )
-
-    def member(self, address: str) -> Membership:
-        """Return the worker's membership; ``address`` is that of its server."""
-        self.agent.serve_at(address)
-        base = self.base
-        return Membership(base.session, layout.WORKERS, base.worker_id, self.agent.member_data)
+        await readiness.disk.check()  # before the first claim
+        member = Membership(base.session, layout.WORKERS, base.worker_id, presence.data)
+        await agent.run(member, claimer, loops, self._lifetime)
+        log.info("worker stopped", unreported=len(self.reporter))
 
     def register(self, server: grpc.aio.Server) -> None:
         """Add the worker's services to its server."""
-        parts = self.parts
+        base, attempts = self._base, self._attempts
         service = WorkerService(
-            self.base.worker_id, parts.queue, parts.attempts, self.runner, self.eager_dispatch
+            base.worker_id, self._queue, attempts, self._runner, self._eager_dispatch
         )
         add_WorkerServiceServicer_to_server(service, server)
-        add_LogServiceServicer_to_server(LogService(parts.store, parts.attempts), server)
-        add_ProgressServiceServicer_to_server(ProgressService(parts.attempts), server)
+        add_LogServiceServicer_to_server(LogService(self.store, attempts), server)
+        add_ProgressServiceServicer_to_server(ProgressService(attempts), server)
         probes = ProbeService(
-            self.base.launcher,
-            self.base.home.folders.work,
+            base.launcher,
+            base.home.folders.work,
             os.environ,
-            self.base.settings.env_pass,
-            self.spark_servers.describe,
+            base.settings.env_pass,
+            self._spark_servers.describe,
         )
         add_ProbeServiceServicer_to_server(probes, server)
 
     async def close(self) -> None:
         """End what has no end of its own."""
-        self.reachability.close()
-        self.starting.close()
+        self._readiness.reachability.close()
+        self._readiness.starts.close()
         self._resources.close()
-        if self._archiving is not None:
-            self._archiving.cancel()
-        await self.spark_servers.close()
-
-
-def _agent(
-    base: Foundation,
-    parts: Parts,
-    tasks: asyncio.TaskGroup,
-    reachability: Reachability,
-    starting: StartGuard,
-) -> Agent:
-    return Agent(
-        base.settings,
-        base.session,
-        parts.queue,
-        base.launcher,
-        parts.attempts,
-        tasks,
-        parts.disk,
-        parts.log_limit,
-        parts.masters,
-        reachability,
-        starting,
-        parts.log_keeper,
-        _about(base.settings, base.home),
-    )
-
-
-def _runner(
-    base: Foundation,
-    surroundings: Facilities,
-    parts: Parts,
-    tasks: asyncio.TaskGroup,
-    starting: StartGuard,
-    agent: Agent,
-    reporter: Reporter,
-    spark_servers: SparkServers,
-) -> Runner:
-    session = base.session
-    return Runner(
-        surroundings,
-        parts.attempts,
-        base.launcher,
-        reporter,
-        tasks,
-        parts.log_limit,
-        starting,
-        parts.disk,
-        spark_servers,
-        renew_lease=agent.renew_lease,
-        is_present=lambda claim: claim.generation == session.generation,
-        drop_claims=agent.drop_claims,
-        requeue=agent.requeue,
-    )
-
-
-def _spark_servers(base: Foundation, tasks: asyncio.TaskGroup) -> SparkServers:
-    settings = base.settings
-    return SparkServers(
-        base.home.folders.work,
-        base.launcher,
-        tasks,
-        Profile(settings.spark_memory_mb, settings.spark_master, _class_archives(base)),
-        most=settings.spark_servers,
-        idle_s=settings.spark_idle_s,
-        worker_env=os.environ,
-    )
-
-
-def _class_archives(base: Foundation) -> str:
-    """Return the folder with archives of Spark's classes; empty: there are to be none."""
-    return str(base.home.folders.spark_classes) if base.settings.spark_class_archive else ""
-
-
-def _archiving(base: Foundation, tasks: asyncio.TaskGroup) -> asyncio.Task[None] | None:
-    if not (root := _class_archives(base)):
-        return None
-    archiver = ClassArchiver(Path(root), base.home.folders.work, base.launcher, os.environ)
-    return tasks.create_task(archiver.run())
-
-
-def _resources(base: Foundation, tasks: asyncio.TaskGroup) -> ResourceCache:
-    folders = base.home.folders
-    resources = ResourceCache(
-        folders.resources,
-        base.resources_url,
-        base.settings.resource_cache_mb << 20,
-        Helpers(folders.work, base.launcher, os.environ),
-        tasks,
-    )
-    resources.prepare()
-    return resources
-
-
-def _surroundings(
-    base: Foundation, store: LogStore, resources: ResourceCache, tasks: asyncio.TaskGroup
-) -> Facilities:
-    helpers = Helpers(base.home.folders.work, base.launcher, os.environ)
-    return Facilities(
-        worker_id=base.worker_id,
-        group=base.settings.group,
-        work_root=base.home.folders.work,
-        store=store,
-        spool=base.spool,
-        worker_env=dict(os.environ),
-        env_pass=base.settings.env_pass,
-        kill_grace_s=base.settings.kill_grace_s,
-        resources=resources,
-        publisher=Publisher(base.resources_url, helpers, base.spool, tasks),
-        type_settings={**base.settings.for_task_types(), CLASS_ARCHIVES: _class_archives(base)},
-    )
-
-
-def _about(settings: WorkerSettings, home: WorkerHome) -> dict[str, Any]:
-    return {
-        "group": settings.group,
-        "slots": settings.slots,
-        "name": home.name,  # the same after a restart, unlike the id
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "started_at": datetime.now(UTC).isoformat(),
-    }
+        if self._class_archiving is not None:
+            self._class_archiving.cancel()
+        await self._spark_servers.close()

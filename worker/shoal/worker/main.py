@@ -14,7 +14,8 @@ from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.settings import ClusterSettings
-from shoal.worker.assembly import Foundation, Parts, Worker
+from shoal.worker.agent import Lifetime
+from shoal.worker.assembly import Foundation, Worker
 from shoal.worker.home.cluster_file import follow_tree, join_tree
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.spool import Spool
@@ -61,11 +62,11 @@ async def run_worker(
 
     ``adopts_orphans``, ``task_descriptors``: see Launcher.
     """
+    lifetime = Lifetime(stop, at_once)
     async with AsyncExitStack() as stack:
         home = WorkerHome(cluster.data, settings)
         await asyncio.to_thread(home.__enter__)
         stack.push(home.__exit__)
-        ready = asyncio.Event()
         spool = Spool(home.folders.spool)
         launcher = Launcher(
             on_stored=spool.note,
@@ -75,38 +76,30 @@ async def run_worker(
             cgroup=home.cgroup,
         )
         working = asyncio.create_task(
-            _run(settings, cluster, home, spool, launcher, stack, stop, at_once, ready)
+            _run(settings, cluster, home, spool, launcher, stack, lifetime)
         )
-        leaving = asyncio.create_task(_cancel_unready(working, stop, ready))
+        leaving = asyncio.create_task(_cancel_unready(working, lifetime))
         try:
-            await _ended(working, home.name, stop, ready)
+            await working
+        except asyncio.CancelledError:
+            if lifetime.ready.is_set() or not stop.is_set():
+                raise
+            log.info("worker stopped before it was ready", worker=home.name)
+        except Exception as failure:
+            cause: Exception = failure
+            while isinstance(cause, ExceptionGroup):  # of the tasks that belong together
+                cause = cause.exceptions[0]
+            log.error("worker failed", worker=home.name, error=str(cause), exc_info=failure)
+            raise cause from failure
         finally:
             working.cancel()
             leaving.cancel()
 
 
-async def _ended(
-    working: "asyncio.Task[None]", name: str, stop: asyncio.Event, ready: asyncio.Event
-) -> None:
-    """Return when the worker has stopped. Raises what ended it otherwise."""
-    try:
-        await working
-    except asyncio.CancelledError:
-        if ready.is_set() or not stop.is_set():
-            raise
-        log.info("worker stopped before it was ready", worker=name)
-    except Exception as failure:
-        cause = _first_cause(failure)
-        log.error("worker failed", worker=name, error=str(cause), exc_info=failure)
-        raise cause from failure
-
-
-async def _cancel_unready(
-    working: "asyncio.Task[None]", stop: asyncio.Event, ready: asyncio.Event
-) -> None:
+async def _cancel_unready(working: "asyncio.Task[None]", lifetime: Lifetime) -> None:
     """Nothing has begun before the worker is registered, so stopping needs no order yet."""
-    await stop.wait()
-    if not ready.is_set():
+    await lifetime.stop.wait()
+    if not lifetime.ready.is_set():
         working.cancel()
 
 
@@ -117,12 +110,17 @@ async def _run(
     spool: Spool,
     launcher: Launcher,
     stack: AsyncExitStack,
-    stop: asyncio.Event,
-    at_once: asyncio.Event,
-    ready: asyncio.Event,
+    lifetime: Lifetime,
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
-    session = await _connect(cluster, worker_id)
+    session = await connect_when_there(
+        lambda: ZkSession(
+            cluster.zookeeper,
+            session_timeout_s=cluster.session_timeout_s,
+            name=worker_id,
+            credential=cluster.zookeeper_credential,
+        )
+    )
     stack.push_async_exit(session)
     keeper = await join_tree(
         session, home.cluster, spool, cluster.partitions, rebind=cluster.rebind
@@ -133,49 +131,32 @@ async def _run(
     # Entered last, closed first: the processes are dead before the session with the claims ends.
     await stack.enter_async_context(launcher)
     base = Foundation(
-        settings,
-        home,
-        worker_id,
-        session,
-        keeper.partitions,
-        channels,
-        launcher,
-        spool,
-        cluster.resources,
-        cluster.logs_url,
+        settings=settings,
+        home=home,
+        worker_id=worker_id,
+        session=session,
+        partitions=keeper.partitions,
+        channels=channels,
+        launcher=launcher,
+        spool=spool,
+        resources_url=cluster.resources,
+        logs_url=cluster.logs_url,
     )
-    parts = Parts(base)
     belongs = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(
             follow_tree(session, home.cluster, keeper, belongs), name="tree of this cluster"
         )
         await belongs.wait()
-        worker = Worker(base, parts, tasks, stop)
+        worker = Worker(base, tasks, lifetime)
         server, address = await start_server(tls, worker.register, settings.host, settings.port)
         try:
-            await report_leftovers(spool, parts.store, worker.reporter)
-            await parts.disk.check()  # before the first claim
-            member, claimer = worker.member(address), worker.claimer()
-            await worker.agent.run(
-                member, claimer, worker.reporter, worker.runner, stop, at_once, ready
-            )
+            await report_leftovers(spool, worker.store, worker.reporter)
+            await worker.run(address)
         finally:
             following.cancel()
             await worker.close()
             await server.stop(_STOP_GRACE_S)
-
-
-async def _connect(cluster: ClusterSettings, worker_id: str) -> ZkSession:
-    """Return an open session, as soon as ZooKeeper is there."""
-    return await connect_when_there(
-        lambda: ZkSession(
-            cluster.zookeeper,
-            session_timeout_s=cluster.session_timeout_s,
-            name=worker_id,
-            credential=cluster.zookeeper_credential,
-        )
-    )
 
 
 async def report_leftovers(spool: Spool, store: LogStore, reporter: Reporter) -> None:
@@ -212,8 +193,3 @@ def _signals(stop: asyncio.Event, at_once: asyncio.Event) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def _first_cause(failure: Exception) -> Exception:
-    """Return the first error in a group that is not a group itself."""
-    return _first_cause(failure.exceptions[0]) if isinstance(failure, ExceptionGroup) else failure

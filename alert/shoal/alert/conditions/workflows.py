@@ -142,7 +142,7 @@ async def _workflows(uow: UnitOfWork, project: str) -> list[tuple[str, int, date
     after = None
     while True:
         page = await uow.workflow_list.page(
-            WorkflowFilter(project, archived=False), after=after, limit=_PAGE
+            WorkflowFilter(project=project), after=after, limit=_PAGE
         )
         found += [(one.name, one.id, one.created_at) for one in page]
         if len(page) < _PAGE:

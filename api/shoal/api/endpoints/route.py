@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.routing import Match
 from starlette.types import Scope
 
@@ -122,7 +123,11 @@ _VERBS = {"post": "create", "patch": "change"}
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
     for parameter in dependant.query_params:
-        yield parameter.alias
+        annotation = parameter.field_info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from (field.alias or name for name, field in annotation.model_fields.items())
+        else:
+            yield parameter.alias
     for inner in dependant.dependencies:
         yield from _query_names(inner)
 

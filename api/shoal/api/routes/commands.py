@@ -14,7 +14,6 @@ from shoal.api.operations.commands import check_shape, new_command, same_request
 from shoal.api.operations.feed import Feed
 from shoal.api.operations.intake import Intake
 from shoal.api.schemas.commands import LONGEST_KEY, CommandIn, CommandOut
-from shoal.api.schemas.common import ONE_LINE
 from shoal.api.services import ClusterDep, FeedDep, IntakeDep, StoreDep, StreamsDep
 from shoal.api.web.answers import legible
 from shoal.api.web.errors import KeyReused
@@ -22,7 +21,7 @@ from shoal.api.web.paging import MAX_ID
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.backfill.request import JUDGED
-from shoal.core.definition.fields import Priority
+from shoal.core.definition.fields import ONE_LINE, Priority
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 
 router = strict_router("commands")

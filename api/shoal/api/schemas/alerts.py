@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictStr, model_validator
 
-from shoal.api.schemas.common import Answer, Instant, Strict
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.receivers import Address, ChannelSpec, ReceiverSpec
 from shoal.core.alerts.records import AlertState, DeliveryKind, DeliveryState
 from shoal.core.alerts.rules import RuleSpec, Severity
+from shoal.core.timing.instant import Instant
 
 
 class AlertRuleIn(RuleSpec):

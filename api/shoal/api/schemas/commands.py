@@ -6,19 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import (
-    ONE_LINE,
-    Answer,
-    LogicalTime,
-    PriorityName,
-    Strict,
-)
+from shoal.api.schemas.common import Answer, Strict
 from shoal.api.web.paging import MAX_ID
 from shoal.core.access.authorization import Thing
-from shoal.core.definition.fields import Priority, scalar_text
+from shoal.core.definition.fields import ONE_LINE, Priority, PriorityName, scalar_text
 from shoal.core.definition.labels import Labels
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandState, CommandType
+from shoal.core.timing.instant import LogicalTime
 
 # The others are messages between masters, or have routes of their own.
 RequestType = Literal[

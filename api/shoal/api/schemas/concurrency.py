@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from pydantic import Field, StrictInt
 
-from shoal.api.schemas.common import ONE_LINE, Answer, Strict
+from shoal.api.schemas.common import Answer, Strict
+from shoal.core.definition.fields import ONE_LINE
 from shoal.core.runs.concurrency import MOST_SLOTS
 from shoal.core.runs.states import TaskState
 

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import Answer, PriorityName, Strict
+from shoal.api.schemas.common import Answer, Strict
 from shoal.api.schemas.runs.bulk import ItemProblem
 from shoal.core.access.authorization import Thing
-from shoal.core.definition.fields import Day, Name, WallTime, Zone
+from shoal.core.definition.fields import Day, Name, PriorityName, WallTime, Zone
 
 MOST_SCHEDULES = 500  # of one request
 OnGap = Literal["shift", "skip"]

@@ -93,7 +93,12 @@ class _Loader:
             return
         sources = _read(file, text, self.problems)
         if not file.named and file.kind != ".py":
-            sources = [source for source in sources if _is_meant_as_workflow(source.value)]
+            sources = [
+                source
+                for source in sources
+                if isinstance(source.value, dict)
+                and any(str(key).lower() in _MARKS_OF_A_WORKFLOW for key in source.value)
+            ]
         if not sources and len(self.problems) == before:
             if file.named:
                 message = "holds no workflow definition"
@@ -135,12 +140,6 @@ def _read(file: DefinitionFile, text: str, problems: list[Problem]) -> list[Sour
             from shoal.client.sources.python_file import read_python
 
             return read_python(file.path, problems)
-
-
-def _is_meant_as_workflow(value: Any) -> bool:
-    return isinstance(value, dict) and any(
-        isinstance(key, str) and key.lower() in _MARKS_OF_A_WORKFLOW for key in value
-    )
 
 
 class _Preparation:

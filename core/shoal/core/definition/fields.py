@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import IntEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -52,6 +52,9 @@ Duration = Annotated[
 ]
 
 
+PriorityName: TypeAlias = Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]
+
+
 class Priority(IntEnum):
     """HIGHEST (0) to LOWEST (4). Files and the API use the names."""
 
@@ -89,6 +92,8 @@ def _known_zone(value: str) -> str:
 Zone = Annotated[str, AfterValidator(_known_zone), RefersTo("zone")]
 
 LONGEST_OWNER = 200
+# No control characters: terminals, and lists with a line for each item, cannot show them.
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 

@@ -11,7 +11,7 @@ purge may take their rows: see ``verifying``.
 
 import asyncio
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -30,7 +30,7 @@ from shoal.insight.export.damage import (
     to_look_at,
     with_damages,
 )
-from shoal.insight.export.extraction import Gathered, Gatherer
+from shoal.insight.export.extraction import PIECES, Gathered, Gatherer, Pieces
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import HistoryTable
@@ -65,12 +65,21 @@ class ExportSummary:
     lacking: list[str] = field(default_factory=list)
 
 
+Clock = Callable[[Database], Awaitable[datetime]]
+
+
+async def clock_of(database: Database) -> datetime:
+    """Return the time by the clock of the database."""
+    return datetime.now(UTC) if database.kind == "sqlite" else await database.now()
+
+
 class Exporter:
     """Exports the history of a database to a store.
 
     ``share``: the part of the time in which it may have the database at work, above 0 to 1.
     ``keep_days``: the days that the history keeps; 0: all. ``anew``: an empty storage is meant to
     have a history from now on. ``forget_damaged``: give up files that are damaged or missing.
+    ``pieces``: how much is read at a time.
     """
 
     def __init__(
@@ -83,9 +92,11 @@ class Exporter:
         most_rows: int = MOST_ROWS,
         anew: bool = False,
         forget_damaged: bool = False,
+        pieces: Pieces = PIECES,
+        clock: Clock = clock_of,
     ) -> None:
-        self._database, self._store = database, store
-        self._gatherer = Gatherer(database, share)
+        self._database, self._store, self._clock = database, store, clock
+        self._gatherer = Gatherer(database, share, pieces)
         self._keep_days, self._most_rows = keep_days, most_rows
         self._anew, self._forget_damaged = anew, forget_damaged
         self._checked = ""  # the file that was looked at again last
@@ -98,7 +109,7 @@ class Exporter:
         """
         summary = ExportSummary()
         last, contents = await self._begin()
-        now = await self._now()
+        now = await self._clock(self._database)
         ends = await self._gatherer.ends()
         last, contents = await self._look_again(last, contents, ends, now, summary)
         position = _begin_at(last.position, ends)
@@ -322,7 +333,9 @@ class Exporter:
                     f"{self._store.root}; nothing is lost, the next one goes on behind it"
                 )
             if is_verified:
-                await self._advance(uow, sequence, found.position, await self._now())
+                await self._advance(
+                    uow, sequence, found.position, await self._clock(self._database)
+                )
             await uow.commit()
         failpoints.hit("export.after_commit")
         await asyncio.to_thread(self._store.put_manifest, manifest)
@@ -383,9 +396,6 @@ class Exporter:
         return await self._store_step(
             last, contents, Gathered(position), [], None, is_verified=True
         )
-
-    async def _now(self) -> datetime:
-        return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()
 
 
 def _is_recent(until: datetime | None, now: datetime) -> bool:

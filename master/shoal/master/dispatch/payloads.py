@@ -72,12 +72,13 @@ class PayloadMaker:
         publications: Publications,
         clock: Callable[[], datetime],
         resolver: Resolver,
+        groups: WorkerGroups | None = None,
     ) -> None:
         self._database, self._vault = database, vault
         self._epoch_of, self._cluster = epoch_of, cluster
         self._publications, self._clock = publications, clock
         self._resolver = resolver
-        self._groups = WorkerGroups(database)
+        self._groups = groups or WorkerGroups(database)
 
     async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
         """Return the payload of a stored attempt.

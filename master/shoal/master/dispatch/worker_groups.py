@@ -11,7 +11,7 @@ from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.errors import ShoalError
 from shoal.sql import Database
 
-GOOD_FOR_S = 1.0
+_GOOD_FOR_S = 1.0
 
 
 class WorkerGroupNotAllowed(ShoalError):
@@ -25,8 +25,8 @@ class WorkerGroupNotAllowed(ShoalError):
 class WorkerGroups:
     """The restrictions of worker groups, as one master knows them. One event loop."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, good_for_s: float = _GOOD_FOR_S) -> None:
+        self._database, self._good_for_s = database, good_for_s
         self._reading = asyncio.Lock()
         self._restricted: Mapping[str, frozenset[str]] = {}
         self._read_at: float | None = None
@@ -43,7 +43,7 @@ class WorkerGroups:
 
     def _is_good(self) -> bool:
         now = asyncio.get_running_loop().time()
-        return self._read_at is not None and now - self._read_at < GOOD_FOR_S
+        return self._read_at is not None and now - self._read_at < self._good_for_s
 
     async def _read(self) -> None:
         began = asyncio.get_running_loop().time()  # what is stored from now on may be missed

@@ -1,22 +1,36 @@
 """Eager dispatch: a worker that reports an end gets the tasks directly behind, without the queue.
 
-The decision that queues a task is followed at once by the one that the reporting worker has
-claimed it, and both are stored in one transaction. So the task is CLAIMED before its payload
-leaves, as always, and never appears in the queue. In ZooKeeper the claim of the task before it
-stands for both until the worker has replaced it by one for the new task, in one step
-(``TaskQueue.transfer``). What holds at any time, whichever process dies:
+States of such a task: QUEUED and CLAIMED are decided together, and stored in one fenced transaction
+with the end of the task before it. So it is CLAIMED before its payload leaves, as always, and never
+appears in the queue. In ZooKeeper the claim of the task before stands for both, until the worker
+replaces it by a claim for the new task in one step (``TaskQueue.transfer``).
 
-- No worker holds an attempt that is CLAIMED by it if it has neither the attempt's claim nor that
-  of a task directly before it. The sweeper reads them in this order, old claims before new ones,
-  and declares such an attempt LOST. A worker that loses its session kills its tasks, as always.
-- A worker reports the end of an attempt only while the claim of that very attempt stands, so the
+What always holds, and why:
+
+- A worker holds an attempt that is CLAIMED by it only with the claim of that attempt, or of a task
+  directly before it. The sweeper reads old claims before new ones. Without either it declares the
+  attempt LOST.
+- A worker reports the end of an attempt only while the claim of that very attempt stands. So the
   claim that the next eager dispatch rests upon always exists.
-- If the answer is lost, the worker, which still holds the old claim, reports again, and the
-  present owner of the partition grants again what is CLAIMED by this worker directly behind.
-- Only behind a success: an attempt that failed can have a successor while what it started still
-  runs (a recovery, a forced success), and the sweeper would not find its claim. A success stays
-  the newest attempt of its task until its instance has ended, and with it all tasks behind it.
-- A worker that has had an attempt does not take it a second time from a late answer.
+- Only a success has tasks dispatched eagerly behind it. It stays the newest attempt of its task
+  until its instance has ended, and with it all tasks behind it. A failed attempt may get a
+  successor while what it started still runs (a recovery, a forced success), and the sweeper would
+  not find its claim.
+
+What may fail, and what happens then:
+
+- The master dies, or loses the partition: end and new claim are stored together or not at all. A
+  worker without an answer still holds the old claim and reports again. The present owner grants
+  again what is CLAIMED by this worker directly behind.
+- The worker dies, or its session ends: both claims vanish, and the attempt is LOST. The worker has
+  killed its tasks before that, when its lease ended.
+- The answer to the transfer is lost: the worker repeats it in the same session, which finds out
+  whose the new claim is. While another session holds it the old claim stays. If it cannot be had,
+  the process is killed at once.
+- An answer comes late, with an attempt that has ended or was returned: each report remembers which
+  attempts of its instance have gone since, and those are not taken a second time.
+- A kill, stop, pause or timeout meets a task whose grant is under way: the task is CLAIMED like any
+  other. A kill that its worker does not know yet is repeated. A pause lets the task run.
 
 Eager dispatch overtakes nothing: the worker names the first entry that it knows to wait in its
 queue, and gets no task that comes behind that entry. What it has no room for goes into the queue.

@@ -47,7 +47,18 @@ class Messenger:
             return set()
         senders = [_Sender(run, decision, new_ids) for run, decision in changes]
         sent = [(sender, message) for sender in senders for message in sender.decision.messages]
-        news = [_news_of(s.run.id, m) for s, m in sent if isinstance(m, TellParent)]
+        news = [
+            _news(
+                m.parent,
+                s.run.id,
+                m.state,
+                m.reason,
+                outputs=dict(m.outputs),
+                refused=m.refused,
+            )
+            for s, m in sent
+            if isinstance(m, TellParent)
+        ]
         starts = [(s, m) for s, m in sent if isinstance(m, StartChild)]
         stored = await uow.commands.send_many(await self._starts(uow, starts, news), at)
         asks = await _asks(uow, [(s, m) for s, m in sent if isinstance(m, AskChild)])
@@ -73,33 +84,40 @@ class Messenger:
                 news.append(refusal_of(parent, _not_given(start, taker)))
                 continue
             if name not in ids:
-                ids[name] = await _workflow_id(uow, *name)
+                try:
+                    ids[name] = (await uow.workflows.get(*name)).id
+                except NotFound:
+                    ids[name] = None
             workflow_id = ids[name]
             if parent.depth > DEEPEST:
-                news.append(refusal_of(parent, _too_deep()))
-            elif workflow_id is None:
+                reason = (
+                    f"sub-workflows are nested deeper than {DEEPEST} levels; does one of them, "
+                    "directly or not, run itself?"
+                )
+                news.append(refusal_of(parent, reason))
+                continue
+            if workflow_id is None:
                 reason = f"there is no workflow {start.project}/{start.workflow}"
                 news.append(refusal_of(parent, reason))
-            else:
-                commands.append(self._start(sender.run, start, parent, workflow_id))
+                continue
+            run, key = sender.run, start_key(parent)
+            commands.append(
+                NewCommand(
+                    CommandType.START,
+                    partition_of(key, self._partitions),
+                    key,
+                    workflow_id,
+                    version=start.version,
+                    parameters=dict(start.parameters),
+                    logical_time=run.logical_time,
+                    timezone=run.timezone,
+                    priority=run.priority,
+                    requested_by=REQUESTED_BY,
+                    parent=parent,
+                    backfill_id=run.backfill_id,
+                )
+            )
         return commands
-
-    def _start(self, run: Run, start: StartChild, parent: Parent, workflow_id: int) -> NewCommand:
-        key = start_key(parent)
-        return NewCommand(
-            CommandType.START,
-            partition_of(key, self._partitions),
-            key,
-            workflow_id,
-            version=start.version,
-            parameters=dict(start.parameters),
-            logical_time=run.logical_time,
-            timezone=run.timezone,
-            priority=run.priority,
-            requested_by=REQUESTED_BY,
-            parent=parent,
-            backfill_id=run.backfill_id,
-        )
 
 
 def start_key(parent: Parent) -> str:
@@ -116,13 +134,6 @@ def _not_given(start: StartChild, taker: str) -> str:
     )
 
 
-def _too_deep() -> str:
-    return (
-        f"sub-workflows are nested deeper than {DEEPEST} levels; "
-        "does one of them, directly or not, run itself?"
-    )
-
-
 class _Sender:
     """A run that sends messages, as it is after its decision."""
 
@@ -136,13 +147,6 @@ class _Sender:
         attempt_id = self.decision.attempts[key].id or self._new_ids[self.run.id, *key]
         depth = 1 if self.run.parent is None else self.run.parent.depth + 1
         return Parent(self.run.id, attempt_id, self.run.partition, index, depth, ask)
-
-
-async def _workflow_id(uow: UnitOfWork, project: str, name: str) -> int | None:
-    try:
-        return (await uow.workflows.get(project, name)).id
-    except NotFound:
-        return None
 
 
 async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> list[NewCommand]:
@@ -191,17 +195,6 @@ def waiting(parent: Parent, instance_id: int) -> News:
     return _news(parent, instance_id, WorkflowState.QUEUED, None)
 
 
-def _news_of(instance_id: int, message: TellParent) -> News:
-    return _news(
-        message.parent,
-        instance_id,
-        message.state,
-        message.reason,
-        outputs=dict(message.outputs),
-        refused=message.refused,
-    )
-
-
 def _news(
     parent: Parent,
     instance_id: int | None,
@@ -246,13 +239,13 @@ def child_event(command: Command, at: datetime) -> ChildChanged:
     detail = command.detail
     state = detail["state"]
     return ChildChanged(
-        detail["task_instance_id"],
-        detail["index"],
-        at,
-        detail["instance_id"],
-        None if state is None else WorkflowState(state),
-        detail["reason"],
-        detail.get("outputs", {}),
-        detail["ask"],
-        detail.get("refused", False),
+        task_instance_id=detail["task_instance_id"],
+        index=detail["index"],
+        at=at,
+        instance_id=detail["instance_id"],
+        state=None if state is None else WorkflowState(state),
+        reason=detail["reason"],
+        outputs=detail.get("outputs", {}),
+        ask=detail["ask"],
+        refused=detail.get("refused", False),
     )

@@ -99,15 +99,13 @@ class Participation:
 
     async def _reconsider(self) -> None:
         if self._health.state.breaker is BreakerState.CLOSED:
-            is_back = time.monotonic() - self._health.closed_s >= self._stay_s()
+            doubled = _FIRST_STAY * (1 << min(max(self._left_times - 1, 0), 10))
+            stay_s = min(doubled, _LONGEST_STAY) * self._timeout_s
+            is_back = time.monotonic() - self._health.closed_s >= stay_s
             if is_back and not self._share.has_joined:
                 await self._change(joins=True)
         elif self._share.has_joined == await self._others_can():
             await self._change(joins=not self._share.has_joined)
-
-    def _stay_s(self) -> float:
-        doubled = _FIRST_STAY * (1 << min(max(self._left_times - 1, 0), 10))
-        return min(doubled, _LONGEST_STAY) * self._timeout_s
 
     async def _others_can(self) -> bool:
         """Whether another master says that the database answers it."""

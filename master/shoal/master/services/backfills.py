@@ -40,7 +40,7 @@ from shoal.core.runs.why.reasons import say
 from shoal.core.timing.cron.fields import InvalidCron
 from shoal.master.services.backfill_needs import Needs, needs_of
 from shoal.master.services.backfill_rights import require_plan, require_rights
-from shoal.master.services.service import PASSING, MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext, PeriodicService, is_passing
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.backfill_plans import plan_of
@@ -137,8 +137,7 @@ class BackfillRunner(PeriodicService):
         try:
             await self.step(backfill_id, partition)
         except Exception as error:  # noqa: BLE001 - of this one alone
-            passing = isinstance(error, ShoalError) and error.retriable
-            if passing or isinstance(error, (*PASSING, OSError)):
+            if is_passing(error):
                 log.warning("step not made; trying again", backfill=backfill_id, error=str(error))
             else:
                 quarantine.put(Kind.BACKFILL, backfill_id, partition, error)
@@ -158,7 +157,7 @@ class BackfillRunner(PeriodicService):
         except (NotFound, BackfillRefused, InvalidCron) as error:
             await self._refuse(command, str(error))
         except ShoalError as error:
-            if not error.retriable and not isinstance(error, PASSING):
+            if not is_passing(error):
                 raise
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)

@@ -13,13 +13,12 @@ from datetime import UTC, date, datetime, timedelta
 import structlog
 
 from shoal.coordination import partition_of
-from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import Schedule
 from shoal.core.schedule.fire_times import Due, Timetable, due
 from shoal.master.errors import PartitionNotOwned
-from shoal.master.services.service import MasterContext, PeriodicService
+from shoal.master.services.service import MasterContext, PeriodicService, is_passing
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Fenced, UnreadableRow
@@ -130,7 +129,7 @@ class Scheduler(PeriodicService):
                 log.warning("schedules belong to another master now", partitions=lost)
                 left = [one for one in left if one.partition not in error.partitions]
             except Exception as error:
-                if isinstance(error, OSError | PartitionNotOwned) or _is_passing(error):
+                if is_passing(error):
                     raise
                 is_more = await self._fire_singly(chunk, now, share) or is_more
                 left = left[len(chunk) :]
@@ -148,7 +147,7 @@ class Scheduler(PeriodicService):
             except (Fenced, PartitionNotOwned):
                 continue  # its partition has a new owner, which fires it
             except Exception as error:
-                if isinstance(error, OSError) or _is_passing(error):
+                if is_passing(error):
                     raise
                 self._quarantine(schedule, error)
         return is_more
@@ -235,10 +234,6 @@ class Scheduler(PeriodicService):
                 schedule_id=schedule.id,
                 requested_by="schedule",
             )
-
-
-def _is_passing(error: Exception) -> bool:
-    return isinstance(error, ShoalError) and error.retriable
 
 
 def _log_fired(firing: _Firing) -> None:

@@ -30,6 +30,13 @@ log = structlog.get_logger()
 PASSING: tuple[type[Exception], ...] = (Fenced, PartitionNotOwned, StaleRow)
 
 
+def is_passing(error: Exception) -> bool:
+    """Whether another try may get over it, here or at another master."""
+    if isinstance(error, ShoalError) and error.retriable:
+        return True
+    return isinstance(error, (*PASSING, OSError))
+
+
 class UpkeepFailed(ShoalError):
     """A job of upkeep has failed; its next regular run repeats it."""
 

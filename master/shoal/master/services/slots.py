@@ -121,25 +121,31 @@ class SlotKeeper(PeriodicService):
             shortages = await uow.slots.shortages(groups)
             given = [s for s in await uow.slots.given(groups) if self._is_ours(s)]
         for group in sorted(groups):
-            if shortages[group].is_free and not self._engine.quarantine.holds(Kind.GROUP, group):
-                given += await self._try_to_give(group)
-        self._pass_on(given)
-        self._log_unknown({group for group, one in shortages.items() if not one.exists})
-
-    async def _try_to_give(self, group: str) -> list[Slot]:
-        """Give what is free of a group; an error of one holds up no other."""
-        try:
-            given = await self._give(group)
-        except ShoalError as error:
-            if error.retriable:
-                raise
-            self._quarantine(group, error)
-        except Exception as error:  # noqa: BLE001 - of this group alone
-            self._quarantine(group, error)
-        else:
-            self._engine.quarantine.passed(Kind.GROUP, group)
-            return given
-        return []
+            if not shortages[group].is_free or self._engine.quarantine.holds(Kind.GROUP, group):
+                continue
+            try:
+                given += await self._give(group)
+            except Exception as error:
+                if isinstance(error, ShoalError) and error.retriable:
+                    raise
+                self._quarantine(group, error)  # an error of one group holds up no other
+            else:
+                self._engine.quarantine.passed(Kind.GROUP, group)
+        for slot in given:
+            if self._is_ours(slot):
+                event = SlotGranted(slot.task_instance_id, self._clock())
+                self._engine.post(slot.partition, slot.workflow_instance_id, event)
+        if others := {slot.partition for slot in given if not self._is_ours(slot)}:
+            self._notify_owners(others)
+        # A group cannot be deleted while attempts need it.
+        unknown = {group for group, one in shortages.items() if not one.exists}
+        for group in sorted(unknown - self._unknown):
+            log.warning(
+                "tasks wait for a concurrency group that does not exist; "
+                "make it with `shoal concurrency set`",
+                group=group,
+            )
+        self._unknown = unknown
 
     def _quarantine(self, group: str, error: Exception) -> None:
         homes = (one.partition for one in self._waiting.values() if one.group == group)
@@ -156,22 +162,3 @@ class SlotKeeper(PeriodicService):
 
     def _is_ours(self, slot: Slot) -> bool:
         return slot.partition in self._engine.epochs
-
-    def _pass_on(self, given: Collection[Slot]) -> None:
-        for slot in given:
-            if self._is_ours(slot):
-                event = SlotGranted(slot.task_instance_id, self._clock())
-                self._engine.post(slot.partition, slot.workflow_instance_id, event)
-        if others := {slot.partition for slot in given if not self._is_ours(slot)}:
-            self._notify_owners(others)
-
-    def _log_unknown(self, groups: set[str]) -> None:
-        """Log groups that are gone. A group cannot be deleted while attempts need it."""
-        self._unknown &= groups
-        for group in sorted(groups - self._unknown):
-            self._unknown.add(group)
-            log.warning(
-                "tasks wait for a concurrency group that does not exist; "
-                "make it with `shoal concurrency set`",
-                group=group,
-            )

@@ -8,6 +8,7 @@ from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.run import Attempt, Plan, Run
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
+from shoal.master.dispatch.worker_groups import WorkerGroups
 from shoal.master.engine.publications import Publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
@@ -34,9 +35,16 @@ async def put(database: Database, name: str = "ml", **fields: Any) -> None:
         await uow.commit()
 
 
-def maker_of(database: Database) -> PayloadMaker:
+def maker_of(database: Database, restrictions_good_for_s: float = 1.0) -> PayloadMaker:
     return PayloadMaker(
-        database, Vault(Path("/dev/null")), lambda _: 99, "one", NO_NAME, lambda: NOW, NO_STORES
+        database,
+        Vault(Path("/dev/null")),
+        lambda _: 99,
+        "one",
+        NO_NAME,
+        lambda: NOW,
+        NO_STORES,
+        WorkerGroups(database, restrictions_good_for_s),
     )
 
 

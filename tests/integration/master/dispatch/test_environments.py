@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shoal.core.runs.states import TaskState
-from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import EnvironmentNotAllowed, UnknownEnvironment
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql import Database
@@ -35,12 +34,9 @@ async def test_payload_holds_the_environment_as_it_is_now(database: Database) ->
     assert (await payload(database, "ml", environment="own")).environment.name == "own"
 
 
-async def test_tasks_without_one_ask_the_database_for_nothing(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tasks_without_one_ask_the_database_for_nothing(database: Database) -> None:
     await put(database)
-    monkeypatch.setattr(worker_groups, "GOOD_FOR_S", 600.0)
-    maker = maker_of(database)
+    maker = maker_of(database, 600.0)
     await payload(database, maker=maker)  # which knows now whose the worker groups are
     statements = await noted_reads(database)
     for made in (

@@ -7,9 +7,8 @@ import pytest
 
 from shoal.core.access.grants import Restricted
 from shoal.core.runs.states import WorkflowState
-from shoal.master.dispatch import worker_groups
 from shoal.master.dispatch.environments import UnknownEnvironment
-from shoal.master.dispatch.worker_groups import WorkerGroupNotAllowed
+from shoal.master.dispatch.worker_groups import WorkerGroupNotAllowed, WorkerGroups
 from shoal.sql import Database
 from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import NOW, maker_of, payload, put
@@ -34,7 +33,6 @@ async def restrict(database: Database, kind: Restricted, name: str, *projects: s
 
 async def test_payload_leaves_for_no_worker_group_of_other_projects(
     database: Database,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await restrict(database, Restricted.WORKER_GROUP, "gpu", "other")
     with pytest.raises(
@@ -44,21 +42,18 @@ async def test_payload_leaves_for_no_worker_group_of_other_projects(
     await payload(database)
     await restrict(database, Restricted.WORKER_GROUP, "gpu", "other", "default")
     await payload(database, worker_group="gpu")
-    maker = maker_of(database)
+    maker = maker_of(database, 0.0)
     await payload(database, maker=maker, worker_group="gpu")
     await restrict(database, Restricted.WORKER_GROUP, "gpu")
-    monkeypatch.setattr(worker_groups, "GOOD_FOR_S", 0.0)  # the second is over
     with pytest.raises(WorkerGroupNotAllowed):
         await payload(database, maker=maker, worker_group="gpu")
 
 
 async def test_many_fetches_at_once_read_the_restrictions_once(
     database: Database,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker_groups, "GOOD_FOR_S", 600.0)
     statements = await noted_reads(database)
-    groups = worker_groups.WorkerGroups(database)
+    groups = WorkerGroups(database, 600.0)
     await asyncio.gather(*(groups.require("p", "g") for _ in range(20)))
     assert len([one for one in statements if one.startswith("SELECT")]) == 1
 

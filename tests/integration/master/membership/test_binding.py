@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from shoal.coordination import Membership, TreeKeeper, ZkSession, bind_tree, prepare
+from shoal.coordination import Membership, TreeKeeper, ZkSession, bind_tree
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import BEAT, SILENCE, BoundTree
 from shoal.coordination.cluster.layout import Binding
@@ -109,15 +109,6 @@ async def test_new_cluster_is_bound_to_its_first_tree_and_to_no_other(site: Site
         assert named in str(refused.value)
     assert (await other.children("/")).names == [], "nothing is made where it does not belong"
     assert await site.store.read() == stored
-
-
-async def test_cluster_of_an_earlier_version_is_bound_at_its_first_start(site: Site) -> None:
-    session = await site.session()
-    await prepare(session, 3)
-    assert await binding_in(session) is None
-    bound = await site.bind(session)
-    assert bound.partitions == 3
-    assert await binding_in(session) == bound.binding
 
 
 async def test_of_two_trees_that_are_bound_at_once_one_is(site: Site) -> None:

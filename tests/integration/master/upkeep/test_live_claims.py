@@ -11,7 +11,7 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.services.sweeper import Sweeper
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker import agent
+from shoal.worker.intake import held_claims
 from shoal.worker.masters import Masters
 from tests.integration.master.conftest import Bench
 from tests.integration.worker.agent.kit import InProcessWorker
@@ -64,7 +64,7 @@ async def test_worker_that_takes_a_task_again_in_its_next_session_is_the_only_on
         return await fetch(masters, address, request)
 
     monkeypatch.setattr(Masters, "fetch", late)
-    monkeypatch.setattr(agent, "RELEASE_PAUSE_S", RELEASE_S)
+    monkeypatch.setattr(held_claims, "RELEASE_PAUSE_S", RELEASE_S)
     script = ALONE.format(folder=tmp_path)
     workflow = await bench.publish({"a": {"params": {"script": script}}})
     queue = TaskQueue(bench.session)

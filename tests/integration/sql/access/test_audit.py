@@ -48,9 +48,9 @@ async def _findings(uow: UnitOfWork) -> list[str]:
     return verifier.end()
 
 
-async def objects(database: Database, **wanted: Any) -> list[str]:
+async def objects(database: Database, project: str | None = None, **wanted: Any) -> list[str]:
     async with database.unit_of_work(read_only=True) as uow:
-        found = await uow.audit.list(EntryFilter(**wanted), None, 100)
+        found = await uow.audit.list(EntryFilter(**wanted), None, 100, project)
     return [one.object for one in found]
 
 
@@ -92,7 +92,7 @@ async def test_entries_are_filtered_and_come_in_pages(database: Database) -> Non
     assert await objects(database, action="secret.*") == ["3", "2", "1"]
     assert await objects(database, action="secret.set") == ["2", "1"]
     assert await objects(database, outcome=Outcome.REFUSED) == ["3"]
-    assert await objects(database, request_id="r") == ["4"]
+    assert await objects(database, request="r") == ["4"]
     since, until = NOW + timedelta(days=2), NOW + timedelta(days=4)
     assert await objects(database, since=since, until=until) == ["3", "2"]
     async with database.unit_of_work(read_only=True) as uow:

@@ -90,7 +90,7 @@ async def test_list_is_in_pages_by_project_and_name(database: Database) -> None:
         assert [(w.project, w.name) for w in first] == [("a", "x"), ("a", "z"), ("b", "x")]
         rest = await uow.workflow_list.page(after=("b", "x"))
         assert [(w.project, w.name) for w in rest] == [("b", "y")]
-        only_a = await uow.workflow_list.page(WorkflowFilter("a"))
+        only_a = await uow.workflow_list.page(WorkflowFilter(project="a"))
         assert [(w.project, w.name) for w in only_a] == [("a", "x"), ("a", "z")]
 
 

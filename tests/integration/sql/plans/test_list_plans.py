@@ -1,7 +1,6 @@
 """Lists, whatever the filters, are walks along indices: the history may be long."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise, product
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.runs.filters import InstanceFilter, Lasting, Order, SortKey, TaskFilter
+from shoal.core.runs.filters import InstanceFilter, Order, SortKey, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
@@ -80,13 +79,13 @@ def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
     for home, some in product(_HOMES, (frozenset(), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
         for is_rising in (False, True):
             order = Order(is_rising=is_rising)
-            one = InstanceFilter(**home, states=some)
+            one = InstanceFilter(**home, state=some)
             yield one, order
-            yield replace(one, schedule_id=7), order
-            yield replace(one, backfill_id=8), order
-            yield replace(one, parent_id=100), order
-            yield replace(one, labels={"team": "a", "tier": "1"}), order
-            yield replace(one, text="flow", lasting=Lasting(0.0), version=1), order
+            yield one.model_copy(update={"schedule_id": 7}), order
+            yield one.model_copy(update={"backfill_id": 8}), order
+            yield one.model_copy(update={"parent_id": 100}), order
+            yield one.model_copy(update={"label": ("team=a", "tier=1")}), order
+            yield one.model_copy(update={"text": "flow", "shortest": 0.0, "version": 1}), order
             if len(home) == 2:
                 yield one, Order(SortKey.LOGICAL, is_rising)
             if home:
@@ -174,7 +173,7 @@ _FAILED = (
 
 async def test_attempts_of_one_fingerprint_are_found_by_its_index(failing: Database) -> None:
     for home, states in product(_HOMES, (frozenset(), frozenset({_T.FAILED}))):
-        wanted = TaskFilter(**home, states=states, fingerprint=_FINGERPRINT)
+        wanted = TaskFilter(**home, state=states, fingerprint=_FINGERPRINT)
 
         async def ask(uow: UnitOfWork, wanted: TaskFilter = wanted) -> bool:
             found, _ = await uow.tasks.search(wanted, limit=20)

@@ -10,10 +10,8 @@ from shoal.core.runs.commands import Parent
 from shoal.core.runs.events import Begun, StopRequested
 from shoal.core.runs.filters import (
     MOST_COUNTED,
-    Between,
     Count,
     InstanceFilter,
-    Lasting,
     Order,
     SortKey,
     TaskFilter,
@@ -64,44 +62,56 @@ _FILTERS: tuple[tuple[dict[str, Any], Callable[[Instance, dict[str, str]], bool]
     ({"workflow": "a"}, lambda i, labels: i.workflow == "a"),
     ({"project": "demo", "workflow": "a"}, lambda i, _: (i.project, i.workflow) == ("demo", "a")),
     ({"project": "nowhere"}, lambda i, labels: False),
-    ({"states": frozenset({W.QUEUED})}, lambda i, labels: i.state is W.QUEUED),
-    ({"labels": {"team": "t1"}}, lambda i, labels: labels["team"] == "t1"),
-    ({"labels": {"x": None}}, lambda i, labels: "x" in labels),
+    ({"state": frozenset({W.QUEUED})}, lambda i, labels: i.state is W.QUEUED),
+    ({"label": ("team=t1",)}, lambda i, labels: labels["team"] == "t1"),
+    ({"label": ("x",)}, lambda i, labels: "x" in labels),
     (
-        {"labels": {"team": "t1", "x": ""}, "project": "demo"},
+        {
+            "label": (
+                "team=t1",
+                "x=",
+            ),
+            "project": "demo",
+        },
         lambda i, labels: labels == {"team": "t1", "x": ""} and i.project == "demo",
     ),
     (
-        {"labels": {"x": "", "team": "t0"}, "workflow": "b"},
+        {
+            "label": (
+                "x=",
+                "team=t0",
+            ),
+            "workflow": "b",
+        },
         lambda i, labels: labels == {"team": "t0", "x": ""} and i.workflow == "b",
     ),
-    ({"labels": {"team": "nobody"}}, lambda i, labels: False),
+    ({"label": ("team=nobody",)}, lambda i, labels: False),
     ({"schedule_id": 7}, lambda i, labels: i.schedule_id == 7),
     (
-        {"schedule_id": 7, "labels": {"team": "t1"}, "project": "other"},
+        {"schedule_id": 7, "label": ("team=t1",), "project": "other"},
         lambda i, labels: i.schedule_id == 7 and i.project == "other",
     ),
     ({"rerun_of": 5}, lambda i, labels: i.rerun_of == 5),
     ({"version": 2}, lambda i, labels: False),
-    ({"priorities": frozenset({1})}, lambda i, labels: i.priority == 1),
+    ({"priority": frozenset({"HIGH"})}, lambda i, labels: i.priority == 1),
     (
-        {"created": Between(NOW + HOUR, NOW + 3 * HOUR), "labels": {"team": "t0"}},
+        {"since": NOW + HOUR, "until": NOW + 3 * HOUR, "label": ("team=t0",)},
         lambda i, labels: i.created_at == NOW + 2 * HOUR,
     ),
     (
-        {"logical": Between(NOW - HOUR), "states": frozenset({W.RUNNING, W.STOPPED})},
+        {"logical_since": NOW - HOUR, "state": frozenset({W.RUNNING, W.STOPPED})},
         lambda i, labels: i.logical_time >= NOW - HOUR and i.state is not W.QUEUED,
     ),
     (
-        {"started": Between(None, NOW + HOUR)},
+        {"started_until": NOW + HOUR},
         lambda i, labels: i.started_at is not None and i.started_at < NOW + HOUR,
     ),
     (
-        {"finished": Between(NOW + HOUR)},
+        {"finished_since": NOW + HOUR},
         lambda i, labels: i.finished_at is not None and i.finished_at >= NOW + HOUR,
     ),
     (
-        {"lasting": Lasting(None, 3600.0), "states": frozenset({W.STOPPED})},
+        {"longest": 3600.0, "state": frozenset({W.STOPPED})},
         lambda i, labels: (
             bool(i.finished_at and i.started_at)
             and (i.finished_at or NOW) - (i.started_at or NOW) <= HOUR
@@ -110,10 +120,10 @@ _FILTERS: tuple[tuple[dict[str, Any], Callable[[Instance, dict[str, str]], bool]
     ({"late": True}, lambda i, labels: i.deadline_at == PAST),
     ({"late": False}, lambda i, labels: i.deadline_at != PAST),
     (
-        {"late": True, "workflow": "a", "states": frozenset({W.QUEUED, W.STOPPED})},
+        {"late": True, "workflow": "a", "state": frozenset({W.QUEUED, W.STOPPED})},
         lambda i, labels: i.deadline_at == PAST and i.state is W.QUEUED and i.workflow == "a",
     ),
-    ({"late": True, "states": frozenset({W.SUCCEEDED})}, lambda i, labels: False),
+    ({"late": True, "state": frozenset({W.SUCCEEDED})}, lambda i, labels: False),
     ({"text": "50%_OFF"}, lambda i, labels: i.reason is not None),
     ({"text": "5x"}, lambda i, labels: False),
     ({"text": "B"}, lambda i, labels: i.workflow == "b"),
@@ -174,12 +184,12 @@ async def test_orders(database: Database, runs: list[Run], key: SortKey, is_risi
 
     wanted = InstanceFilter()
     if key is SortKey.LOGICAL:
-        wanted = InstanceFilter("demo", "a", logical=Between(NOW - 2 * HOUR))
+        wanted = InstanceFilter(project="demo", workflow="a", logical_since=NOW - 2 * HOUR)
         known = [o for o in known if o.project == "demo" and o.workflow == "a"]
         known = [o for o in known if o.logical_time >= NOW - 2 * HOUR]
     if key is SortKey.DURATION:
         known = [o for o in known if o.state is W.STOPPED]
-        wanted = InstanceFilter(states=frozenset({W.STOPPED}))
+        wanted = InstanceFilter(state=frozenset({W.STOPPED}))
     ranked = sorted(
         (o for o in known if value(o) is not None),
         key=lambda o: (value(o), o.id),
@@ -252,13 +262,13 @@ async def test_attempts_are_filtered_and_sorted(database: Database, runs: list[R
     assert await ids(type="PYTHON") == []
     assert await ids(worker_group="default", task="b") == [i for i in everything if not i % 2]
     labelled = [i for run in runs[1::2] for i in of[run.id]]
-    assert await ids(labels={"team": "t1"}) == sorted((i or 0 for i in labelled), reverse=True)
-    ended = await ids(Order(SortKey.FINISHED), finished=Between(NOW))
+    assert await ids(label=("team=t1",)) == sorted((i or 0 for i in labelled), reverse=True)
+    ended = await ids(Order(SortKey.FINISHED), finished_since=NOW)
     assert ended == [i or 0 for run in runs[8::-4] for i in of[run.id][::-1]]
     async with database.unit_of_work(read_only=True) as uow:
         counts = await uow.tasks.counted(TaskFilter(project="other"), None)
     assert sum(one.count for one in counts.values()) == 8
-    stopped = await ids(Order(), states=frozenset({S.KILLED}), text="STOPPED")
+    stopped = await ids(Order(), state=frozenset({S.KILLED}), text="STOPPED")
     assert len(stopped) == 3 * counts[S.KILLED].count
 
 
@@ -280,5 +290,5 @@ async def test_labels_of_a_run_change(database: Database, runs: list[Run]) -> No
         with pytest.raises(InvalidValue, match="64 labels"):
             await uow.labels.change(run.id, {f"k{i}": "" for i in range(63)}, NOW)
         await uow.commit()
-    wanted = InstanceFilter(labels={"team": "t9"})
+    wanted = InstanceFilter(label=("team=t9",))
     assert await _everything(database, wanted, Order(), 5) == [run.id]

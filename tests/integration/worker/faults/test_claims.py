@@ -16,6 +16,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.worker import agent
 from shoal.worker.execution.context import prepare
 from shoal.worker.execution.runner import Runner
+from shoal.worker.intake import held_claims
 from tests.integration.worker.agent.kit import (
     InProcessWorker,
     alive,
@@ -142,7 +143,7 @@ async def test_release_that_waits_spares_the_claim_of_the_next_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker drops a claim with its session, and takes the same task again at once."""
-    monkeypatch.setattr(agent, "RELEASE_PAUSE_S", 1.0)  # long enough for that
+    monkeypatch.setattr(held_claims, "RELEASE_PAUSE_S", 1.0)  # long enough for that
     async with InProcessWorker(cluster_settings(cluster.data, zk_proxied)) as worker:
         await the_worker(master.session)
         master.open.clear()  # the payload does not come
@@ -153,7 +154,7 @@ async def test_release_that_waits_spares_the_claim_of_the_next_session(
         await master.queue.put([master.table.tasks[number].entry])  # as the sweeper does
         zk_proxy.heal()
         await eventually(lambda: master.asked.count(number) == 2)
-        await asyncio.sleep(2 * agent.RELEASE_PAUSE_S)
+        await asyncio.sleep(2 * held_claims.RELEASE_PAUSE_S)
         assert await master.queue.claimed([number]) == {number}
         master.open.set()
         await master.table.wait(number, "RUNNING")
@@ -253,7 +254,7 @@ async def test_session_that_changes_while_the_worker_drains_ends_its_tasks(
 
     monkeypatch.setattr(Runner, "start_no_more", draining)
     # The check before a launch would hide that it was not ended.
-    monkeypatch.setattr(Runner, "_require_claim", lambda runner, _: runner._renew_lease())
+    monkeypatch.setattr(Runner, "_require_claim", lambda _runner, _attempt: None)
     async with InProcessWorker(cluster_settings(cluster.data, zk_proxied), drain_s=1e6) as worker:
         await the_worker(master.session)
         number = await slow.begin(master, cluster, tmp_path / "ran")

@@ -73,7 +73,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.AUTHORISED.broken_if(
         "a master never reads restrictions again",
         _WORKER_GROUPS["_is_good"].replace(
-            "self._read_at is not None and now - self._read_at < GOOD_FOR_S",
+            "self._read_at is not None and now - self._read_at < self._good_for_s",
             "self._read_at is not None or now < 0",
         ),
         f"{_MASTER}test_payload_leaves_for_no_worker_group_of_other_projects[sqlite]",

@@ -264,7 +264,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "actions go out together, however many have come",
         _ACTION_QUEUE["_next"].never("count and actions > MOST_ACTIONS"),
-        "tests/unit/master/test_action_queue.py::"
+        "tests/unit/master/test_actions.py::"
         "test_call_is_about_so_many_actions_unless_one_run_has_more",
     ),
 )

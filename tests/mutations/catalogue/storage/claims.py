@@ -71,12 +71,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SELF_FENCE.broken_if(
         "a worker that drains does not follow its session",
-        _AGENT["run"].replace("await self._stop_claiming()", "lasting[-2].cancel()"),
+        _AGENT["run"].replace("await self._end_claiming()", "lasting[-2].cancel()"),
         f"{_OF_AGENT}::test_session_that_changes_while_the_worker_drains_ends_its_tasks",
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a task starts in another session than that of its claim",
-        _RUNNER["_require_claim"].never("not self._is_present(attempt.claim)"),
+        _RUNNER["_require_claim"].never("not self._claims.is_present(attempt.claim)"),
         f"{_OF_AGENT}::test_task_does_not_start_in_another_session_than_that_of_its_claim",
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(

@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _UNANSWERED = Place("shoal.worker.intake.fetches")
 _FETCHING = Place("shoal.worker.intake.fetches")
-_AGENT = Place("shoal.worker.agent")
+_ASSEMBLY = Place("shoal.worker.assembly")
 _REACHABILITY = Place("shoal.worker.intake.reachability")
 _SWEEP = Place("shoal.master.services.sweeper")
 _LAUNCHER = Place("shoal.worker.supervisor.launcher")
@@ -32,7 +32,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "tasks of a master that does not answer are claimed",
-        _AGENT["_reachability_changed"].drop("self._queue.leave_out(...)"),
+        _ASSEMBLY["__init__"].drop("reachability.subscribe(...)"),
         f"{_UNREACHABLE}::"
         "test_tasks_of_masters_that_answer_go_on_behind_those_of_one_that_does_not",
     ),

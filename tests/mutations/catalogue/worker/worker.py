@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _RESULTS = Place("shoal.worker.results.results")
 _ATTEMPT = Place("shoal.worker.processes.program")
-_AGENT = Place("shoal.worker.agent")
+_LEASE = Place("shoal.worker.processes.lease")
 _LAUNCHER = Place("shoal.worker.supervisor.launcher")
 _WATCHDOG = Place("shoal.worker.supervisor.watchdog")
 _LAUNCHING = Place("shoal.worker.processes.launcher")
@@ -53,7 +53,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SELF_FENCE.broken_if(
         "the worker's lease outlasts its session",
-        _AGENT["renew_lease"].replace(
+        _LEASE["renew"].replace(
             "max(0.0, self._session.proven_until)", "self._session.proven_until + 3600.0"
         ),
         f"{_TEST_AGENT_LEAVING}::"
@@ -190,7 +190,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a claim is released before its result is committed",
         _ENDINGS["take_record"].replace(
-            "log.info(...)", "self._drop_claims([attempt])\nlog.info(...)"
+            "log.info(...)", "self._claims.release([attempt])\nlog.info(...)"
         ),
         f"{_TESTS}/faults/test_results.py::test_claim_is_held_until_the_result_is_committed",
     ),
@@ -217,7 +217,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.GUARDED_STATES.broken_if(
         "what ended when it was returned goes back into the queue",
         _RETURNING["settled"].replace(
-            "self._requeue if committed else self._drop_claims", "self._requeue"
+            "self._claims.requeue if committed else self._claims.release", "self._claims.requeue"
         ),
         f"{_TEST_REQUEUE}::"
         "test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest",

@@ -1,7 +1,15 @@
 """Tasks that come with the answer to a report: which are taken, and what their claims hold up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -12,6 +20,8 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake import eager_dispatch
 from shoal.worker.intake.eager_dispatch import EagerDispatch
+from shoal.worker.intake.fetches import Fetcher
+from shoal.worker.intake.readiness import Readiness
 from shoal.worker.masters import Masters
 from shoal.worker.results.reporter import Reporter
 from tests.support.waiting import DEADLINE_S, eventually
@@ -116,22 +126,24 @@ class Site:
     """A worker without processes: what it started, asked for and interrupted."""
 
     def __init__(self, queue: Queue, master: Master, tasks: asyncio.TaskGroup) -> None:
-        self.session, self.queue, self.attempts = Session(), queue, HeldAttempts(8)
+        self.session, self.queue, self.attempts = Session(), queue, HeldAttempts(3)
         self.started: list[int] = []
         self.fetched: list[int] = []
         self.interrupted: list[int] = []
-        self.room: int | None = 3
+        self.takes_tasks = True
+        self.when_granted: Callable[[int], None] = self.started.append
         self.eager_dispatch = EagerDispatch(
             cast("ZkSession", self.session),
             cast("TaskQueue", queue),
             self.attempts,
             tasks,
+            cast("Fetcher", self),
+            cast("Readiness", self),
             group="default",
             worker_id=WORKER,
-            room=lambda: self.room,
-            start=lambda attempt, _payload: self.started.append(attempt.id),
-            fetch=lambda attempts: self.fetched.extend(each.id for each in attempts),
-            interrupt=lambda attempt, _reason: self.interrupted.append(attempt.id),
+        )
+        self.eager_dispatch.when_claim_is_lost(
+            lambda attempt, _reason: self.interrupted.append(attempt.id)
         )
         self.reporter = Reporter(cast("Masters", master))
         self.reporter.subscribe(self._settled)
@@ -139,6 +151,12 @@ class Site:
         for number in sorted(queue.held):
             if number < 10:  # the others will come
                 self.attempts.end(self.hold(number))
+
+    def grant(self, attempt: HeldAttempt, _payload: pb.Payload) -> None:
+        self.when_granted(attempt.id)
+
+    def fetch(self, attempts: Sequence[HeldAttempt]) -> None:
+        self.fetched += [attempt.id for attempt in attempts]
 
     def hold(self, number: int) -> HeldAttempt:
         return self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), WORKER, 1, 1))
@@ -191,7 +209,8 @@ async def test_end_waits_until_the_claim_of_its_own_has_come() -> None:
 async def test_as_much_is_taken_as_has_just_ended_at_least() -> None:
     master = Master()
     async with site_of(Queue(*range(5)), master) as site:
-        site.room = 0
+        for number in (100, 101, 102):
+            site.hold(number)
         for number in range(5):
             site.reporter.add(WORKER, end(number))
         await site.reporter.drained()
@@ -214,10 +233,10 @@ async def test_nothing_is_offered_that_cannot_be_kept() -> None:
     master = Master()
     queue = Queue(1, 2, 3)
     async with site_of(queue, master) as site:
-        site.room = None  # it stops, or is short of disk
+        site.takes_tasks = False  # it stops, or is short of disk
         site.reporter.add(WORKER, end(1))
         await site.reporter.drained()
-        site.room = 3
+        site.takes_tasks = True
         queue.is_first = False  # a notification came
         site.reporter.add(WORKER, end(2))
         await site.reporter.drained()
@@ -252,11 +271,11 @@ async def test_all_is_reported_only_when_what_came_with_the_last_answer_is() -> 
     master = Master({1: [10]})
     async with site_of(Queue(1), master) as site:
 
-        def requeue(attempt: HeldAttempt, _payload: pb.Payload) -> None:
-            returned = end(attempt.id, pb.RETURNED)
+        def requeue(number: int) -> None:
+            returned = end(number, pb.RETURNED)
             asyncio.get_running_loop().call_soon(site.reporter.add, WORKER, returned)
 
-        site.eager_dispatch._start = requeue
+        site.when_granted = requeue
         site.reporter.add(WORKER, end(1))
         await site.reporter.drained()
         assert len(site.reporter) == 0
@@ -309,14 +328,14 @@ async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.Mon
     master = Master({1: [10]})
     async with site_of(Queue(1, 2, 3, 10), master) as site:
         site.reporter.add(WORKER, end(1))
-        assert site.attempts.wanted == 8  # nothing is known yet: any slot is to be filled
+        assert site.attempts.wanted == 3  # nothing is known yet: any slot is to be filled
         await eventually(lambda: site.started)
         site.reporter.add(WORKER, end(10))
-        assert site.attempts.wanted == 6  # one is taken, and one kept
+        assert site.attempts.wanted == 1  # one is taken, and one kept
         await site.reporter.drained()
-        assert site.attempts.wanted == 8
+        assert site.attempts.wanted == 3
         site.reporter.add(WORKER, end(2))
-        assert site.attempts.wanted == 8  # for the latest answer brought nothing
+        assert site.attempts.wanted == 3  # for the latest answer brought nothing
         await site.reporter.drained()
 
 
@@ -325,8 +344,7 @@ async def test_slot_is_not_kept_for_long(monkeypatch: pytest.MonkeyPatch) -> Non
     async with site_of(Queue(1)) as site:
         site.eager_dispatch.take([eager_task(10, behind=1)])
         site.eager_dispatch.reported(ref(5))  # and not answered for long
-        for number in range(20, 26):
-            site.hold(number)
+        site.hold(20)
         assert site.attempts.wanted == 0
         async with asyncio.timeout(DEADLINE_S):
             assert await site.attempts.until_wanted() == 1

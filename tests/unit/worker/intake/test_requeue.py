@@ -1,14 +1,15 @@
 """What is requeued goes back into the queue only if its master says so, and if it is ours."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
 import pytest
 
 from shoal.coordination import Claim, Entry
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts.held import HeldAttempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.intake.held_claims import HeldClaims
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.results.reporter import Reporter
 from shoal.worker.results.requeue import Requeuer
@@ -41,11 +42,16 @@ class Site:
             self.attempts,
             cast("Reporter", self.reports),
             tasks,
-            requeue=lambda some: self.requeued.extend(a.id for a in some),
-            drop_claims=lambda some: self.dropped.extend(a.id for a in some),
+            cast("HeldClaims", self),
         )
 
-    async def requeue(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
+    def requeue(self, attempts: Sequence[HeldAttempt]) -> None:
+        self.requeued += [attempt.id for attempt in attempts]
+
+    def release(self, attempts: Sequence[HeldAttempt]) -> None:
+        self.dropped += [attempt.id for attempt in attempts]
+
+    async def requeue_tasks(self, *numbers: int, queued_at: float = 5.0) -> list[pb.Report]:
         """Claim tasks and requeue them; return what is reported of them."""
         waiting = []
         for number in numbers:
@@ -66,7 +72,7 @@ async def site() -> AsyncIterator[Site]:
 async def test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the_rest(
     site: Site,
 ) -> None:
-    first, second = await site.requeue(1, 2)
+    first, second = await site.requeue_tasks(1, 2)
     assert (first.kind, first.queued_at) == (pb.RETURNED, 5.0)
     assert len(site.attempts) == 2
     site.requeuer.settled(first, True)
@@ -75,15 +81,15 @@ async def test_entries_go_back_for_what_is_queued_again_and_claims_alone_for_the
 
 
 async def test_answer_about_an_earlier_hold_says_nothing(site: Site) -> None:
-    (old,) = await site.requeue(1)
+    (old,) = await site.requeue_tasks(1)
     site.requeuer.settled(old, True)
-    await site.requeue(1, queued_at=6.0)
+    await site.requeue_tasks(1, queued_at=6.0)
     site.requeuer.settled(old, True)  # it was sent twice
     assert site.requeued == [1]
 
 
 async def test_claims_of_a_lost_session_do_not_go_back(site: Site) -> None:
-    (report,) = await site.requeue(1)
+    (report,) = await site.requeue_tasks(1)
     site.requeuer.give_up()
     assert not site.reports.open
     assert len(site.attempts) == 0

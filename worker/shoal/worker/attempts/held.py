@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,43 @@ class AtWork:
     setup: Setup | None = None
 
 
+@dataclass
+class Launch:
+    """What an attempt runs with; it is empty until the attempt has a slot."""
+
+    workflow: str | None = None  # see log_workflow
+    work_dir: Path | None = None
+    environment: str = ""  # that its program runs in, as NAME@VERSION
+    masks: list[str] = field(default_factory=list)  # texts of its secrets that must not be shown
+    publications: Sequence[pb.Publication] = ()  # what it hands over if it ends well
+    largest_publication: int = 0  # bytes that each of them may have
+    log_path: Path | None = None  # once it was to have a process, also when that has ended
+    at_work: AtWork | None = None  # from then on, too
+    process: Launched | None = None  # since it has started
+
+
+@dataclass
+class EndReasons:
+    """Why an attempt is to end. There may be several reasons; the first of each kind counts."""
+
+    killed: str | None = None  # by request: the result is KILLED
+    interrupted: str | None = None  # there will be no result: it will be LOST
+    type_failure: str | None = None  # its task type left its live process: FAILED
+
+    def kill(self, reason: str) -> None:
+        """Note a request to end it."""
+        self.killed = self.killed or reason
+
+    def interrupt(self, reason: str) -> None:
+        """Note why it ends without a result."""
+        self.interrupted = self.interrupted or reason
+
+    @property
+    def reason(self) -> str | None:
+        """Why it must not start any longer, None if it may."""
+        return self.interrupted or self.killed
+
+
 class HeldAttempt:
     """One claimed task instance."""
 
@@ -54,23 +91,12 @@ class HeldAttempt:
         self.id = claim.entry.task_instance_id
         self.claimed_at = time.monotonic()
         self._state = AttemptState.CLAIMED
-        self.workflow: str | None = None  # when it has begun; see log_workflow
         self.granted = False  # a master has sent the payload; stays true after the end
         self.committed = False  # a master has stored its end: no worker will be granted it again
         self.began_at = 0.0  # when it got its slot, in monotonic seconds
-        self.kill_reason: str | None = None  # a request to end it: the result is KILLED
-        self.interrupted: str | None = None  # why it ends without any result: it will be LOST
-        self.type_failure: str | None = None  # its task type left its live process: FAILED
-        self.launched: Launched | None = None  # its process, since it has started
+        self.launch, self.end = Launch(), EndReasons()
         self.work: asyncio.Task[object] | None = None  # while its task type is at work
-        self.at_work: AtWork | None = None  # what its task type works with, since it has a process
-        self.work_dir: Path | None = None
-        self.publications: Sequence[pb.Publication] = ()  # what it hands over if it ends well
-        self.largest_publication = 0  # bytes that each of them may have
-        self.publishing: asyncio.Task[object] | None = None  # while they are handed over
-        self.result_log: Path | None = None  # of its process, also when that has ended
-        self.environment = ""  # that its program runs in, as NAME@VERSION
-        self.masks: list[str] = []  # texts of its secrets that must not be shown
+        self.publishing: asyncio.Task[object] | None = None  # while its files are handed over
         self.over = asyncio.Event()  # set with END: its log is complete
 
     @property
@@ -94,15 +120,10 @@ class HeldAttempt:
         elif event is AttemptEvent.END:
             self.over.set()
 
-    @property
-    def end_reason(self) -> str | None:
-        """Why it must not start any more, None if it may."""
-        return self.interrupted or self.kill_reason
-
     def require_startable(self) -> None:
         """Raise AttemptEnded if the attempt must not start any more."""
-        if self.end_reason is not None:
-            raise AttemptEnded(self.id, self.end_reason)
+        if self.end.reason is not None:
+            raise AttemptEnded(self.id, self.end.reason)
 
     def cancel_work(self) -> None:
         """Cancel a task type that has not started its process, or what comes after that has ended.

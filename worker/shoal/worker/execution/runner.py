@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,21 +11,19 @@ from pathlib import Path
 
 import structlog
 
-from shoal.coordination import Claim
 from shoal.core.definition.parameters import RESERVED_PATTERN
 from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.plugins import load_task_type
-from shoal.worker.attempts.held import AtWork, HeldAttempt, HeldAttempts
+from shoal.worker.attempts.held import AtWork, HeldAttempt, HeldAttempts, Launch
 from shoal.worker.attempts.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
-from shoal.worker.home.disk import DiskGuard
 from shoal.worker.home.disk_work import DiskWork
+from shoal.worker.intake.held_claims import HeldClaims
 from shoal.worker.intake.prefetch import PrefetchBuffer
-from shoal.worker.intake.starts import StartGuard
+from shoal.worker.intake.readiness import Readiness
 from shoal.worker.logs.files import log_workflow
-from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.lines import (
     append_line,
     environment_used,
@@ -64,60 +62,38 @@ CLAIM_GONE = "its claim is gone"
 
 
 class Runner:
-    """Takes attempts from the payload to the result. Belongs to the event loop.
-
-    ``renew_lease`` is called before each launch, and ``is_present`` asked whether a claim is of
-    the present session; ``drop_claims`` gets attempts that end without a result, or that a master
-    has settled, ``requeue`` those that are to be queued again.
-    """
+    """Takes attempts from the payload to the result. Belongs to the event loop."""
 
     def __init__(
         self,
-        surroundings: Facilities,
+        facilities: Facilities,
         attempts: HeldAttempts,
         launcher: Launcher,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
-        log_limit: LogLimit,
-        starting: StartGuard,
-        disk: DiskGuard,
+        readiness: Readiness,
+        claims: HeldClaims,
         spark_servers: SparkServers,
-        *,
-        renew_lease: Callable[[], None],
-        is_present: Callable[[Claim], bool],
-        drop_claims: Callable[[Sequence[HeldAttempt]], None],
-        requeue: Callable[[Sequence[HeldAttempt]], None],
     ) -> None:
-        self._around, self._attempts, self._launcher = surroundings, attempts, launcher
-        self._reporter, self._tasks, self._log_limit = reporter, tasks, log_limit
-        self._starting, self._disk, self._spark_servers = starting, disk, spark_servers
-        self._renew_lease, self._is_present = renew_lease, is_present
-        self._drop_claims = drop_claims
+        self._facilities, self._attempts, self._launcher = facilities, attempts, launcher
+        self._reporter, self._tasks, self._readiness = reporter, tasks, readiness
+        self._claims, self._spark_servers = claims, spark_servers
         self._disk_work = DiskWork()
-        self._cleaner = Cleaner(surroundings.spool, self._disk_work, tasks)
-        self._requeuer = Requeuer(
-            surroundings.worker_id,
-            attempts,
-            reporter,
-            tasks,
-            requeue=requeue,
-            drop_claims=drop_claims,
-        )
+        self._cleaner = Cleaner(facilities.spool, self._disk_work, tasks)
+        self._requeuer = Requeuer(facilities.worker_id, attempts, reporter, tasks, claims)
         self._endings = Endings(
-            surroundings,
+            facilities,
             attempts,
             reporter,
-            log_limit,
-            starting,
+            readiness.starts,
             Settler(launcher),
             self._cleaner,
             self._requeuer,
-            drop_claims,
+            claims,
         )
         self._prefetched = PrefetchBuffer(attempts, self._begin, self._requeuer.requeue)
         reporter.subscribe(self._settled)
-        for guard in (starting, disk):
-            guard.subscribe(self._shortage_changed)
+        readiness.subscribe(self._readiness_changed)
         spark_servers.subscribe(self.interrupt)
 
     # -- from outside -----------------------------------------------------------------------
@@ -133,17 +109,17 @@ class Runner:
     def refuse(self, attempt: HeldAttempt) -> None:
         """Forget an attempt that is not to run, and release its claim."""
         self._attempts.forget(attempt)
-        self._drop_claims([attempt])
+        self._claims.release([attempt])
 
     async def kill(self, attempt: HeldAttempt, reason: str) -> None:
         """End the attempt with the result KILLED. The first reason counts."""
         if attempt.over.is_set():
             return
-        attempt.kill_reason = attempt.kill_reason or reason
+        attempt.end.kill(reason)
         if attempt.granted and not self._prefetched.leave(attempt):
             await self._end_as_requested(attempt)
         else:  # nothing has begun: it is over already
-            await self._endings.conclude_killed(attempt, attempt.kill_reason)
+            await self._endings.conclude_killed(attempt, attempt.end.killed or reason)
 
     async def interrupt_all(self, reason: str, grace_s: float) -> None:
         """End all live attempts without results; return when nothing of them is alive."""
@@ -159,7 +135,7 @@ class Runner:
 
     def _interrupt_unbegun(self, attempt: HeldAttempt, reason: str) -> bool:
         """Have the attempt end without a result; return whether it has, as nothing has begun."""
-        attempt.interrupted = attempt.interrupted or reason
+        attempt.end.interrupt(reason)
         unbegun = not attempt.granted or self._prefetched.leave(attempt)
         if unbegun:
             self.refuse(attempt)
@@ -170,8 +146,8 @@ class Runner:
         self._requeuer.give_up()
         await self.interrupt_all(reason, 0.0)
 
-    def _shortage_changed(self) -> None:
-        if self._starting.shortage or self._disk.shortage:
+    def _readiness_changed(self) -> None:
+        if self._readiness.shortage:
             self._prefetched.requeue_all()
 
     def _settled(self, report: pb.Report, committed: bool) -> None:
@@ -188,7 +164,7 @@ class Runner:
         if attempt is not None and attempt.over.is_set():
             attempt.committed = committed
             self._attempts.forget(attempt)
-            self._drop_claims([attempt])
+            self._claims.release([attempt])
 
     # -- one attempt ------------------------------------------------------------------------
 
@@ -212,12 +188,12 @@ class Runner:
             attempt.work = None
         if attempt.state is AttemptState.LAUNCHING:  # in an asyncio task of its type's own
             await self._launcher.answered(str(attempt.id))
-        if attempt.launched is not None:
+        if attempt.launch.process is not None:
             await self._see_process_out(attempt, error)
-        elif attempt.interrupted is not None or _is_interruption(error):
-            await self._endings.abandon(attempt, attempt.interrupted or str(error))
-        elif attempt.kill_reason is not None:
-            await self._endings.conclude_killed(attempt, attempt.kill_reason)
+        elif attempt.end.interrupted is not None or _is_interruption(error):
+            await self._endings.abandon(attempt, attempt.end.interrupted or str(error))
+        elif attempt.end.killed is not None:
+            await self._endings.conclude_killed(attempt, attempt.end.killed)
         elif isinstance(error, NoRoomToStart):
             await self._endings.requeue(attempt, payload, error.why)
         elif error is not None:
@@ -231,18 +207,23 @@ class Runner:
     async def _work(self, attempt: HeldAttempt, payload: pb.Payload) -> Exit:
         """Let the task type do its work."""
         attempt.require_startable()
-        around = self._around
-        attempt.workflow = log_workflow(payload.cluster, payload.project, payload.workflow)
-        work_dir = attempt.work_dir = around.work_root / str(attempt.id)
-        attempt.publications = payload.publish
-        attempt.largest_publication = payload.largest_publication
+        facilities = self._facilities
+        work_dir = facilities.work_root / str(attempt.id)
         passwords = [source.password for source in payload.data_sources.values()]
-        attempt.masks = forms([*payload.secrets.values(), *filter(None, passwords)])
-        attempt.environment = environment_of(payload)
+        attempt.launch = Launch(
+            workflow=log_workflow(payload.cluster, payload.project, payload.workflow),
+            work_dir=work_dir,
+            environment=environment_of(payload),
+            masks=forms([*payload.secrets.values(), *filter(None, passwords)]),
+            publications=payload.publish,
+            largest_publication=payload.largest_publication,
+        )
         with _needing_room(attempt, "make its folder"):
             prepared = await self._prepare(payload, work_dir)
         if lines := list(_notes(prepared)):
-            await asyncio.to_thread(append_line, self._around.log_path(payload), "\n".join(lines))
+            await asyncio.to_thread(
+                append_line, self._facilities.log_path(payload), "\n".join(lines)
+            )
         if payload.resources:
             with _needing_room(attempt, "stage its resources"):
                 await self._stage(payload, work_dir)
@@ -250,10 +231,10 @@ class Runner:
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
             request = self._request(attempt, payload, prepared, argv, env, stdin)
             about = record_context(
-                around.worker_id, attempt, permanent, kind.not_yet_exit_code, repeats=repeats
+                facilities.worker_id, attempt, permanent, kind.not_yet_exit_code, repeats=repeats
             )
             request = replace(request, context=about)
-            attempt.at_work = AtWork(task_type, context, params, request, prepared.setup)
+            attempt.launch.at_work = AtWork(task_type, context, params, request, prepared.setup)
             return await self._run_process(attempt, request)
 
         kind = load_task_type(payload.type)
@@ -262,22 +243,22 @@ class Runner:
         task_type, permanent = kind(), sorted(kind.permanent_exit_codes)
         params = kind.Params.model_validate_json(payload.params_json)
         repeats = kind.repeats_after_loss(json.loads(payload.params_json))
-        log_path = self._around.log_path(payload)
+        log_path = self._facilities.log_path(payload)
         spark = SparkOfAttempt(self._spark_servers, attempt, payload, log_path)
-        context = AttemptContext(payload, prepared, run, spark, around.type_settings)
+        context = AttemptContext(payload, prepared, run, spark, facilities.type_settings)
         return await task_type.run(context, params)
 
     def _prepare(self, payload: pb.Payload, work_dir: Path) -> Awaitable[Prepared]:
-        around, disk_work = self._around, self._disk_work
-        given = (around.worker_env, around.env_pass, around.group)
+        facilities, disk_work = self._facilities, self._disk_work
+        given = (facilities.worker_env, facilities.env_pass, facilities.group)
         call = partial(prepare, payload, work_dir, *given)
         # What an earlier hold left there may be any number of files: too long for the loop.
         return disk_work.run(call) if os.path.lexists(work_dir) else disk_work.run_short(call)
 
     async def _stage(self, payload: pb.Payload, work_dir: Path) -> None:
         line = resources_used([f"{one.path}@{one.version}" for one in payload.resources])
-        await asyncio.to_thread(append_line, self._around.log_path(payload), line)
-        await self._around.resources.stage(payload.resources, work_dir)
+        await asyncio.to_thread(append_line, self._facilities.log_path(payload), line)
+        await self._facilities.resources.stage(payload.resources, work_dir)
 
     def _request(
         self,
@@ -294,15 +275,15 @@ class Runner:
             env=env,
             cwd=prepared.work_dir,
             stdin=stdin,
-            log_path=self._around.log_path(payload),
-            record_path=self._around.spool.path(str(attempt.id)),
+            log_path=self._facilities.log_path(payload),
+            record_path=self._facilities.spool.path(str(attempt.id)),
             timeout_s=payload.timeout_s or None,
-            timeout_grace_s=self._around.kill_grace_s,
+            timeout_grace_s=self._facilities.kill_grace_s,
             output_path=prepared.output_file,
             refused_outputs=RESERVED_PATTERN,
             outputs_from_log=payload.outputs_from_log,
             journaled=not payload.publish,  # it is stored again when they are handed over
-            masks=attempt.masks,
+            masks=attempt.launch.masks,
         )
 
     async def _run_process(self, attempt: HeldAttempt, request: LaunchRequest) -> Exit:
@@ -312,7 +293,7 @@ class Runner:
             self._report_start(attempt)
         if attempt.over.is_set():  # its task type gave up meanwhile, and that was the result
             await self._interrupt_process(attempt, "its task type had given up", 0.0)
-        elif attempt.end_reason is not None:  # since we handed it over
+        elif attempt.end.reason is not None:  # since we handed it over
             await self._end_as_requested(attempt)
         record = await launched.wait()
         await self._endings.take_record(attempt, record)
@@ -323,8 +304,8 @@ class Runner:
         if attempt.state in (AttemptState.LAUNCHING, AttemptState.RUNNING):
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         attempt.apply(AttemptEvent.LAUNCH)
-        attempt.result_log = request.log_path
-        self._log_limit.begin(attempt, request.log_path)
+        attempt.launch.log_path = request.log_path
+        self._facilities.log_limit.begin(attempt, request.log_path)
         try:
             failpoints.hit("launch.before_start")
             launched = await self._launcher.launch(
@@ -332,11 +313,11 @@ class Runner:
             )
         except BaseException:
             attempt.apply(AttemptEvent.NOT_START)
-            await self._log_limit.finish(attempt, 0)
+            await self._facilities.log_limit.finish(attempt, 0)
             raise
         attempt.apply(AttemptEvent.START)
-        attempt.launched = launched
-        self._starting.succeeded()
+        attempt.launch.process = launched
+        self._readiness.starts.succeeded()
         failpoints.hit("launch.after_start")
         return launched
 
@@ -345,23 +326,22 @@ class Runner:
 
         What it was claimed in may be over, and the lease that of the next one.
         """
-        if not self._is_present(attempt.claim):
-            attempt.interrupted = attempt.interrupted or CLAIM_GONE
+        if not self._claims.is_present(attempt.claim):
+            attempt.end.interrupt(CLAIM_GONE)
         attempt.require_startable()
-        self._renew_lease()
 
     def _report_start(self, attempt: HeldAttempt) -> None:
-        assert attempt.launched is not None
-        at = attempt.launched.started_at
+        assert attempt.launch.process is not None
+        at = attempt.launch.process.started_at
         report = pb.Report(
             attempt=attempt.ref,
             kind=pb.STARTED,
             at=at,
             started_at=at,
-            environment=attempt.environment,
+            environment=attempt.launch.environment,
         )
-        self._reporter.add(self._around.worker_id, report)
-        log.info("task started", task_instance=attempt.id, pid=attempt.launched.pid)
+        self._reporter.add(self._facilities.worker_id, report)
+        log.info("task started", task_instance=attempt.id, pid=attempt.launch.process.pid)
 
     async def _see_process_out(self, attempt: HeldAttempt, error: BaseException | None) -> None:
         """Return when the process has ended and its result is taken, whatever its type did.
@@ -372,13 +352,13 @@ class Runner:
             if error is not None:  # too late: the end of the process is the result
                 log.warning("task type failed after its process", error=describe(error))
             return
-        assert attempt.launched is not None
-        if attempt.end_reason is None and not isinstance(error, LauncherDied):
-            attempt.type_failure = "its task type left the process alone"
-            attempt.type_failure += f": {describe(error)}" if error is not None else ""
-            await self._kill_process(attempt, attempt.type_failure)
+        assert attempt.launch.process is not None
+        if attempt.end.reason is None and not isinstance(error, LauncherDied):
+            attempt.end.type_failure = "its task type left the process alone"
+            attempt.end.type_failure += f": {describe(error)}" if error is not None else ""
+            await self._kill_process(attempt, attempt.end.type_failure)
         try:
-            record = await attempt.launched.wait()
+            record = await attempt.launch.process.wait()
         except LauncherDied as died:
             await self._endings.abandon(attempt, str(died))
         else:
@@ -387,14 +367,14 @@ class Runner:
     # -- ending it ---------------------------------------------------------------------------
 
     async def _stop_superseded(self, attempt: HeldAttempt) -> None:
-        attempt.interrupted = attempt.interrupted or "the master has given this attempt up"
+        attempt.end.interrupt("the master has given this attempt up")
         await self._end_as_requested(attempt)
 
     async def _end_as_requested(self, attempt: HeldAttempt) -> None:
-        if attempt.interrupted is not None:
-            await self._interrupt_process(attempt, attempt.interrupted, 0.0)
-        elif attempt.kill_reason is not None:
-            await self._kill_process(attempt, attempt.kill_reason)
+        if attempt.end.interrupted is not None:
+            await self._interrupt_process(attempt, attempt.end.interrupted, 0.0)
+        elif attempt.end.killed is not None:
+            await self._kill_process(attempt, attempt.end.killed)
 
     async def _interrupt_process(self, attempt: HeldAttempt, reason: str, grace_s: float) -> None:
         """End the process; its end is not a result."""
@@ -402,13 +382,13 @@ class Runner:
 
     async def _kill_process(self, attempt: HeldAttempt, reason: str) -> None:
         """End the process; its end is a result."""
-        await self._end_process(attempt, EndCause.KILL, reason, self._around.kill_grace_s)
+        await self._end_process(attempt, EndCause.KILL, reason, self._facilities.kill_grace_s)
 
     async def _end_process(
         self, attempt: HeldAttempt, cause: EndCause, reason: str, grace_s: float
     ) -> None:
         attempt.cancel_work()
-        if attempt.launched is not None:
+        if attempt.launch.process is not None:
             await self._launcher.kill(str(attempt.id), reason, grace_s, cause)
 
 

@@ -12,16 +12,13 @@ from shoal.coordination import TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError, SessionLost
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
-from shoal.worker.home.disk import DiskGuard
 from shoal.worker.intake.fetches import Fetcher
-from shoal.worker.intake.reachability import Reachability
-from shoal.worker.intake.starts import StartGuard
+from shoal.worker.intake.readiness import SILENCE_PAUSE_S, Readiness
 from shoal.worker.masters import delay_s
 
 log = structlog.get_logger()
 
 LONGEST_WAIT_S = 60.0  # for the queue's notification
-SILENCE_PAUSE_S = 0.5  # between claims while masters do not answer: others go first
 
 
 class Claimer:
@@ -36,16 +33,13 @@ class Claimer:
         queue: TaskQueue,
         fetcher: Fetcher,
         attempts: HeldAttempts,
-        disk: DiskGuard,
-        reachability: Reachability,
-        starting: StartGuard,
+        readiness: Readiness,
         *,
         group: str,
         worker_id: str,
     ) -> None:
         self._session, self._queue, self._fetcher = session, queue, fetcher
-        self._attempts, self._disk, self._reachability = attempts, disk, reachability
-        self._starting = starting
+        self._attempts, self._readiness = attempts, readiness
         self._group, self._worker_id = group, worker_id
 
     async def run(self) -> None:
@@ -79,22 +73,15 @@ class Claimer:
     async def _claim_some(self) -> list[HeldAttempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
         wanted = await self._attempts.until_wanted()
-        if await self._disk.is_short():
-            await self._disk.enough()
+        if not await self._readiness.wait():
             return []
-        if self._reachability.unreachable_reason:
-            await self._reachability.changed(SILENCE_PAUSE_S)
-            return []
-        if self._starting.shortage:
-            await self._starting.possible()
-            return []
-        wanted = min(wanted, self._starting.limit or wanted)
+        wanted = min(wanted, self._readiness.starts.limit or wanted)
         failpoints.hit("claim.before_multi")
         claims = await self._queue.claim(self._group, wanted, self._worker_id)
         if claims:
             failpoints.hit("claim.after_multi")
-        elif self._reachability.partitions:  # whose entries wait, but not for us
-            await self._reachability.changed(SILENCE_PAUSE_S)
+        elif self._readiness.reachability.partitions:  # whose entries wait, but not for us
+            await self._readiness.reachability.changed(SILENCE_PAUSE_S)
         else:
             await self._queue.wait(self._group, timeout_s=LONGEST_WAIT_S)
         return [self._attempts.add(claim) for claim in claims]

@@ -22,7 +22,8 @@ from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
-from shoal.worker.attempts.lifecycle import AttemptEvent
+from shoal.worker.intake.fetches import Fetcher
+from shoal.worker.intake.readiness import Readiness
 
 log = structlog.get_logger()
 
@@ -33,9 +34,7 @@ CLAIM_LOST = "its claim could not be taken over"
 class EagerDispatch:
     """What one worker takes over. Belongs to its loop; runs in ``tasks``.
 
-    ``room`` returns how many tasks the worker has use for, None if it is to take nothing at all.
-    ``start`` runs an attempt that was granted with its payload, ``fetch`` asks for the payloads
-    of others, ``interrupt`` ends one whose claim is not ours.
+    ``fetcher`` takes what is granted.
     """
 
     def __init__(
@@ -44,29 +43,31 @@ class EagerDispatch:
         queue: TaskQueue,
         attempts: HeldAttempts,
         tasks: asyncio.TaskGroup,
+        fetcher: Fetcher,
+        readiness: Readiness,
         *,
         group: str,
         worker_id: str,
-        room: Callable[[], int | None],
-        start: Callable[[HeldAttempt, pb.Payload], None],
-        fetch: Callable[[Sequence[HeldAttempt]], None],
-        interrupt: Callable[[HeldAttempt, str], None],
     ) -> None:
         self._session, self._queue, self._attempts = session, queue, attempts
-        self._tasks, self._group, self.worker_id = tasks, group, worker_id
-        self._room, self._start, self._fetch = room, start, fetch
-        self._interrupt = interrupt
+        self._tasks, self._fetcher, self._readiness = tasks, fetcher, readiness
+        self._group, self.worker_id = group, worker_id
         self._coming: set[int] = set()  # task instances whose claims are on their way
         self._past = _Past()
         self._reading: asyncio.Task[None] | None = None
         self._offered = 0  # tasks that masters may grant with the answers that are awaited
         self._likely = False  # the latest answer brought something
         self._on_come: list[Callable[[], None]] = []
+        self._interrupt: Callable[[HeldAttempt, str], None] = lambda attempt, why: None
         attempts.when_forgotten(self._forgotten)
 
     def subscribe(self, on_come: Callable[[], None]) -> None:
         """Have ``on_come`` called when claims have come, or will not."""
         self._on_come.append(on_come)
+
+    def when_claim_is_lost(self, interrupt: Callable[[HeldAttempt, str], None]) -> None:
+        """Have ``interrupt`` called with an attempt whose claim could not be taken over."""
+        self._interrupt = interrupt
 
     # -- reports ----------------------------------------------------------------------------
 
@@ -104,9 +105,8 @@ class EagerDispatch:
         if not is_first:
             self._read_first()
         request = pb.EagerRequest(group=self._group)
-        room = self._room()
-        if room is not None and is_first and all(map(self._claim_of, ends)):
-            request.room = max(len(ends), room - self._offered)
+        if self._readiness.takes_tasks and is_first and all(map(self._claim_of, ends)):
+            request.room = max(len(ends), self._attempts.room - self._offered)
             self._offered += request.room
         if first is not None:
             request.before.CopyFrom(_place(first))
@@ -146,8 +146,7 @@ class EagerDispatch:
             moves[before].append(attempt.claim)
             self._coming.add(attempt.id)
             if grant.HasField("payload"):
-                attempt.apply(AttemptEvent.GRANT)
-                self._start(attempt, grant.payload)
+                self._fetcher.grant(attempt, grant.payload)
             else:
                 to_fetch.append(attempt)
         if moves:
@@ -155,7 +154,7 @@ class EagerDispatch:
             moving = self._queue.transfer(moves)
             self._tasks.create_task(self._see_through(moves, moving))
         if to_fetch:
-            self._fetch(to_fetch)
+            self._fetcher.fetch(to_fetch)
 
     def _claim_to_take(self, grant: pb.EagerTask) -> Claim | None:
         """Return the claim that a grant rests upon, None if it is not to be taken."""

@@ -72,6 +72,11 @@ class Fetcher:
         self._lines: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)  # address, tries
         self._running: set[asyncio.Task[None]] = set()
 
+    def grant(self, attempt: HeldAttempt, payload: pb.Payload) -> None:
+        """Hand over an attempt that a master has granted."""
+        attempt.apply(AttemptEvent.GRANT)
+        self._on_payload(attempt, payload)
+
     def fetch(self, attempts: Sequence[HeldAttempt]) -> None:
         """Ask the owners for the payloads of ``attempts``, until they have decided."""
         self._spawn(self._enqueue(attempts, 0))
@@ -156,8 +161,7 @@ class Fetcher:
                 continue  # killed while we asked
             verdict = verdicts.get(attempt.id, pb.FetchVerdict())
             if verdict.HasField("payload"):
-                attempt.apply(AttemptEvent.GRANT)
-                self._on_payload(attempt, verdict.payload)
+                self.grant(attempt, verdict.payload)
             elif verdict.refusal.kind == pb.Refusal.SUPERSEDED:
                 log.info("task superseded", task_instance=attempt.id, why=verdict.refusal.reason)
                 self._on_refused(attempt)

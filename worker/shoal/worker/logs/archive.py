@@ -90,9 +90,9 @@ class LogArchiver:
         return bool(unarchived(folder))
 
     def _note(self, attempt: HeldAttempt) -> None:
-        if attempt.workflow is not None:
+        if attempt.launch.workflow is not None:
             instance = attempt.claim.entry.workflow_instance_id
-            self._waiting[LogFolder(instance, attempt.workflow, self._root)] = None
+            self._waiting[LogFolder(instance, attempt.launch.workflow, self._root)] = None
 
     async def _search(self) -> None:
         """Find what an earlier life of this worker has left, or what was missed."""

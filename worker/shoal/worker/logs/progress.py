@@ -34,8 +34,10 @@ class ProgressService(ProgressServiceServicer):
     ) -> pb.ProgressResponse:
         """Return the progress of those that run here and have said something."""
         found = (self._attempts.get(number) for number in request.task_instance_ids[:MOST])
-        running = [a for a in found if a is not None and a.work_dir and not a.over.is_set()]
-        folders = [(attempt.id, attempt.work_dir) for attempt in running if attempt.work_dir]
+        running = [a for a in found if a is not None and a.launch.work_dir and not a.over.is_set()]
+        folders = [
+            (attempt.id, attempt.launch.work_dir) for attempt in running if attempt.launch.work_dir
+        ]
         return pb.ProgressResponse(tasks=await asyncio.to_thread(_read_all, folders))
 
 

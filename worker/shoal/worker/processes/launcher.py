@@ -188,6 +188,7 @@ class Launcher:
         self._lease: dict[str, Any] | None = None  # the message that was sent last
         self._closing = False
         self._ready = asyncio.Event()
+        self._before_launch: Callable[[], None] = lambda: None
         self._news = asyncio.Event()  # an attempt is launched, or a launcher is lost
         self._pid = 0
         self._lines: Lines | None = None  # to the process that was started last
@@ -212,6 +213,10 @@ class Launcher:
     async def __aexit__(self, *_: object) -> None:
         await self.close("the worker agent ended")
 
+    def before_launch(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called right before each launch."""
+        self._before_launch = callback
+
     async def launch(
         self, request: LaunchRequest, *, require: Callable[[], None] = lambda: None
     ) -> Launched:
@@ -224,6 +229,7 @@ class Launcher:
         """
         await self._until_ready()
         require()
+        self._before_launch()
         if request.id in self._attempts:
             raise LaunchFailed(request.id, "an attempt with this id is running already")
         launched = self._attempts[request.id] = Launched(request.id)

@@ -52,4 +52,4 @@ class Cleaner:
 
 
 def _of(task_instance_id: int, attempt: HeldAttempt | None) -> tuple[int, Path | None]:
-    return task_instance_id, attempt.work_dir if attempt is not None else None
+    return task_instance_id, attempt.launch.work_dir if attempt is not None else None

@@ -7,7 +7,6 @@ attempt LOST. What could not begin here is queued again.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -17,9 +16,9 @@ from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.intake.held_claims import HeldClaims
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.intake.starts import StartGuard
-from shoal.worker.logs.limit import LogLimit
 from shoal.worker.logs.lines import append_line
 from shoal.worker.processes.program import ExitRecord, Outcome
 from shoal.worker.results.cleanup import Cleaner
@@ -49,45 +48,43 @@ class Endings:
 
     def __init__(
         self,
-        surroundings: Facilities,
+        facilities: Facilities,
         attempts: HeldAttempts,
         reporter: Reporter,
-        log_limit: LogLimit,
-        starting: StartGuard,
+        starts: StartGuard,
         settler: Settler,
         cleaner: Cleaner,
         requeuer: Requeuer,
-        drop_claims: Callable[[Sequence[HeldAttempt]], None],
+        claims: HeldClaims,
     ) -> None:
-        self._around, self._attempts, self._reporter = surroundings, attempts, reporter
-        self._log_limit, self._starting = log_limit, starting
+        self._facilities, self._attempts, self._reporter = facilities, attempts, reporter
+        self._starts, self._claims = starts, claims
         self._settler, self._cleaner, self._requeuer = settler, cleaner, requeuer
-        self._drop_claims = drop_claims
 
     async def take_record(self, attempt: HeldAttempt, record: ExitRecord) -> None:
         """Make a result, or not, of an attempt that the launcher has stored the end of."""
-        await self._log_limit.finish(attempt, record.log_bytes)
+        await self._facilities.log_limit.finish(attempt, record.log_bytes)
         if attempt.over.is_set():
             return
         if was_interrupted(record):
             await self.abandon(attempt, record.reason)
             return
-        if attempt.type_failure is not None:
-            record = replace(record, outcome=Outcome.FAILED, reason=attempt.type_failure)
-        if attempt.at_work is not None:
-            record = await confirmed(record, attempt.at_work)
-        if record.outcome is not Outcome.SUCCEEDED and attempt.at_work is not None:
-            record = await self._settler.complete(attempt, record, attempt.at_work)
+        if attempt.end.type_failure is not None:
+            record = replace(record, outcome=Outcome.FAILED, reason=attempt.end.type_failure)
+        if attempt.launch.at_work is not None:
+            record = await confirmed(record, attempt.launch.at_work)
+        if record.outcome is not Outcome.SUCCEEDED and attempt.launch.at_work is not None:
+            record = await self._settler.complete(attempt, record, attempt.launch.at_work)
             if attempt.over.is_set():
                 return
         elif record.output_count:
-            record = await asyncio.to_thread(with_outputs, record, attempt, self._around.spool)
+            record = await asyncio.to_thread(with_outputs, record, attempt, self._facilities.spool)
             if attempt.over.is_set():
                 return
         handed_over = await self._hand_over(attempt, record)
         if handed_over is None:
             return
-        record = await with_error_line(handed_over, self._around.store, attempt.masks)
+        record = await with_error_line(handed_over, self._facilities.store, attempt.launch.masks)
         if attempt.over.is_set():
             return
         failpoints.hit("record.after_exit")
@@ -107,8 +104,8 @@ class Endings:
 
     async def _hand_over(self, attempt: HeldAttempt, record: ExitRecord) -> ExitRecord | None:
         """Return the record when the files of the attempt are handed over; None: it is over."""
-        if attempt.publications and record.outcome is Outcome.SUCCEEDED:
-            record = await self._around.publisher.complete(attempt, record)
+        if attempt.launch.publications and record.outcome is Outcome.SUCCEEDED:
+            record = await self._facilities.publisher.complete(attempt, record)
             if attempt.over.is_set():
                 return None
             if was_interrupted(record):
@@ -118,11 +115,13 @@ class Endings:
 
     async def fail(self, attempt: HeldAttempt, payload: pb.Payload, error: BaseException) -> None:
         """The attempt failed before it had a process: say why, in its log, too."""
-        reason = Masker(attempt.masks).mask(describe(error))
+        reason = Masker(attempt.launch.masks).mask(describe(error))
         if not isinstance(error, ShoalError | ValidationError | OSError):
             log.warning("task type raised", task_instance=attempt.id, exc_info=error)
         try:
-            await asyncio.to_thread(append_line, self._around.log_path(payload), f"shoal: {reason}")
+            await asyncio.to_thread(
+                append_line, self._facilities.log_path(payload), f"shoal: {reason}"
+            )
         except OSError as trouble:
             log.warning("log not written", task_instance=attempt.id, error=str(trouble))
         await self.conclude(attempt, Outcome.FAILED, EndCause.NOT_STARTED, reason)
@@ -142,7 +141,7 @@ class Endings:
         """Store and report the result of an attempt that has no process."""
         if attempt.over.is_set():
             return
-        worker_id = self._around.worker_id
+        worker_id = self._facilities.worker_id
         record = without_process(worker_id, attempt, outcome, cause, reason, exit_code)
         handed_over = await self._hand_over(attempt, record)
         if handed_over is None:
@@ -150,7 +149,7 @@ class Endings:
         record = handed_over
         self._attempts.end(attempt)
         try:
-            await asyncio.to_thread(self._around.spool.write, record.id, as_json(record))
+            await asyncio.to_thread(self._facilities.spool.write, record.id, as_json(record))
         except OSError as error:
             # Reported all the same; if this agent dies before, the master finds the claim gone.
             log.error("result not stored", task_instance=attempt.id, error=str(error))
@@ -165,21 +164,21 @@ class Endings:
     async def abandon(self, attempt: HeldAttempt, why: str) -> None:
         """End without a result: the claim goes, and with it the attempt is LOST."""
         log.warning("task interrupted", task_instance=attempt.id, why=why)
-        await self._log_limit.finish(attempt, 0)
+        await self._facilities.log_limit.finish(attempt, 0)
         self._attempts.end(attempt)
         self._reporter.drop_start(attempt.id)
         await self._cleaner.remove(attempt)
         self._attempts.forget(attempt)
-        self._drop_claims([attempt])
+        self._claims.release([attempt])
 
     async def requeue(self, attempt: HeldAttempt, payload: pb.Payload, why: str) -> None:
         """Let others run what could not begin here, for a reason that is not its own."""
-        self._starting.failed(why)
-        await self._log_limit.finish(attempt, 0)
+        self._starts.failed(why)
+        await self._facilities.log_limit.finish(attempt, 0)
         await self._cleaner.remove(attempt)  # first: we may get it again ourselves
-        if attempt.interrupted is not None:
-            await self.abandon(attempt, attempt.interrupted)
-        elif attempt.kill_reason is not None:
-            await self.conclude_killed(attempt, attempt.kill_reason)
+        if attempt.end.interrupted is not None:
+            await self.abandon(attempt, attempt.end.interrupted)
+        elif attempt.end.killed is not None:
+            await self.conclude_killed(attempt, attempt.end.killed)
         else:
             self._requeuer.requeue([Waiting(attempt, payload, time.monotonic())])

@@ -8,6 +8,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.home.resources import ResourceCache
 from shoal.worker.home.spool import Spool
 from shoal.worker.logs.files import LogStore, log_workflow
+from shoal.worker.logs.limit import LogLimit
 from shoal.worker.results.publications import Publisher
 
 
@@ -19,6 +20,7 @@ class Facilities:
     group: str
     work_root: Path
     store: LogStore
+    log_limit: LogLimit
     spool: Spool
     worker_env: Mapping[str, str]
     env_pass: Sequence[str]

@@ -49,7 +49,7 @@ class Publisher:
         """
         failpoints.hit("publish.before_upload")
         attempt.publishing = self._tasks.create_task(self._store(attempt), name="hand files over")
-        if attempt.end_reason is not None:
+        if attempt.end.reason is not None:
             attempt.publishing.cancel()
         await asyncio.wait([attempt.publishing])
         done, attempt.publishing = attempt.publishing, None
@@ -57,8 +57,8 @@ class Publisher:
         ended = _ended(attempt, record, None if done.cancelled() else done.result())
         try:
             line = _line(attempt, ended)
-            if attempt.result_log is not None and line:
-                await asyncio.to_thread(append_line, attempt.result_log, line)
+            if attempt.launch.log_path is not None and line:
+                await asyncio.to_thread(append_line, attempt.launch.log_path, line)
             await asyncio.to_thread(self._spool.write, ended.id, as_json(ended))
         except OSError as error:
             # Reported all the same; if this agent dies before, the master finds the claim gone.
@@ -68,12 +68,14 @@ class Publisher:
 
     async def _store(self, attempt: HeldAttempt) -> list[Stored] | Exception:
         """Write the files into the storage; return what was written, or what went wrong."""
-        assert attempt.work_dir is not None
-        for one in attempt.publications:
+        assert attempt.launch.work_dir is not None
+        for one in attempt.launch.publications:
             if problem := path_problem(one.file) or path_problem(one.path):
                 return NotHandedOver(f"publish: the payload names {problem}")
-        files = [Leaving(one.file, one.path, one.object) for one in attempt.publications]
-        errand = Errand(self._url, str(attempt.work_dir), attempt.largest_publication, files)
+        files = [Leaving(one.file, one.path, one.object) for one in attempt.launch.publications]
+        errand = Errand(
+            self._url, str(attempt.launch.work_dir), attempt.launch.largest_publication, files
+        )
         try:
             ended = await self._helpers.run(
                 _STORING, errand.to_json(), name="store", timeout_s=TIMEOUT_S
@@ -92,13 +94,13 @@ def _ended(
     if outcome is not None and not isinstance(outcome, Exception):
         published = [asdict(one) for one in outcome]
         return replace(record, context={**record.context, PUBLISHED: published})
-    if attempt.interrupted is not None or _is_interruption(outcome):
-        reason = attempt.interrupted or str(outcome)
+    if attempt.end.interrupted is not None or _is_interruption(outcome):
+        reason = attempt.end.interrupted or str(outcome)
         return replace(record, outcome=Outcome.KILLED, cause=EndCause.INTERRUPT, reason=reason)
-    if attempt.kill_reason is not None:
-        reason = attempt.kill_reason
+    if attempt.end.killed is not None:
+        reason = attempt.end.killed
         return replace(record, outcome=Outcome.KILLED, cause=EndCause.KILL, reason=reason)
-    reason = Masker(attempt.masks).mask(str(outcome))
+    reason = Masker(attempt.launch.masks).mask(str(outcome))
     return replace(record, outcome=Outcome.FAILED, reason=reason)
 
 
@@ -112,5 +114,5 @@ def _is_interruption(error: object) -> bool:
 def _line(attempt: HeldAttempt, record: ExitRecord) -> str:
     """Return what the log says about it; empty: nothing."""
     if record.outcome is Outcome.SUCCEEDED:
-        return handed_over({one.file: one.path for one in attempt.publications})
+        return handed_over({one.file: one.path for one in attempt.launch.publications})
     return f"shoal: {record.reason}" if record.outcome is Outcome.FAILED else ""

@@ -8,13 +8,14 @@ it has no room to start it: then nothing of it has run, nor will.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import structlog
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.intake.held_claims import HeldClaims
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.results.reporter import Reporter
 
@@ -22,10 +23,7 @@ log = structlog.get_logger()
 
 
 class Requeuer:
-    """The attempts that are on their way back. Belongs to the event loop; runs in ``tasks``.
-
-    ``requeue`` gets those whose masters want them queued, ``drop_claims`` the others.
-    """
+    """The attempts that are on their way back. Belongs to the event loop; runs in ``tasks``."""
 
     def __init__(
         self,
@@ -33,12 +31,10 @@ class Requeuer:
         attempts: HeldAttempts,
         reporter: Reporter,
         tasks: asyncio.TaskGroup,
-        *,
-        requeue: Callable[[Sequence[HeldAttempt]], None],
-        drop_claims: Callable[[Sequence[HeldAttempt]], None],
+        claims: HeldClaims,
     ) -> None:
         self._worker_id, self._attempts, self._reporter = worker_id, attempts, reporter
-        self._tasks, self._requeue, self._drop_claims = tasks, requeue, drop_claims
+        self._tasks, self._claims = tasks, claims
         self._asked: dict[tuple[int, float], HeldAttempt] = {}  # by task instance and queued_at
 
     def requeue(self, waiting: Sequence[Waiting]) -> None:
@@ -59,7 +55,7 @@ class Requeuer:
         if attempt is None:
             return  # of a session that was lost meanwhile
         self._attempts.forget(attempt)
-        (self._requeue if committed else self._drop_claims)([attempt])
+        (self._claims.requeue if committed else self._claims.release)([attempt])
 
     def give_up(self) -> None:
         """Forget all: the session with our claims is lost, and their masters see to them."""

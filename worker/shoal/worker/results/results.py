@@ -58,11 +58,11 @@ def record_context(
         "task_instance_id": entry.task_instance_id,
         "partition": entry.partition,
     }
-    if attempt.workflow is not None:
-        context[WORKFLOW] = attempt.workflow
-    if attempt.environment:
-        context["environment"] = attempt.environment
-    if attempt.publications:
+    if attempt.launch.workflow is not None:
+        context[WORKFLOW] = attempt.launch.workflow
+    if attempt.launch.environment:
+        context["environment"] = attempt.launch.environment
+    if attempt.launch.publications:
         context[PUBLISHES] = True
     if permanent_exit_codes:
         context["permanent_exit_codes"] = list(permanent_exit_codes)
@@ -183,9 +183,9 @@ def with_outputs(record: ExitRecord, attempt: HeldAttempt, spool: Spool) -> Exit
         if record.durable:
             return replace(record, outputs=spool.get(record.id)["outputs"])
         # The disk has no room for a record; the task's own files are still there.
-        assert attempt.work_dir is not None
-        output_file, log_file = attempt.work_dir / OUTPUT_FILE, attempt.result_log
-        found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.masks)
+        assert attempt.launch.work_dir is not None
+        output_file, log_file = attempt.launch.work_dir / OUTPUT_FILE, attempt.launch.log_path
+        found = collect(str(output_file), str(log_file), RESERVED_PATTERN, attempt.launch.masks)
         return replace(record, outputs=found)
     except (OSError, ValueError, KeyError, BadOutput) as error:
         reason = f"its outputs were lost on this worker: {error}"

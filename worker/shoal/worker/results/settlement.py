@@ -49,14 +49,14 @@ class Settler:
         """
         reason, told, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
-            record = replace(record, reason=Masker(attempt.masks).mask(reason))
+            record = replace(record, reason=Masker(attempt.launch.masks).mask(reason))
             if told and not is_not_yet(record):
-                record = with_line(record, plain(told.split("\n", 1)[0], attempt.masks))
+                record = with_line(record, plain(told.split("\n", 1)[0], attempt.launch.masks))
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
             record = replace(record, context={**record.context, "again_s": again_s})
         elif once is not None and record.outcome is Outcome.FAILED:
-            told = Masker(attempt.masks).mask(f"{record.reason}; {once}")
+            told = Masker(attempt.launch.masks).mask(f"{record.reason}; {once}")
             record = made_permanent(replace(record, reason=told))
         if settling is None:
             return record
@@ -74,7 +74,7 @@ class Settler:
         deadline = time.monotonic() + ALL_TRIES_S
         why = "there was no time"
         for number in range(1, 1_000):
-            if attempt.interrupted is not None or time.monotonic() >= deadline:
+            if attempt.end.interrupted is not None or time.monotonic() >= deadline:
                 break
             # Asked each time: where it ran may be gone by now.
             settling = await asyncio.to_thread(work.task_type.settling, work.context, work.params)

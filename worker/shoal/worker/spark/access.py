@@ -30,7 +30,7 @@ class SparkOfAttempt:
             await asyncio.to_thread(append_line, self._log_path, _WAITING)
         session = session_id(self._payload.tag, self._payload.attempt)
         server = await self._servers.use(self._attempt, project, session)
-        self._attempt.masks = [*self._attempt.masks, *forms([server.token])]
+        self._attempt.launch.masks = [*self._attempt.launch.masks, *forms([server.token])]
         return server
 
     @property

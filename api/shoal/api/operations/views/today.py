@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shoal.api.operations.authoring.timetables import Days, days_of, timetable_of
 from shoal.core.access.authorization import Visible
-from shoal.core.runs.filters import NEWEST_FIRST, Between, InstanceFilter
+from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
 from shoal.core.runs.records import Instance, Schedule
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code, Said
@@ -120,14 +120,14 @@ async def today(
 ) -> Today:
     """Return the runs that were created in a window or are open, and what fires until its end."""
     runs, more = await uow.instances.search(
-        InstanceFilter(project, created=Between(since, until)),
+        InstanceFilter(project=project, since=since, until=until),
         NEWEST_FIRST,
         None,
         MOST_RUNS,
         visible,
     )
     older, more_open = await uow.instances.search(
-        InstanceFilter(project, states=_OPEN, created=Between(None, since)),
+        InstanceFilter(project=project, state=_OPEN, until=since),
         NEWEST_FIRST,
         None,
         MOST_RUNS,

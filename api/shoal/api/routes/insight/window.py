@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Query
-from pydantic import BeforeValidator
+from fastapi import Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from shoal.api.routes.runs.filters import Project, Workflow
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import decode_cursor, encode_cursor, filtered
 from shoal.core.insight.windows import LONGEST_DAYS, Window, window_of
@@ -55,14 +54,24 @@ class WindowDays:
         }
 
 
-@dataclass(frozen=True)
-class WindowWanted:
-    """What is asked for."""
+class DaysFilter(BaseModel):
+    """The days of an answer that belongs to no project."""
 
-    first: date | None
-    last: date | None
-    project: str | None
-    workflow: str | None
+    model_config = ConfigDict(frozen=True)
+
+    first: Day | None = Field(
+        default=None,
+        alias="from",
+        description="First day of the window, UTC. Default: 28 days with the last.",
+        examples=["2026-01-04"],
+    )
+    last: Day | None = Field(
+        default=None,
+        alias="to",
+        description="Last day of it. Default: the newest that has results. "
+        f"{LONGEST_DAYS} days at most.",
+        examples=["2026-01-31"],
+    )
 
     async def days(self, uow: UnitOfWork, job: str) -> WindowDays:
         """Return the days, by what results of a job there are. Raises InvalidRequest."""
@@ -74,36 +83,15 @@ class WindowWanted:
             raise InvalidRequest([FieldError("to", f"the window {error}")]) from None
 
 
-_First = Annotated[
-    Day | None,
-    Query(
-        alias="from",
-        description="First day of the window, UTC. Default: 28 days with the last.",
-        examples=["2026-01-04"],
-    ),
-]
-_Last = Annotated[
-    Day | None,
-    Query(
-        description="Last day of it. Default: the newest that has results. "
-        f"{LONGEST_DAYS} days at most.",
-        examples=["2026-01-31"],
-    ),
-]
+class WindowFilter(DaysFilter):
+    """The days and the workflows of an answer."""
+
+    project: str | None = Field(default=None, description="Only those of this project.")
+    workflow: str | None = Field(default=None, description="Only those of this workflow.")
 
 
-async def _wanted(
-    from_: _First = None, to: _Last = None, project: Project = None, workflow: Workflow = None
-) -> WindowWanted:
-    return WindowWanted(from_, to, project, workflow)
-
-
-async def _wanted_days(from_: _First = None, to: _Last = None) -> WindowWanted:
-    return WindowWanted(from_, to, None, None)
-
-
-Windowed = Annotated[WindowWanted, Depends(_wanted)]
-WindowedDays = Annotated[WindowWanted, Depends(_wanted_days)]  # of what is of no project
+Windowed = Annotated[WindowFilter, Query()]
+WindowedDays = Annotated[DaysFilter, Query()]
 
 
 def place_page(

@@ -95,7 +95,7 @@ async def post_bulk_commands(
 def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
     """Raise InvalidRequest for what does not go together."""
     check_shape(body.command(1), None)
-    is_filtered = wanted != InstanceFilter()
+    is_filtered = bool(wanted)
     errors = []
     if body.ids is not None and is_filtered:
         errors.append(FieldError("ids", "do not go with filters: give the one or the other"))

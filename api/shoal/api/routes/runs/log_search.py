@@ -3,11 +3,11 @@
 from typing import Annotated
 
 from fastapi import Query
+from pydantic import StringConstraints
 
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.runs.log_search import Budget, LineSearch, matcher, search
-from shoal.api.routes.runs.filters import Text
 from shoal.api.routes.runs.instances import InstanceId
 from shoal.api.routes.runs.tasks import TaskInstanceId
 from shoal.api.schemas.runs.log_search import HitOut, InstanceHits, LogHits, TaskHits
@@ -16,12 +16,15 @@ from shoal.api.web.errors import LogUnavailable, NoSuchThing
 from shoal.api.web.paging import MAX_ID, Cursor, decode_cursor, encode_cursor
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
+from shoal.core.definition.fields import ONE_LINE
+from shoal.core.runs.filters import LONGEST_TEXT
 
 router = strict_router("logs")
 
 MOST_LOGS = 200  # that one request looks into
 _KIND = "log-hits"
 
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT, pattern=ONE_LINE)]
 Wanted = Annotated[Text | None, Query(description="A text that a line contains.")]
 Regex = Annotated[
     Text | None,

@@ -64,7 +64,7 @@ async def get_workflow_grid(
     the place of a column belongs to its page. A page has 200,000 cells at most: of workflows with
     more than 2,000 tasks it has fewer runs. `next` leads to the runs before.
     """
-    wanted = InstanceFilter(project, name)
+    wanted = InstanceFilter(project=project, workflow=name)
     order = read_order(sort, wanted)
     after = from_cursor(wanted, order, cursor)
     async with store.unit_of_work(read_only=True) as uow:

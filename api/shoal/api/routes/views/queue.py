@@ -9,7 +9,7 @@ from shoal.api.access.callers import Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.cluster.view import ClusterView
-from shoal.api.schemas.common import Page, PriorityName
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.cluster import QueueEntryOut
 from shoal.api.services import ClusterDep, StoreDep
 from shoal.api.web.answers import by_id, shown
@@ -24,7 +24,7 @@ from shoal.api.web.paging import (
 )
 from shoal.coordination import Entry
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import NAME_PATTERN, Priority
+from shoal.core.definition.fields import NAME_PATTERN, Priority, PriorityName
 from shoal.core.runs.records import TaskInstance
 
 router = strict_router("cluster")

@@ -13,7 +13,7 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight.baselines import expected_of
 from shoal.api.operations.views.today import RUNS_EACH, Fire, Lane, Rank, next_fires, today
 from shoal.api.routes.runs.filters import Project
-from shoal.api.schemas.common import Instant, SaidOut
+from shoal.api.schemas.common import SaidOut
 from shoal.api.schemas.views.today import FireOut, LaneOut, LateOut, TodayOut, TodayRun
 from shoal.api.services import BaselinesDep, StoreDep
 from shoal.api.web.answers import by_id, shown
@@ -22,6 +22,7 @@ from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.expectation import NOTHING, Expected
 from shoal.core.runs.records import Instance
+from shoal.core.timing.instant import Instant
 
 router = strict_router("instances")
 

@@ -60,7 +60,7 @@ async def export_project(
     async with store.unit_of_work(read_only=True) as uow:
         names = sorted(set(name))
         if not names:
-            wanted = WorkflowFilter(project, archived=False)
+            wanted = WorkflowFilter(project=project)
             found = await uow.workflow_list.page(wanted, limit=MOST_WORKFLOWS + 1)
             names = [one.name for one in found]
         if len(names) > MOST_WORKFLOWS:

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
@@ -40,12 +40,9 @@ from shoal.api.web.paging import (
 )
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.definition.fields import LONGEST_OWNER
-from shoal.core.definition.labels import MOST_LABELS, parse_filter
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.filters import WorkflowFilter
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
-from shoal.core.runs.states import WorkflowState
 from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
@@ -65,32 +62,7 @@ Definition = Annotated[
 async def list_workflows(
     store: StoreDep,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
-    search: Annotated[
-        str | None, Query(max_length=200, description="Part of the name or the description.")
-    ] = None,
-    label: Annotated[
-        list[str],
-        Query(
-            max_length=MOST_LABELS,
-            description="KEY or KEY=VALUE; several: those that have all of them.",
-            examples=[["team=flights"]],
-        ),
-    ] = [],  # noqa: B006 - FastAPI copies it
-    owner: Annotated[
-        str | None,
-        Query(
-            max_length=LONGEST_OWNER,
-            description="Whose `owner` is exactly this; empty: those that name nobody.",
-        ),
-    ] = None,
-    archived: Annotated[
-        Literal["false", "true", "any"], Query(description="Whether those that are archived.")
-    ] = "false",
-    state: Annotated[
-        list[WorkflowState],
-        Query(description="Whose last run is in one of these; repeatable.", examples=[["FAILED"]]),
-    ] = [],  # noqa: B006 - FastAPI copies it
+    wanted: Annotated[WorkflowFilter, Query()],
     runs: Annotated[
         int,
         Query(ge=0, le=MOST_LAST_RUNS, description="How many last runs of each.", examples=[14]),
@@ -109,28 +81,22 @@ async def list_workflows(
 
     The last run is that for the latest logical time.
     """
-    kind = filtered(
-        "workflows", project, search, sorted(label), owner, archived, sorted(state), sort
-    )
-    wanted = WorkflowFilter(
-        project=project,
-        search=search,
-        visible=caller.visible,
-        labels=_labels(label),
-        archived={"false": False, "true": True}.get(archived),
-        states=state,
-        owner=owner,
-    )
+    kind = filtered("workflows", wanted, sort)
+    visible = caller.visible
     async with store.unit_of_work(read_only=True) as uow:
         if sort.is_ranked:
             after = _position(kind, cursor, sort)
             items, position = await uow.workflow_list.ranked(
-                wanted, order=sort, after=after, limit=limit
+                wanted, visible=visible, order=sort, after=after, limit=limit
             )
             next_ = None if position is None else _ranked_cursor(kind, position)
         else:
             found = await uow.workflow_list.page(
-                wanted, order=sort, after=_place(kind, cursor, sort), limit=limit + 1
+                wanted,
+                visible=visible,
+                order=sort,
+                after=_place(kind, cursor, sort),
+                limit=limit + 1,
             )
             items, more = page(found, limit)
             next_ = _cursor(kind, items[-1], sort) if more else None
@@ -164,13 +130,6 @@ def _position(kind: str, cursor: str | None, sort: WorkflowOrder) -> tuple[Any, 
     if after is None or sort is WorkflowOrder.FAILING:
         return after
     return (_moment(after[0]) if after[0] else None), after[1]
-
-
-def _labels(given: list[str]) -> list[tuple[str, str | None]]:
-    try:
-        return [parse_filter(one) for one in given]
-    except ValueError as error:
-        raise InvalidRequest([FieldError("label", str(error))]) from None
 
 
 def _cursor(kind: str, last: Workflow, sort: WorkflowOrder) -> str:

@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, SecretStr, StrictBool, StrictInt
 
-from shoal.api.schemas.common import ONE_LINE, Answer, Strict
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.access.grants import Grant, Restricted
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
 from shoal.core.access.records import HolderKind
-from shoal.core.definition.fields import Name
+from shoal.core.definition.fields import ONE_LINE, Name
 
 #: Of users, groups and service accounts: an e-mail address is one.
 ACCOUNT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$"

@@ -4,8 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from shoal.api.schemas.common import Answer, Instant, Strict
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.access.audit.entries import Outcome
+from shoal.core.timing.instant import Instant
 
 
 class AuditEntryOut(Answer):

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer, PriorityName
+from shoal.api.schemas.common import Answer
+from shoal.core.definition.fields import PriorityName
 
 
 class MasterOut(Answer):

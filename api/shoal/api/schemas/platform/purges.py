@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer, Instant, Strict
+from shoal.api.schemas.common import Answer, Strict
+from shoal.core.timing.instant import Instant
 
 
 class PurgeIn(Strict):

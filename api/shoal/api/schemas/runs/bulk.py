@@ -5,7 +5,8 @@ from typing import Any, Literal
 from pydantic import Field, StrictInt, field_validator
 
 from shoal.api.schemas.commands import LONGEST_REASON, MAX_NAMED_TASKS, CommandIn
-from shoal.api.schemas.common import ONE_LINE, Answer, Strict
+from shoal.api.schemas.common import Answer, Strict
+from shoal.core.definition.fields import ONE_LINE
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.states import TaskState, WorkflowState

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, computed_field
 
-from shoal.api.schemas.common import Answer, PriorityName, SaidOut
+from shoal.api.schemas.common import Answer, SaidOut
+from shoal.core.definition.fields import PriorityName
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why import reasons
 

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from shoal.api.schemas.common import Answer, PriorityName
+from shoal.api.schemas.common import Answer
+from shoal.core.definition.fields import PriorityName
 from shoal.core.runs.states import TaskState, WorkflowState
 
 

@@ -8,17 +8,13 @@ from pydantic import Field, StrictInt, field_validator, model_validator
 
 from shoal.api.schemas.authoring import LONGEST_TEXT
 from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
-from shoal.api.schemas.common import (
-    Answer,
-    LogicalTime,
-    PriorityName,
-    Strict,
-)
+from shoal.api.schemas.common import Answer, Strict
 from shoal.core.access.authorization import Thing
-from shoal.core.definition.fields import Priority, scalar_text
+from shoal.core.definition.fields import Priority, PriorityName, scalar_text
 from shoal.core.definition.labels import Labels
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.core.timing.instant import LogicalTime
 
 MOST_RENDERED = 200
 

@@ -73,20 +73,12 @@ def put(
 
 def _versions(client: "ShoalClient", home: str, paths: list[str]) -> dict[str, int]:
     """Return the newest versions of files before they are uploaded."""
-    from shoal.client.errors import ApiProblem
-
-    try:
-        if len(paths) == 1:
-            return {paths[0]: client.get_resource(home, paths[0])["version"]}
-        folder = paths[0].partition("/")[0]
-        return {
-            one["path"]: one["version"]
-            for one in client.pages(client.list_resources, home, folder=folder or None)
-        }
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        return {}
+    if len(paths) == 1:
+        one = client.find(client.get_resource, home, paths[0])
+        return {one["path"]: one["version"]} if one else {}
+    folder = paths[0].partition("/")[0]
+    listed = client.pages(client.list_resources, home, folder=folder or None)
+    return {one["path"]: one["version"] for one in client.find(list, listed) or ()}
 
 
 @group.command()

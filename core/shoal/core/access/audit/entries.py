@@ -6,6 +6,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.core.timing.instant import Instant
+
 
 class Outcome(StrEnum):
     """How it went."""
@@ -46,14 +50,18 @@ class Entry(NewEntry):
         return {**vars(self), "at": at, "outcome": str(self.outcome)}
 
 
-@dataclass(frozen=True)
-class EntryFilter:
-    """Which entries to list; None: all. ``action`` may end with ``.*``."""
+class EntryFilter(BaseModel):
+    """Which entries to list, as the parameters of a query."""
 
-    project: str | None = None
-    principal: str | None = None
-    action: str | None = None
-    outcome: Outcome | None = None
-    request_id: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    model_config = ConfigDict(frozen=True)
+
+    principal: str | None = Field(default=None, max_length=201, description="Who has done it.")
+    action: str | None = Field(
+        default=None,
+        max_length=100,
+        description="An action, or all of a noun: `secret.*`.",
+    )
+    outcome: Outcome | None = Field(default=None, description="Whether it was refused.")
+    request: str | None = Field(default=None, max_length=200, description="The id of one.")
+    since: Instant | None = Field(default=None, description="At this instant or later.")
+    until: Instant | None = Field(default=None, description="Before.")

@@ -5,15 +5,12 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command
 from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.run import Run
 from shoal.master.engine import messages
-from shoal.master.errors import PartitionNotOwned
-from shoal.master.services.service import MasterContext
+from shoal.master.services.service import MasterContext, is_passing
 from shoal.sql import UnitOfWork
-from shoal.sql.errors import Fenced, StaleRow
 
 log = structlog.get_logger()
 
@@ -58,13 +55,6 @@ class CommandOutcomes:
             await uow.commit()
         self._notify_owners(notified)
         log.warning("command refused", command=command.id, reason=reason)
-
-
-def is_passing(error: Exception) -> bool:
-    """Whether another try may get over it, here or at another master."""
-    if isinstance(error, ShoalError) and error.retriable:
-        return True
-    return isinstance(error, Fenced | PartitionNotOwned | StaleRow | OSError)
 
 
 async def notify_parents(

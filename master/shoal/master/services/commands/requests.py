@@ -17,8 +17,8 @@ from shoal.core.runs.quarantine import Kind
 from shoal.master.engine import messages
 from shoal.master.errors import Quarantined
 from shoal.master.services import admission
-from shoal.master.services.commands.outcomes import CommandOutcomes, is_passing
-from shoal.master.services.service import MasterContext
+from shoal.master.services.commands.outcomes import CommandOutcomes
+from shoal.master.services.service import MasterContext, is_passing
 from shoal.sql.errors import NotFound
 
 log = structlog.get_logger()

@@ -29,8 +29,8 @@ from shoal.core.runs.quarantine import Kind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.master.services.admission import Gate
-from shoal.master.services.commands.outcomes import CommandOutcomes, is_passing, notify_parents
-from shoal.master.services.service import MasterContext
+from shoal.master.services.commands.outcomes import CommandOutcomes, notify_parents
+from shoal.master.services.service import MasterContext, is_passing
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Archived, NotFound, StaleRow, UnusableDefinition

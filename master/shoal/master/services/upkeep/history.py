@@ -7,7 +7,7 @@ too late, and says so: the position in the database decides.
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ class HistoryExport:
 
     def __init__(self, context: MasterContext, url: str, data: Path) -> None:
         settings = context.settings
-        self._engine, self._url, self._data = context.engine, url, data
+        self._engine = context.engine
         self._database, self._clock = context.database, context.clock
         self._longest_s = context.upkeep.longest_program
         self._options = [
+            *("--data", str(data), "--url", url),
             *("--share", str(settings.export_share)),
             *("--keep-days", str(settings.keep_history_days)),
         ]
@@ -48,41 +49,41 @@ class HistoryExport:
         """Export all that has ended. Raises ExportFailed: the next one goes on from there."""
         if not self._engine.owns(HOME):
             return
-        command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
-        # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
         try:
-            async with asyncio.timeout(self._longest_s):
-                done = await run_program([*command, *self._options])
-        except TimeoutError:
-            raise await self._failed(
-                f"it has not ended in {self._longest_s / 3600:g} h, perhaps because the storage "
-                f"does not answer, {self._url}; what was exported stays, and the next one goes on"
-            ) from None
-        if done.code != 0:
-            raise await self._failed(done.errors.strip() or f"exit status {done.code}")
-        _tell(json.loads(done.output))
-
-    async def _failed(self, why: str) -> ExportFailed:
-        why = shortened(why, _LONGEST_REASON)
-        await self._note(why)
-        return ExportFailed(f"the history was not exported: {why}")
-
-    async def _note(self, why: str) -> None:
-        """Store why the export has failed: the purge waits for it, and people ask why."""
-        async with self._database.unit_of_work() as uow:
-            await uow.verified_history.note_trouble(why, self._clock())
-            await uow.commit()
+            done = await run_insight(_PROGRAM, self._options, self._longest_s)
+        except UpkeepFailed as error:
+            # The purge waits for the export, and people ask why.
+            async with self._database.unit_of_work() as uow:
+                await uow.verified_history.note_trouble(str(error), self._clock())
+                await uow.commit()
+            raise ExportFailed(f"the history was not exported: {error}") from None
+        if done["left_out"]:
+            log.warning("rows cannot be read, the history lacks them", rows=done["left_out"])
+        if done["damaged"]:
+            log.error(
+                "files of the exported history are damaged or missing: their rows were exported "
+                "again as far as the database still has them",
+                files=done["damaged"],
+                lacking=done["lacking"],
+            )
+        log.debug("the history was exported", **done)
 
 
-def _tell(done: Mapping[str, Any]) -> None:
-    """Log what an export says that it has done."""
-    if done["left_out"]:
-        log.warning("rows cannot be read, the history lacks them", rows=done["left_out"])
-    if done["damaged"]:
-        log.error(
-            "files of the exported history are damaged or missing: their rows were exported again "
-            "as far as the database still has them",
-            files=done["damaged"],
-            lacking=done["lacking"],
-        )
-    log.debug("the history was exported", **done)
+async def run_insight(program: str, options: Sequence[str], longest_s: float) -> Mapping[str, Any]:
+    """Run a program of ``shoal.insight`` to its end; return what it says that it has done.
+
+    If this is cancelled the process is killed; what it has stored counts. Raises UpkeepFailed.
+    """
+    try:
+        async with asyncio.timeout(longest_s):
+            done = await run_program([sys.executable, "-m", program, *options])
+    except TimeoutError:
+        raise UpkeepFailed(
+            f"it has not ended in {longest_s / 3600:g} h, perhaps because the storage does not "
+            f"answer: {' '.join(options)}; what was stored stays, and the next one goes on"
+        ) from None
+    if done.code != 0:
+        why = done.errors.strip() or f"exit status {done.code}"
+        raise UpkeepFailed(shortened(why, _LONGEST_REASON))
+    said: Mapping[str, Any] = json.loads(done.output)
+    return said

@@ -5,26 +5,20 @@ two masters load at once, both do no harm: of two batches one counts.
 """
 
 import asyncio
-import json
-import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from shoal.core.errors import shortened
 from shoal.master.services.service import MasterContext, UpkeepFailed
+from shoal.master.services.upkeep.history import run_insight
 from shoal.master.services.upkeep.purges import HOME
-from shoal.runtime.programs import run_program
 from shoal.runtime.storage import LISTED_HISTORY, Storage, StorageError, cluster_folder
 
 log = structlog.get_logger()
 
 _PROGRAM = "shoal.insight.serving.program"  # by its name: masters import none of it
 _MARKS = "rollups/finished"  # below the folder of the history
-_LONGEST_REASON = 2_000
 
 
 class LoadingFailed(UpkeepFailed):
@@ -35,13 +29,14 @@ class RollupLoading:
     """The loading of roll-ups from the history at ``url``, for one master."""
 
     def __init__(self, context: MasterContext, url: str, cluster_uid: str, data: Path) -> None:
-        self._engine, self._url, self._data = context.engine, url, data
+        self._engine = context.engine
         self._times = context.upkeep
         self._storage = Storage(url, LISTED_HISTORY)
         self._marks = f"{cluster_folder(cluster_uid)}/{_MARKS}"
         self._due_at = time.monotonic() + self._times.first
         self._quiet_until = 0.0
         self._options = [
+            *("--data", str(data), "--url", url),
             *("--share", str(context.settings.export_share)),
             *("--keep-days", str(context.settings.keep_rollups_days)),
         ]
@@ -55,21 +50,17 @@ class RollupLoading:
         if now < self._due_at and not await asyncio.to_thread(self._has_marks):
             return
         self._quiet_until = now + self._times.rollups_after_failure
-        command = [sys.executable, "-m", _PROGRAM, "--data", str(self._data), "--url", self._url]
-        # Cancelled when this master leaves: the process is killed, and nothing is lost by that.
         try:
-            async with asyncio.timeout(self._times.longest_program):
-                done = await run_program([*command, *self._options])
-        except TimeoutError:
-            raise LoadingFailed(
-                f"roll-ups were not loaded in {self._times.longest_program / 3600:g} h: perhaps "
-                f"the storage does not answer, {self._url}"
-            ) from None
-        if done.code != 0:
-            why = done.errors.strip() or f"exit status {done.code}"
-            raise LoadingFailed(f"roll-ups were not loaded: {shortened(why, _LONGEST_REASON)}")
+            done = await run_insight(_PROGRAM, self._options, self._times.longest_program)
+        except UpkeepFailed as error:
+            raise LoadingFailed(f"roll-ups were not loaded: {error}") from None
         self._quiet_until, self._due_at = 0.0, time.monotonic() + self._times.rollups
-        _tell(json.loads(done.output))
+        for why in done["refused"]:
+            log.warning("roll-ups were not loaded", reason=why)
+        if done["loaded"] or done["forgotten"]:
+            log.info(
+                "loaded roll-ups", **{name: done[name] for name in ("loaded", "rows", "forgotten")}
+            )
 
     def _has_marks(self) -> bool:
         """Whether a run of the jobs has ended. A storage that is away is told of once an hour."""
@@ -78,13 +69,3 @@ class RollupLoading:
         except StorageError as error:
             log.debug("cannot look for new roll-ups", error=str(error))
             return False
-
-
-def _tell(done: Mapping[str, Any]) -> None:
-    """Log what the loading says that it has done."""
-    for why in done["refused"]:
-        log.warning("roll-ups were not loaded", reason=why)
-    if done["loaded"] or done["forgotten"]:
-        log.info(
-            "loaded roll-ups", **{name: done[name] for name in ("loaded", "rows", "forgotten")}
-        )

@@ -62,12 +62,19 @@ class Audit:
         """Store entries, in the transaction of what they tell of."""
         await self._connection.change([(_INSERT, [_values(one) for one in entries])])
 
-    async def list(self, wanted: EntryFilter, before: int | None, limit: int) -> _EntryList:
+    async def list(
+        self, wanted: EntryFilter, before: int | None, limit: int, project: str | None = None
+    ) -> _EntryList:
         """Return entries, the newest first, those below the id ``before``."""
         query = select(audit_entry).order_by(_E.id.desc()).limit(limit)
-        for column in ("project", "principal", "outcome", "request_id"):
-            if (value := getattr(wanted, column)) is not None:
-                query = query.where(_E[column] == str(value))
+        for column, value in (
+            (_E.project, project),
+            (_E.principal, wanted.principal),
+            (_E.outcome, wanted.outcome),
+            (_E.request_id, wanted.request),
+        ):
+            if value is not None:
+                query = query.where(column == str(value))
         if wanted.action is not None:
             prefix = wanted.action.removesuffix("*")
             is_exact = prefix == wanted.action

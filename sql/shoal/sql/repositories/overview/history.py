@@ -59,14 +59,23 @@ class History:
         self._connection = connection
 
     async def page(
-        self, wanted: HistoryFilter, visible: Visible, place: Place | None, limit: int
+        self,
+        wanted: HistoryFilter,
+        visible: Visible,
+        place: Place | None,
+        limit: int,
+        *,
+        with_takeovers: bool,
     ) -> tuple[list[Happened], Place | None]:
-        """Return what happened before a place, and where to go on; None: nowhere."""
+        """Return what happened before a place, and the next place; None: that was all.
+
+        ``with_takeovers``: of all partitions, unless a project, workflow or run is named.
+        """
         names = await self._names(visible)
         walks = [
             (event, event.c.at, self._events(wanted, names), _event),
             (command, command.c.created_at, await self._commands(wanted, visible), _command),
-            (takeover, takeover.c.at, await self._takeovers(wanted), _takeover),
+            (takeover, takeover.c.at, await self._takeovers(wanted, with_takeovers), _takeover),
         ]
         before = list(place) if place is not None else []
         for table, at, conditions, _ in walks if place is None else ():
@@ -141,8 +150,8 @@ class History:
     def _events(
         self, wanted: HistoryFilter, names: Sequence[str] | None
     ) -> Sequence[ColumnElement[bool]] | None:
-        kinds = wanted.kinds - {COMMAND, TAKEOVER}
-        if wanted.kinds and not kinds:
+        kinds = wanted.kind - {COMMAND, TAKEOVER}
+        if wanted.kind and not kinds:
             return None
         found: list[ColumnElement[bool]] = []
         if kinds:
@@ -163,7 +172,7 @@ class History:
     async def _commands(
         self, wanted: HistoryFilter, visible: Visible
     ) -> Sequence[ColumnElement[bool]] | None:
-        if wanted.kinds and COMMAND not in wanted.kinds:
+        if wanted.kind and COMMAND not in wanted.kind:
             return None
         found: list[ColumnElement[bool]] = []
         if visible is not None:
@@ -181,8 +190,10 @@ class History:
             found.append(or_(command.c.instance_id == wanted.instance_id, command.c.id == own))
         return found
 
-    async def _takeovers(self, wanted: HistoryFilter) -> Sequence[ColumnElement[bool]] | None:
-        if wanted.kinds and TAKEOVER not in wanted.kinds:
+    async def _takeovers(
+        self, wanted: HistoryFilter, of_all: bool
+    ) -> Sequence[ColumnElement[bool]] | None:
+        if wanted.kind and TAKEOVER not in wanted.kind:
             return None
         if wanted.instance_id is not None:
             c = workflow_instance.c
@@ -192,7 +203,7 @@ class History:
                 return None
             return [takeover.c.partition == row.partition, takeover.c.at >= row.created_at]
         is_of_all = wanted.project is None and wanted.workflow is None
-        return [] if wanted.with_takeovers and is_of_all else None
+        return [] if of_all and is_of_all else None
 
 
 def _selected(table: Table) -> Select[Any]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import MOST_RANKED, WorkflowFilter
 from shoal.core.runs.records import Place, Workflow, WorkflowOrder
 from shoal.core.runs.states import WorkflowState
@@ -30,7 +31,7 @@ from shoal.sql.schema.types import Unreadable
 from shoal.sql.statements.index_walks import behind
 from shoal.sql.statements.rows import enough, leave_out, readable
 
-_EVERY = WorkflowFilter()
+_EVERY = WorkflowFilter(archived="any")
 _C = workflow.c
 
 
@@ -44,12 +45,13 @@ class WorkflowList:
         self,
         wanted: WorkflowFilter = _EVERY,
         *,
+        visible: Visible = None,
         order: WorkflowOrder = WorkflowOrder.NAME,
         after: Place | None = None,
         limit: int = 50,
     ) -> list[Workflow]:
         """Return workflows by name or latest change, from the place ``after`` on."""
-        query = _filtered(live_workflows(), wanted)
+        query = _filtered(live_workflows(), wanted, visible)
         if order is WorkflowOrder.NAME:
             query = query.order_by(tables.project.c.name, _C.name)
             place = tuple_(tables.project.c.name, _C.name)
@@ -70,6 +72,7 @@ class WorkflowList:
         self,
         wanted: WorkflowFilter = _EVERY,
         *,
+        visible: Visible = None,
         order: WorkflowOrder,
         after: Position | None = None,
         limit: int = 50,
@@ -93,7 +96,7 @@ class WorkflowList:
             .join_from(workflow, tables.project)
             .where(_C.deleted_at.is_(None))
         )
-        rows = await self._connection.rows(_filtered(query, wanted).limit(MOST_RANKED + 1))
+        rows = await self._connection.rows(_filtered(query, wanted, visible).limit(MOST_RANKED + 1))
         if len(rows) > MOST_RANKED:
             raise TooManyToSort(order, MOST_RANKED)
         ranks = [(None if isinstance(row.rank, Unreadable) else row.rank, row.id) for row in rows]
@@ -104,24 +107,24 @@ class WorkflowList:
         return [by_id[one] for one in found.ids if one in by_id], found.next
 
 
-def _filtered(query: Select[Any], wanted: WorkflowFilter) -> Select[Any]:
+def _filtered(query: Select[Any], wanted: WorkflowFilter, visible: Visible) -> Select[Any]:
     """Limit a query of workflows and their projects."""
     if wanted.project is not None:
         query = query.where(tables.project.c.name == wanted.project)
-    if wanted.visible is not None:
-        query = query.where(_C.project_id.in_(sorted(wanted.visible)))
+    if visible is not None:
+        query = query.where(_C.project_id.in_(sorted(visible)))
     if wanted.search:
         text = wanted.search.lower()
         columns = (func.lower(_C.name), func.lower(_C.description))
         query = query.where(or_(*(one.contains(text, autoescape=True) for one in columns)))
-    query = query.where(*(_has_label(key, value) for key, value in wanted.labels))
-    if wanted.archived is not None:
+    query = query.where(*(_has_label(key, value) for key, value in wanted.labels.items()))
+    if wanted.archived != "any":
         is_archived = _C.archived_at.is_not(None)
-        query = query.where(is_archived if wanted.archived else ~is_archived)
+        query = query.where(is_archived if wanted.archived == "true" else ~is_archived)
     if wanted.owner is not None:
         query = query.where(_C.owner == wanted.owner)
-    if wanted.states:
-        query = query.where(_last_state().in_(sorted(wanted.states)))
+    if wanted.state:
+        query = query.where(_last_state().in_(sorted(wanted.state)))
     return query
 
 

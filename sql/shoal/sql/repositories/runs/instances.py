@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from shoal.core.access.authorization import Visible
 from shoal.core.definition.fields import Priority
-from shoal.core.runs.filters import NEWEST_FIRST, Between, Count, InstanceFilter, Order
+from shoal.core.runs.filters import NEWEST_FIRST, Count, InstanceFilter, Order
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
@@ -191,8 +191,13 @@ class Instances:
 
         ``since`` <= creation time < ``until``. No ``states``: any state.
         """
-        period = Between(since, until)
-        wanted = InstanceFilter(project, workflow, frozenset(states), created=period)
+        wanted = InstanceFilter(
+            project=project,
+            workflow=workflow,
+            state=frozenset(states),
+            since=since,
+            until=until,
+        )
         return (await self.search(wanted, NEWEST_FIRST, before, limit, visible))[0]
 
     async def search(

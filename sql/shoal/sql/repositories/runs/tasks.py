@@ -113,7 +113,9 @@ class Tasks:
         And the id below which to continue; None: there are no more. Of long histories each call
         reads a part, so it may return less than ``limit``, even nothing, although more follow.
         """
-        wanted = TaskFilter(project, workflow, frozenset(states), worker=worker)
+        wanted = TaskFilter(
+            project=project, workflow=workflow, state=frozenset(states), worker=worker
+        )
         after = None if before_id is None else (0, before_id)
         found, next_ = await self.search(wanted, NEWEST_FIRST, after, limit, visible)
         return found, None if next_ is None else next_[1]

@@ -6,7 +6,7 @@ even if nothing was left. So a page may be short although more follow; it never 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -87,7 +87,7 @@ class InstanceSearch:
     async def _counted(self, source: _Source, state: WorkflowState) -> Count:
         """Count along the index, no further than anybody wants to know."""
         number = 0
-        if self._wanted.states and state not in self._wanted.states:
+        if self._wanted.state and state not in self._wanted.state:
             return Count(0)
         for walk_ in await self._walks_of_state(state):
             few = select(_C.id).where(*walk_).limit(MOST_COUNTED + 1 - number).subquery()
@@ -223,7 +223,7 @@ def _id(row: Row[Any]) -> int:
 
 
 def _newest(wanted: InstanceFilter, home: Scope | None, period: Conditions) -> list[Conditions]:
-    states = sorted(wanted.states)
+    states = sorted(wanted.state)
     if home is not None:
         pairs = product(home.ids, states or sorted(WorkflowState))
         return [[home.column == i, _C.state == state, *period] for i, state in pairs]
@@ -233,7 +233,7 @@ def _newest(wanted: InstanceFilter, home: Scope | None, period: Conditions) -> l
 
 
 def _of_states(wanted: InstanceFilter) -> list[ColumnElement[bool]]:
-    return [_C.state.in_(sorted(wanted.states))] if wanted.states else []
+    return [_C.state.in_(sorted(wanted.state))] if wanted.state else []
 
 
 def _between(column: Column[Any], interval: Between) -> Iterator[ColumnElement[bool]]:
@@ -244,8 +244,8 @@ def _narrowed(wanted: InstanceFilter) -> InstanceFilter:
     """Return the filter with the states that it implies: what goes on are few, and indexed."""
     if not wanted.late:
         return wanted
-    open_ = (wanted.states or frozenset(WorkflowState)) - FINISHED_WORKFLOW
-    return replace(wanted, states=open_) if open_ else wanted
+    open_ = (wanted.state or frozenset(WorkflowState)) - FINISHED_WORKFLOW
+    return wanted.model_copy(update={"state": open_}) if open_ else wanted
 
 
 def _sifts(wanted: InstanceFilter) -> Iterator[ColumnElement[bool]]:

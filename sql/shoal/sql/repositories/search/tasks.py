@@ -61,7 +61,7 @@ class TaskSearch:
         rows, is_all = await self._candidates([], False, most, [])
         fit = set(await self._sifted(rows))
         states = [row.state for row in rows if row.id in fit]
-        wanted = self.wanted.states or _LISTED
+        wanted = self.wanted.state or _LISTED
         return {
             state: Count(states.count(state), not is_all and state in wanted) for state in TaskState
         }
@@ -98,7 +98,7 @@ class TaskSearch:
 
         Open attempts are fewer than what a worker has ever run.
         """
-        states, worker = self.wanted.states, self.wanted.worker
+        states, worker = self.wanted.state, self.wanted.worker
         if self.wanted.instance_id is not None:
             return [[_T.workflow_instance_id == self.wanted.instance_id, *begun]]
         if self.wanted.fingerprint is not None:
@@ -114,7 +114,7 @@ class TaskSearch:
 
     def _is_sifted(self) -> bool:
         wanted = self.wanted
-        is_of_both = wanted.worker is not None and bool(wanted.states)
+        is_of_both = wanted.worker is not None and bool(wanted.state)
         is_limited = self.home is not None or wanted.instance_id is not None
         return is_limited or is_of_both or any(True for _ in self._conditions())
 
@@ -143,7 +143,7 @@ class TaskSearch:
         wanted = self.wanted
         return (
             bool(row.fits)
-            and row.state in (wanted.states or _LISTED)
+            and row.state in (wanted.state or _LISTED)
             and wanted.worker in (None, row.worker)
             and wanted.instance_id in (None, row.workflow_instance_id)
         )

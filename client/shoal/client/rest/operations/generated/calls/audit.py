@@ -35,15 +35,15 @@ def get_audit_links(
 
 def list_audit(
     *,
-    project: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
     principal: str | None = None,
     action: str | None = None,
     outcome: types.Outcome | None = None,
     request: str | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
+    project: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.AuditEntryPage]:
     """List who did what.
 
@@ -53,15 +53,15 @@ def list_audit(
         "GET",
         "/audit",
         query={
-            "project": project,
-            "limit": limit,
-            "cursor": cursor,
             "principal": principal,
             "action": action,
             "outcome": outcome,
             "request": request,
             "since": since,
             "until": until,
+            "project": project,
+            "limit": limit,
+            "cursor": cursor,
         },
     )
 
@@ -69,14 +69,14 @@ def list_audit(
 def list_project_audit(
     project: str,
     *,
-    limit: int | None = None,
-    cursor: str | None = None,
     principal: str | None = None,
     action: str | None = None,
     outcome: types.Outcome | None = None,
     request: str | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.AuditEntryPage]:
     """List who did what in a project.
 
@@ -86,14 +86,14 @@ def list_project_audit(
         "GET",
         f"/projects/{part(str(project))}/audit",
         query={
-            "limit": limit,
-            "cursor": cursor,
             "principal": principal,
             "action": action,
             "outcome": outcome,
             "request": request,
             "since": since,
             "until": until,
+            "limit": limit,
+            "cursor": cursor,
         },
     )
 

@@ -54,9 +54,9 @@ def follow_events(
 
 def list_history(
     *,
-    kind: Sequence[types.HistoryKind] | None = None,
     project: str | None = None,
     workflow: str | None = None,
+    kind: Sequence[types.HistoryKind] | None = None,
     instance_id: int | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
@@ -76,9 +76,9 @@ def list_history(
         "GET",
         "/history",
         query={
-            "kind": kind,
             "project": project,
             "workflow": workflow,
+            "kind": kind,
             "instance_id": instance_id,
             "since": since,
             "until": until,

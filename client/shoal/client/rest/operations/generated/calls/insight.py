@@ -69,13 +69,13 @@ def get_instance_baseline(instance_id: int) -> Call[types.BaselineOut]:
 
 def list_insight_costs(
     *,
-    by: types.CostBy | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
     from_: str | date | None = None,
     to: str | date | None = None,
     project: str | None = None,
     workflow: str | None = None,
+    by: types.CostBy | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.CostsPage]:
     """Add up what was used.
 
@@ -87,25 +87,25 @@ def list_insight_costs(
         "GET",
         "/insight/costs",
         query={
-            "by": by,
-            "limit": limit,
-            "cursor": cursor,
             "from": from_,
             "to": to,
             "project": project,
             "workflow": workflow,
+            "by": by,
+            "limit": limit,
+            "cursor": cursor,
         },
     )
 
 
 def list_insight_failures(
     *,
-    limit: int | None = None,
-    cursor: str | None = None,
     from_: str | date | None = None,
     to: str | date | None = None,
     project: str | None = None,
     workflow: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.FailureGroupsPage]:
     """List what fails for the same cause.
 
@@ -117,12 +117,12 @@ def list_insight_failures(
         "GET",
         "/insight/failures",
         query={
-            "limit": limit,
-            "cursor": cursor,
             "from": from_,
             "to": to,
             "project": project,
             "workflow": workflow,
+            "limit": limit,
+            "cursor": cursor,
         },
     )
 
@@ -162,12 +162,12 @@ def list_insight_rollups(
 
 def list_insight_tasks(
     *,
-    limit: int | None = None,
-    cursor: str | None = None,
     from_: str | date | None = None,
     to: str | date | None = None,
     project: str | None = None,
     workflow: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.TaskTrendsPage]:
     """List how the tasks of a workflow have changed.
 
@@ -180,25 +180,25 @@ def list_insight_tasks(
         "GET",
         "/insight/tasks",
         query={
-            "limit": limit,
-            "cursor": cursor,
             "from": from_,
             "to": to,
             "project": project,
             "workflow": workflow,
+            "limit": limit,
+            "cursor": cursor,
         },
     )
 
 
 def list_insight_workflows(
     *,
-    sort: types.WorkflowSort | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
     from_: str | date | None = None,
     to: str | date | None = None,
     project: str | None = None,
     workflow: str | None = None,
+    sort: types.WorkflowSort | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Call[types.WorkflowTrendsPage]:
     """List how workflows have changed.
 
@@ -211,12 +211,12 @@ def list_insight_workflows(
         "GET",
         "/insight/workflows",
         query={
-            "sort": sort,
-            "limit": limit,
-            "cursor": cursor,
             "from": from_,
             "to": to,
             "project": project,
             "workflow": workflow,
+            "sort": sort,
+            "limit": limit,
+            "cursor": cursor,
         },
     )

@@ -214,8 +214,8 @@ def list_workflow_days(
 def list_workflows(
     *,
     project: str | None = None,
-    search: str | None = None,
     label: Sequence[str] | None = None,
+    search: str | None = None,
     owner: str | None = None,
     archived: Literal["false", "true", "any"] | None = None,
     state: Sequence[types.WorkflowState] | None = None,
@@ -235,8 +235,8 @@ def list_workflows(
         "/workflows",
         query={
             "project": project,
-            "search": search,
             "label": label,
+            "search": search,
             "owner": owner,
             "archived": archived,
             "state": state,

@@ -1,10 +1,11 @@
-"""When a loop of a master has its next turn."""
+"""When a loop of a master has its next turn, and what runs beside loops."""
 
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
-from shoal.master.loops import Wakeup, wait_for
+from shoal.master.loops import Background, Wakeup, wait_for
 
 NEVER_S = 1e6
 
@@ -53,3 +54,24 @@ async def test_regular_poll_can_be_put_off_and_brought_forward() -> None:
     assert await wakeup.wait() is False
     wakeup.due_in(0.001)
     assert await wakeup.wait() is True
+
+
+async def fail() -> None:
+    raise ValueError("junk")
+
+
+async def test_error_of_a_background_task_is_logged_and_ends_nothing_else() -> None:
+    with capture_logs() as logged:
+        async with Background() as background:
+            other = background.spawn(asyncio.sleep(0.001), "other")
+            await asyncio.gather(background.spawn(fail(), "failing"), return_exceptions=True)
+            await other
+    assert [(one["event"], one["task"]) for one in logged] == [
+        ("background task failed", "failing")
+    ]
+
+
+async def test_end_of_the_block_cancels_background_tasks() -> None:
+    async with Background() as background:
+        left = background.spawn(asyncio.sleep(1e6), "left")
+    assert left.cancelled()
