@@ -13,6 +13,7 @@ from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
+from tests.support.cases import each_row
 from tests.support.servers.vault_server import ROOT_TOKEN, VaultServer, serving
 
 VALUE = "the word of the vault"
@@ -89,8 +90,8 @@ async def test_value_takes_the_place_of_a_reference_and_back(api: Api) -> None:
         assert (await uow.secrets.stored("p"))["db"].ciphertext == "", "the value is gone"
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "words"),
+@each_row(
+    "body, field, words",
     [
         ({}, "value", "give either value or reference"),
         ({"value": "a word", "reference": REFERENCE}, "value", "give either"),

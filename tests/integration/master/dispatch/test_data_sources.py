@@ -13,7 +13,7 @@ from sqlalchemy import text
 from shoal.core.data_sources.resolution import UnusableDataSource
 from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
 from shoal.core.macros.placeholders import InvalidMacro
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.secrets import UnknownSecret
@@ -97,7 +97,7 @@ class Site:
         definition = spec({"a": {"type": kind, "params": params, **task}})
         attempt = Attempt("a", 1, id=7)
         attempts = {"a": attempt}
-        run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
+        run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
         maker = PayloadMaker(
             self.database,
             self.vault,

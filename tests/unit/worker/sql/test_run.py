@@ -18,8 +18,8 @@ from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import cancellation, drivers, run
 from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
-from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Column, Verdict
+from shoal.worker.types.sql.sql import SqlParams
 
 DEADLINE_S = 60.0
 

@@ -14,15 +14,15 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
 from shoal.worker.types.procedure.calls import Dialect
-from shoal.worker.types.procedure.params import KINDS, ProcedureParams, Sets, Transaction
+from shoal.worker.types.procedure.kind import KINDS, ProcedureParams, Sets, Transaction
 from shoal.worker.types.procedure.routines import Routine, chosen, split_name
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
-from shoal.worker.types.sql.params import OnMore
 from shoal.worker.types.sql.results.collectors import Collector, Nothing, check_outputs, rows_into
 from shoal.worker.types.sql.results.values import as_text
 from shoal.worker.types.sql.session import Result, Session, Verdict
+from shoal.worker.types.sql.sql import OnMore
 from shoal.worker.types.sql.verdicts import NOT_AGAIN
 
 _DIALECTS: Mapping[str, ModuleType] = {

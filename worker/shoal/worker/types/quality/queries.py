@@ -13,7 +13,7 @@ from typing import Any
 from shoal.core.data_sources import DataSource
 from shoal.core.hints import Hints
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.quality.params import (
+from shoal.worker.types.quality.kind import (
     Accepted,
     Check,
     Fresh,

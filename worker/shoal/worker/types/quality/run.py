@@ -23,7 +23,7 @@ from shoal.worker.types.quality.judgement import (
     judge_rows,
     judge_same,
 )
-from shoal.worker.types.quality.params import (
+from shoal.worker.types.quality.kind import (
     Check,
     DataQualityParams,
     Fresh,

@@ -7,7 +7,7 @@ from typing import Any
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.syntax import runs_what_it_explains
-from shoal.worker.types.sql.params import SqlParams, Transaction
+from shoal.worker.types.sql.sql import SqlParams, Transaction
 from shoal.worker.types.sql.statements.dialects import Dialect
 from shoal.worker.types.sql.statements.errors import InvalidStatement
 from shoal.worker.types.sql.statements.parameters import Scope, bind

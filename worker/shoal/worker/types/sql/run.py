@@ -25,7 +25,6 @@ from shoal.worker.types.sql.drivers.failures import (
     StatementFailed,
     StatementTimedOut,
 )
-from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.plan import Plan, Planned, Slices, bind_all, take_apart
 from shoal.worker.types.sql.results.collectors import (
     Collector,
@@ -35,6 +34,7 @@ from shoal.worker.types.sql.results.collectors import (
 )
 from shoal.worker.types.sql.results.preview import one_line, preview
 from shoal.worker.types.sql.session import Result, Session, Verdict
+from shoal.worker.types.sql.sql import ResultKind, SqlParams, Transaction
 from shoal.worker.types.sql.statements.parameters import Scope
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, NOT_AGAIN, failed
 

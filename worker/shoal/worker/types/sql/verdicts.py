@@ -4,8 +4,8 @@ import re
 
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.sql import SqlParams
 
 LONGEST_MESSAGE = 700  # characters of what a database says
 NOT_AGAIN = "the task is not tried again; write `idempotent: true` if to run it twice does no harm"

@@ -22,8 +22,8 @@ from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
 from shoal.worker.types.sql.statements.scripts import split
 from shoal.worker.types.sql.statements.value_types import NoValue
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE
+from shoal.worker.types.wait.kind import WaitSqlParams
 from shoal.worker.types.wait.looks import not_yet
-from shoal.worker.types.wait.sql_params import WaitSqlParams
 
 _SHOWN = 100  # characters of a value
 

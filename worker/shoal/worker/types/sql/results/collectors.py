@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from shoal.core.definition.parameters import reserved_parameter
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST, MOST_BYTES, NAME
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.sql.params import FileFormat, OnMore, ResultKind, SqlParams
 from shoal.worker.types.sql.results.files import CsvWriter, RowWriter, XlsxWriter, distinct_names
 from shoal.worker.types.sql.results.values import as_json, as_text
 from shoal.worker.types.sql.session import Column
+from shoal.worker.types.sql.sql import FileFormat, OnMore, ResultKind, SqlParams
 
 Outputs = Mapping[str, str]
 
