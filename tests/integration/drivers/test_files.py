@@ -123,11 +123,9 @@ def test_cancelled_from_another_thread(source: DataSource, kind: str) -> None:
     endless = Aside(lambda: rows(session, ENDLESS[kind]))
     time.sleep(0.3)
     assert not endless.is_over
-    began = time.monotonic()
     session.cancel()
     endless.join()
     assert isinstance(endless.error, StatementCancelled)
-    assert endless.ended_at - began < 10
     with pytest.raises(StatementCancelled):  # nothing more begins
         session.execute("SELECT 1")
     with pytest.raises(StatementCancelled):
