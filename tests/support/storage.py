@@ -1,4 +1,4 @@
-"""What holds of every storage; files in one; and two of them: a folder, and an S3 that moto plays."""
+"""What holds of every storage; and two of them: a folder, and an S3 that moto plays."""
 
 import hashlib
 import io
