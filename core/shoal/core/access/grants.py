@@ -83,7 +83,7 @@ def no_such_group(project: str, group: str) -> str:
 
 
 @dataclass(frozen=True)
-class Reach:
+class GrantNeed:
     """A task reaches another project. ``path`` leads to what names it."""
 
     path: tuple[str | int, ...]
@@ -91,12 +91,12 @@ class Reach:
     needs: Grant
 
 
-def reaches(spec: "WorkflowSpec") -> Iterator[Reach]:
+def reaches(spec: "WorkflowSpec") -> Iterator[GrantNeed]:
     """Yield where a checked definition reaches other projects."""
     for index, task in enumerate(spec.tasks):
         for project, needs in _named(task):
             if project != spec.project:
-                yield Reach(("tasks", index, "params", _FIELDS[needs]), project, needs)
+                yield GrantNeed(("tasks", index, "params", _FIELDS[needs]), project, needs)
 
 
 _FIELDS = {Grant.RUN: "project", Grant.SEE: "when"}

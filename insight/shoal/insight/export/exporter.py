@@ -38,7 +38,7 @@ from shoal.runtime import failpoints
 from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.exports.finished_rows import Ends
-from shoal.sql.repositories.exports.position import Exported, Position
+from shoal.sql.repositories.exports.position import Exported, ExportPosition
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
@@ -241,7 +241,7 @@ class Exporter:
             await uow.commit()
 
     async def _advance(
-        self, uow: UnitOfWork, sequence: int, position: Position, now: datetime
+        self, uow: UnitOfWork, sequence: int, position: ExportPosition, now: datetime
     ) -> None:
         lacking = [str(one) for one in damages_of(position)]
         await uow.verified_history.advance(
@@ -384,7 +384,7 @@ class Exporter:
         return joins, last, contents
 
     async def _sweep(
-        self, last: Exported, contents: Contents, position: Position, now: datetime
+        self, last: Exported, contents: Contents, position: ExportPosition, now: datetime
     ) -> tuple[Exported, Contents]:
         """Remove, once a day, the files that nobody reads any more, of all days there are."""
         since = now.timestamp() - KEEP_UNNAMED_S
@@ -411,7 +411,7 @@ def _ids(rows: pa.Table) -> tuple[int, int] | None:
     return found["min"].as_py(), found["max"].as_py()
 
 
-def _at(last: Exported) -> Position:
+def _at(last: Exported) -> ExportPosition:
     assert last.position is not None, "an export has a position"
     return last.position
 
@@ -421,8 +421,8 @@ def _damages(files: Sequence[HistoryFile], last: Exported, now: datetime) -> lis
     return [Damage(file, now, last.sequence + 1) for file in files]
 
 
-def _start(ends: Ends) -> Position:
-    return Position(event=ends.event, instances_end=ends.instance)
+def _start(ends: Ends) -> ExportPosition:
+    return ExportPosition(event=ends.event, instances_end=ends.instance)
 
 
 def _lacks(root: str, files: Sequence[str]) -> str:
@@ -433,7 +433,7 @@ def _lacks(root: str, files: Sequence[str]) -> str:
     )
 
 
-def _begin_at(position: Position | None, ends: Ends) -> Position:
+def _begin_at(position: ExportPosition | None, ends: Ends) -> ExportPosition:
     """Return where an export goes on."""
     if position is None:
         return _start(ends)
@@ -444,7 +444,7 @@ def _begin_at(position: Position | None, ends: Ends) -> Position:
     return position
 
 
-def _is_at(position: Position, ends: Ends) -> bool:
+def _is_at(position: ExportPosition, ends: Ends) -> bool:
     """Whether all up to these ends was exported."""
     return (
         position.instances >= position.instances_end

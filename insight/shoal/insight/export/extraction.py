@@ -20,8 +20,8 @@ from shoal.insight.history.tables import (
 )
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
-from shoal.sql.repositories.exports.finished_rows import Ends, Rows
-from shoal.sql.repositories.exports.position import Position
+from shoal.sql.repositories.exports.finished_rows import Ends, ExportedRows
+from shoal.sql.repositories.exports.position import ExportPosition
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ PIECES = Pieces()
 class Gathered:
     """What one export is made of. ``rows`` counts those of all tables."""
 
-    position: Position
+    position: ExportPosition
     tables: dict[HistoryTable, list[pa.Table]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     rows: int = 0
@@ -91,7 +91,7 @@ class Gatherer:
         later = await self._read(lambda uow: uow.finished_rows.ends())
         return replace(ends, instance=later.instance)
 
-    async def gather(self, position: Position, ends: Ends, most: int) -> Gathered:
+    async def gather(self, position: ExportPosition, ends: Ends, most: int) -> Gathered:
         """Return what comes next behind ``position``, up to ``ends`` and to some ``most`` rows."""
         found = Gathered(position)
         for _ in range(_MOST_PIECES):
@@ -111,7 +111,7 @@ class Gatherer:
         at = found.position
         until = min(at.instances_end, at.instances + self._instances_at_once)
 
-        async def read(uow: UnitOfWork) -> tuple[Rows, Rows]:
+        async def read(uow: UnitOfWork) -> tuple[ExportedRows, ExportedRows]:
             rows = uow.finished_rows
             return (
                 await rows.instances_between(at.instances, until),
@@ -152,8 +152,8 @@ class Gatherer:
     async def _add(
         self,
         found: Gathered,
-        instances: Rows | None,
-        attempts: Rows | None,
+        instances: ExportedRows | None,
+        attempts: ExportedRows | None,
         event_of: Callable[[int], int],
     ) -> None:
         if attempts is not None and attempts.values:
@@ -213,11 +213,11 @@ class Gatherer:
             found.position, command=max(until, at.command), open_commands=tuple(still_open)
         )
 
-    async def _commands_of(self, ids: Sequence[int]) -> Rows:
+    async def _commands_of(self, ids: Sequence[int]) -> ExportedRows:
         return await self._read(lambda uow: uow.finished_rows.commands_of(ids))
 
     @staticmethod
-    def _add_handled(found: Gathered, rows: Rows) -> list[int]:
+    def _add_handled(found: Gathered, rows: ExportedRows) -> list[int]:
         """Add the commands that were handled; return the ids of the others."""
         columns = rows.columns()
         is_open = [at is None for at in columns["handled_at"]]

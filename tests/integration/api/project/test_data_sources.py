@@ -12,6 +12,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.source_kinds import source_kinds
 from shoal.runtime.vault import create_key, password_of_source
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
+from tests.support.cases import each_row
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -109,8 +110,8 @@ async def test_deleted_data_source_is_gone(api: Api) -> None:
         problem_of(answer, 404, "not-found")
 
 
-@pytest.mark.parametrize(
-    ("changes", "field", "words"),
+@each_row(
+    "changes, field, words",
     [
         ({"kind": "postgres"}, "kind", "did you mean 'postgresql'?"),
         ({"kind": "oracle"}, "kind", "pip install shoal-experimental-databases"),
