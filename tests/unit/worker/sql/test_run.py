@@ -143,9 +143,13 @@ class Site:
 
     def run_work(self, script: Mapping[str, Any], work: Work[SqlParams]) -> Ran:
         self.session = session = ScriptedSession(script)
+
+        def connect(*_: Any, **__: Any) -> Any:
+            return session
+
         failure = None
         try:
-            run.run(work, lambda *_, **__: session)
+            run.run(work, connect)
         except WorkFailed as error:
             failure = error
         output = self._folder / "output"
