@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.worker.types.sql.statements.errors import InvalidStatement
+from shoal.worker.types.sql.statements.lexer import InvalidStatement
 from shoal.worker.types.sql.statements.scripts import SqlScript, split
 from tests.support.growth import keeps, shortest_s
 from tests.unit.worker.sql.dialects import DIALECTS

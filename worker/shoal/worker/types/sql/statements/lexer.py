@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import cache
 from typing import NoReturn
 
+from shoal.core.errors import ShoalError
 from shoal.worker.types.sql.statements.dialects import Dialect, Nested
-from shoal.worker.types.sql.statements.errors import InvalidStatement
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"  # as that of any parameter
 PLACEHOLDER = re.compile(r"\$\{(" + NAME + r")\}")
@@ -25,6 +25,16 @@ _OPENS_NOTHING = (
 )
 _NOT_CLOSED = "{} is opened here and never closed"
 _CLOSING = {"[": "]", "(": ")", "{": "}", "<": ">"}  # of Oracle's q'[…]'
+
+
+class InvalidStatement(ShoalError, ValueError):
+    """A text that cannot be taken apart for sure; the message says where and what to write."""
+
+    def __init__(self, text: str, position: int, reason: str) -> None:
+        self.position, self.reason = position, reason
+        self.line = text.count("\n", 0, position) + 1
+        self.column = position - text.rfind("\n", 0, position)
+        super().__init__(f"line {self.line}, column {self.column}: {reason}")
 
 
 class TokenKind(StrEnum):

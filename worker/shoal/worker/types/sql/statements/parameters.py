@@ -11,8 +11,13 @@ from typing import Any, NoReturn
 
 from shoal.core.hints import Hints
 from shoal.worker.types.sql.statements.dialects import Dialect
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, Lexer, Token, TokenKind
+from shoal.worker.types.sql.statements.lexer import (
+    PLACEHOLDER,
+    InvalidStatement,
+    Lexer,
+    Token,
+    TokenKind,
+)
 from shoal.worker.types.sql.statements.value_types import ValueType, typed
 
 _PREFIXES = ("", "N", "E")  # of literals that are text all the same
@@ -20,7 +25,7 @@ _TYPED_LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME", "INTERVAL"
 
 
 @dataclass(frozen=True)
-class Scope:
+class BindingScope:
     """What names may mean: values with their types, and names of the database."""
 
     parameters: Mapping[str, str]
@@ -40,7 +45,7 @@ class Bound:
 def bind(
     text: str,
     dialect: Dialect,
-    scope: Scope,
+    scope: BindingScope,
     placeholder: Callable[[int, str], str],
     quote: Callable[[str], str],
 ) -> Bound:
@@ -50,15 +55,15 @@ def bind(
     """
     if "${" not in text:
         return Bound(text)
-    return _Binder(text, dialect, scope, placeholder, quote).bind()
+    return _ParameterBinder(text, dialect, scope, placeholder, quote).bind()
 
 
-class _Binder:
+class _ParameterBinder:
     def __init__(
         self,
         text: str,
         dialect: Dialect,
-        scope: Scope,
+        scope: BindingScope,
         placeholder: Callable[[int, str], str],
         quote: Callable[[str], str],
     ) -> None:

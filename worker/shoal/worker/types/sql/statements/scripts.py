@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from shoal.worker.types.sql.statements.blocks import NotSure, OracleStatement, Statement
+from shoal.worker.types.sql.statements.blocks import NotSure, OpenStatement, OracleStatement
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import Lexer, Token, TokenKind
+from shoal.worker.types.sql.statements.lexer import InvalidStatement, Lexer, Token, TokenKind
 
 _REST = re.compile(r"[^\n]*")
 _HINT = (
@@ -81,7 +80,7 @@ def _ends_of_lines(text: str, separator: str) -> list[Slice]:
 class _Pending:
     """The statement that is being read."""
 
-    statement: Statement
+    statement: OpenStatement
     start: int = -1  # of its first token, comments included
     end: int = 0
     has_code: bool = False
@@ -110,7 +109,7 @@ class _Splitter:
 
     def _new(self) -> _Pending:
         style = self._dialect.blocks if self._delimiter == ";" else Blocks.NONE
-        return _Pending(OracleStatement() if style is Blocks.PLSQL else Statement(style))
+        return _Pending(OracleStatement() if style is Blocks.PLSQL else OpenStatement(style))
 
     # -- what ends statements --------------------------------------------------------------------
 
