@@ -24,8 +24,6 @@ from shoal.sql.repositories.definitions.resources import StoredResource, Upload
 
 log = structlog.get_logger()
 
-STALLED_S = 60.0  # without a byte of the file
-
 
 class ResourceFiles:
     """The contents of resources. ``clock`` is the cluster's, ``cluster`` its uid."""
@@ -40,6 +38,7 @@ class ResourceFiles:
     ) -> None:
         self._database, self._storage = database, storage
         self._limits, self._clock, self._cluster = limits, clock, cluster
+        self.stalled_s = 60.0  # without a byte of the file; then an upload ends
 
     def check_size(self, length: str) -> None:
         """Raise BodyTooLarge for a file of so many bytes, as a header says it; empty: unknown."""
@@ -100,7 +99,7 @@ class ResourceFiles:
         writing = self._storage.writing(name)
         file = await asyncio.to_thread(writing.__enter__)
         try:
-            async for piece in _pieces(chunks):
+            async for piece in _pieces(chunks, self.stalled_s):
                 size += len(piece)
                 if size > self._limits.file:
                     raise self._too_large()
@@ -164,12 +163,12 @@ async def _rest(file: RangeReader, first: bytes) -> AsyncIterator[bytes]:
         piece = await asyncio.to_thread(file.read, PIECE)
 
 
-async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _pieces(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncIterator[bytes]:
     """Yield what comes in pieces of some size: each makes a trip to a thread."""
     gathered = bytearray()
     try:
         while True:
-            async with asyncio.timeout(STALLED_S):
+            async with asyncio.timeout(stalled_s):
                 chunk = await anext(chunks)
             gathered += chunk
             if len(gathered) >= PIECE:
@@ -178,9 +177,8 @@ async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     except StopAsyncIteration:
         pass
     except TimeoutError:
-        raise UploadStalled(
-            f"no byte of the file came for {STALLED_S:g} s; send it again"
-        ) from None
+        text = f"no byte of the file came for {stalled_s:g} s; send it again"
+        raise UploadStalled(text) from None
     except ClientDisconnect as error:  # nobody is there for an answer
         raise StreamBroken from error
     if gathered:

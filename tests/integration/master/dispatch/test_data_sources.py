@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.data_sources.resolution import UnusableDataSource
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -28,7 +28,6 @@ from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.statements import but_restrictions, noted_reads
 from tests.support import source_task
-from tests.support.database.databases import migrated_url
 from tests.unit.core.decide.driving import spec
 
 pytestmark = pytest.mark.usefixtures("each_query_once")
@@ -53,12 +52,6 @@ def vault(tmp_path: Path) -> Vault:
     return Vault(tmp_path / "secrets.key")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as opened:
-        yield opened
-
-
 class Site:
     """A database with data sources and secrets, and the payloads that come of it."""
 
@@ -78,7 +71,7 @@ class Site:
         bound = password_of_source(name)
         sealed = self.vault.seal(project, bound, password) if password else None
         async with self.database.unit_of_work() as uow:
-            stored = StoredPassword(sealed, secret)
+            stored = SourcePassword(sealed, secret)
             await uow.data_sources.put(project, name, spec_of, stored, NOW)
             await uow.commit()
 

@@ -1,4 +1,4 @@
-"""The claims of this worker: released, or put back into the queue, when attempts have ended."""
+"""The claims of this worker: released or requeued when attempts have ended."""
 
 import asyncio
 from collections.abc import Sequence

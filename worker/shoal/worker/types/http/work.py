@@ -14,7 +14,7 @@ from shoal.worker.types.http.checks import GOOD, SearchTooSlow, has_status, miss
 from shoal.worker.types.http.conversation import Conversation, advice, show_body
 from shoal.worker.types.http.disclosure import Shown
 from shoal.worker.types.http.failures import Fate, may_pass
-from shoal.worker.types.http.params import HttpParams
+from shoal.worker.types.http.kind import HttpParams
 from shoal.worker.types.http.values import Source
 from shoal.worker.types.http.wire.exchange import (
     BODY_FILE,

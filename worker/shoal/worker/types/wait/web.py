@@ -13,7 +13,7 @@ from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.failures import may_pass
 from shoal.worker.types.http.request import REDIRECTS, Request, redirected
 from shoal.worker.types.http.wire.exchange import Exchange, Limits, NoAnswer, Ways
-from shoal.worker.types.wait.file_params import WaitFileParams
+from shoal.worker.types.wait.kind import WaitFileParams
 from shoal.worker.types.wait.remote import StorageTrouble
 from shoal.worker.types.wait.verdict import Found
 
