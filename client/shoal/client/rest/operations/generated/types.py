@@ -522,6 +522,9 @@ class DatabaseOut(TypedDict):
     latency_s: NotRequired[float | None]
 
 
+DateOrder: TypeAlias = Literal["ascending", "descending"]
+
+
 class DayOut(TypedDict):
     """
     One day of a calendar.
@@ -1128,9 +1131,6 @@ Only: TypeAlias = Literal["missing", "failed"]
 
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
-
-
-Order: TypeAlias = Literal["ascending", "descending"]
 
 
 Outcome: TypeAlias = Literal["done", "refused"]
@@ -2818,7 +2818,7 @@ BackfillIn = TypedDict(
         "by": NotRequired[By | None],
         "dates": NotRequired[list[Date]],
         "only": NotRequired[Only | None],
-        "order": NotRequired[Order],
+        "order": NotRequired[DateOrder],
         "parallel": NotRequired[int],
         "tasks": NotRequired[list[str]],
         "mode": NotRequired[SelectionMode],
