@@ -10,7 +10,7 @@ from shoal.core.data_sources.spec import DataSourceSpec, findings, password_prob
 from shoal.core.errors import ShoalError
 from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 from tests.support.packages import installed
 
 GROUP = "shoal.data_source_kinds"
@@ -66,7 +66,7 @@ def test_kind_of_a_package_is_used_as_a_built_in_one(tmp_path: Path) -> None:
         session.close()
     with pytest.raises(UnknownSourceKind, match="unknown kind of data source 'parrot'") as gone:
         load_source_kind("parrot")
-    assert drivers.classify(gone.value) is Verdict.PERMANENT
+    assert drivers.classify(gone.value) is ErrorVerdict.PERMANENT
 
 
 def test_entry_point_that_names_something_else_is_refused(tmp_path: Path) -> None:

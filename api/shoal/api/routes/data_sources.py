@@ -34,8 +34,8 @@ from shoal.core.checks.secrets import secret_problems
 from shoal.core.data_sources.kind import UnknownSourceKind, options_schema
 from shoal.core.data_sources.references import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import (
+    SourcePassword,
     StoredDataSource,
-    StoredPassword,
     findings,
     password_problem,
     secret_of,
@@ -208,18 +208,18 @@ async def test_data_source(
 
 async def _password(
     store: Store, secret_values: SecretValues, project: str, name: str, body: DataSourceIn
-) -> tuple[StoredPassword | None, str | None]:
+) -> tuple[SourcePassword | None, str | None]:
     """Return the password to be stored, None keeps the one that is there; and its key."""
     if body.keeps_password or body.password is None:
-        return None if body.keeps_password else StoredPassword(), await _primary(store)
+        return None if body.keeps_password else SourcePassword(), await _primary(store)
     value = body.password.get_secret_value()
     if problems := list(_problems(value)):
         raise InvalidRequest([FieldError("password", problem) for problem in problems])
     if (secret := secret_of(value)) is not None:
-        return StoredPassword(secret=secret), await _primary(store)
+        return SourcePassword(secret=secret), await _primary(store)
     bound = password_of_source(name)
     ciphertext, key = await secret_values.seal(store.database, project, bound, value)
-    return StoredPassword(ciphertext), key
+    return SourcePassword(ciphertext), key
 
 
 async def _primary(store: Store) -> str | None:

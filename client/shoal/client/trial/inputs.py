@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword, StoredDataSource
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
@@ -134,7 +134,7 @@ class _GivenSources(SourceMaker):
         except (ValueError, AttributeError, TypeError):
             raise NoDataSourceGiven(wanted.name, "that is no JSON object") from None
         now = datetime.now(UTC)
-        return StoredDataSource(*wanted.key, spec, StoredPassword(), 0, now, now)
+        return StoredDataSource(*wanted.key, spec, SourcePassword(), 0, now, now)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.data_sources.resolution import UnusableDataSource
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.macros.placeholders import InvalidMacro
 from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -78,7 +78,7 @@ class Site:
         bound = password_of_source(name)
         sealed = self.vault.seal(project, bound, password) if password else None
         async with self.database.unit_of_work() as uow:
-            stored = StoredPassword(sealed, secret)
+            stored = SourcePassword(sealed, secret)
             await uow.data_sources.put(project, name, spec_of, stored, NOW)
             await uow.commit()
 

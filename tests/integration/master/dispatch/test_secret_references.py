@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
@@ -98,7 +98,7 @@ class Site:
         definition = {"kind": "postgresql", "host": "db", "database": "d", "user": "u", **fields}
         async with self.database.unit_of_work() as uow:
             found = DataSourceSpec.model_validate(definition)
-            await uow.data_sources.put(project, "wh", found, StoredPassword(None, secret), NOW)
+            await uow.data_sources.put(project, "wh", found, SourcePassword(None, secret), NOW)
             await uow.commit()
 
     async def payload(self, kind: str = "SHELL", **task: Any) -> pb.Payload:

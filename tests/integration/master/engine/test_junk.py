@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
@@ -309,7 +309,7 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         await uow.projects.ensure("default", datetime.now(UTC))
         await uow.secrets.put("default", "s", "x", datetime.now(UTC))
         source = DataSourceSpec.model_validate({"kind": "hive", "host": "db"})
-        password = StoredPassword("x")
+        password = SourcePassword("x")
         await uow.data_sources.put("default", "d", source, password, datetime.now(UTC))
         await uow.environments.put("e", EnvironmentSpec(setup="true"), datetime.now(UTC))
         await uow.calendars.put("default", "c", [], "", datetime.now(UTC))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from shoal.core.data_sources.kind import TLS_OR_NOT, Need, ServerOptions, SourceKind
+from shoal.core.data_sources.kind import TLS_OR_NOT, FieldNeed, ServerOptions, SourceKind
 from shoal.core.task_types import CommandLine, SourceName, TaskParams
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.program import Argument, Arguments
@@ -164,7 +164,7 @@ class FlinkCluster(SourceKind):
     Options = FlinkOptions
     probe = "shoal.worker.types.flink.cluster:probe"
     port = 8081
-    database = Need.NONE
-    user = Need.OPTIONAL
+    database = FieldNeed.NONE
+    user = FieldNeed.OPTIONAL
     credential = "password, or token without a user"
     password_needs = ("tls", "verify-full")

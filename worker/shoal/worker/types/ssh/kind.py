@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from shoal.core.data_sources.kind import Need, Seconds, SourceKind, SourceOptions
+from shoal.core.data_sources.kind import FieldNeed, Seconds, SourceKind, SourceOptions
 from shoal.core.task_types import SourceName, TaskParams
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.program import Program, ProgramFile, require_one
@@ -67,5 +67,5 @@ class SshHost(SourceKind):
     Options = SshOptions
     probe = "shoal.worker.types.ssh.host:probe"
     port = 22
-    database = Need.NONE
+    database = FieldNeed.NONE
     credential = "password or private key"

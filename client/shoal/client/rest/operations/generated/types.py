@@ -735,6 +735,9 @@ class FailurePlaceOut(TypedDict):
     count: int
 
 
+FieldNeed: TypeAlias = Literal["required", "optional", "none"]
+
+
 class FireOut(TypedDict):
     """
     A fire time to come.
@@ -1105,9 +1108,6 @@ class NamedOut(TypedDict):
     workflow: str
     kind: Literal["SUB_WORKFLOW", "MAP", "DEPENDENT"]
     task: str
-
-
-Need: TypeAlias = Literal["required", "optional", "none"]
 
 
 class OneTimeCodeIn(TypedDict):
@@ -3068,11 +3068,11 @@ class DataSourceKindOut(TypedDict):
     kind: str
     title: str
     port: int | None
-    host: Need
-    database: Need
+    host: FieldNeed
+    database: FieldNeed
     database_is: str
-    user: Need
-    password: Need
+    user: FieldNeed
+    password: FieldNeed
     credential: str
     options_schema: dict[str, Any]
 

@@ -1,4 +1,4 @@
-/** What the fields of task types mean, in the language of the page: the API says it in English. */
+/** What fields of task types and data sources mean, in the language of the page: the API says it in English. */
 import { useEffect, useState } from 'react'
 import { useSettings } from '@/shared/settings'
 
@@ -13,7 +13,7 @@ export function useFieldTexts(): Texts {
   useEffect(() => {
     if (!isChinese) return
     let isGone = false
-    void import('@/shared/i18n/editor/fields.zh').then(
+    void import('./fields.zh').then(
       ({ fieldsZh }) => isGone || setTexts(fieldsZh),
       () => undefined, // they stay English
     )
