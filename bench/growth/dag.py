@@ -9,7 +9,7 @@ from bench.growth.table import Row
 from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, Event, TaskClaimed, TaskEnded
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def _life(run: Run, name: str) -> Iterator[Event]:
 
 
 def _run(spec: WorkflowSpec) -> Run:
-    plan = Plan.of(spec)
+    plan = WorkflowPlan.of(spec)
     attempts = {name: Attempt(name, 1, id=row_id) for row_id, name in enumerate(plan.tasks, 1)}
     return Run(
         id=1,

@@ -12,7 +12,7 @@ from bench.queue.workload import GROUP, entries
 from bench.support import processes
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
-from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 
 _HEAP_MB = 2048
 _PUT = 5_000
@@ -48,7 +48,7 @@ async def _costs(address: str, waiting: int) -> tuple[float, float]:
         return own / _ROUND * 1e3, (_server_s() - server) / _ROUND * 1e3
 
 
-async def _round(queue: TaskQueue, source: Iterator[Entry], count: int) -> None:
+async def _round(queue: TaskQueue, source: Iterator[QueueEntry], count: int) -> None:
     for _ in range(count // _SIZE):
         await queue.put(list(islice(source, _SIZE)))
         claims = await queue.claim(GROUP, _SIZE, "bench")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from bench.loop.steps import Steps
-from shoal.coordination import Claim
+from shoal.coordination import TaskClaim
 from shoal.core.runs.states import TaskState
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import call
@@ -109,7 +109,7 @@ class Client:
             await self.worker.queue.release(claims, ended=True)
             tasks -= len(claims)
 
-    async def _fetched(self, claims: Sequence[Claim]) -> bool:
+    async def _fetched(self, claims: Sequence[TaskClaim]) -> bool:
         """Ask for all payloads at once; whether all were granted."""
         entry = claims[0].entry
         refs = [

@@ -16,15 +16,15 @@ from typing import Any
 
 from bench.queue.workload import GROUP
 from bench.support.quiet import log_warnings_to_stderr
-from shoal.coordination import Claim, TaskQueue, ZkSession
+from shoal.coordination import TaskClaim, TaskQueue, ZkSession
 
 
 async def claim(
     session: ZkSession, queue: TaskQueue, name: str, claims: int, size: int
-) -> tuple[dict[str, Any], list[Claim]]:
+) -> tuple[dict[str, Any], list[TaskClaim]]:
     """Claim ``claims`` times in a row; return what is to be told, and the claims."""
     latencies: list[int] = []
-    claimed: list[Claim] = []
+    claimed: list[TaskClaim] = []
     lost_before, began = queue.lost_races, time.monotonic_ns()
     for _ in range(claims):
         sent = time.monotonic_ns()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from bench.queue.crowd import Crowd
-from shoal.coordination import Entry, TaskQueue
+from shoal.coordination import QueueEntry, TaskQueue
 
 PUT = 5000  # entries handed over to the queue at once
 ROUND = 512  # entries claimed, then as many new ones are put: the queue stays as long
@@ -29,7 +29,7 @@ class Figures:
 
 
 async def fill(
-    queue: TaskQueue, entries: Iterable[Entry], progress: Callable[[int], None]
+    queue: TaskQueue, entries: Iterable[QueueEntry], progress: Callable[[int], None]
 ) -> float:
     """Put ``entries``; return how many were put per second. ``progress`` hears of each batch."""
     waiting = iter(entries)
@@ -53,7 +53,7 @@ class Trial:
 
     queue: TaskQueue
     waiting: int
-    arriving: Iterator[Entry]
+    arriving: Iterator[QueueEntry]
     crowd: Crowd
     size: int
     _claimed: set[int] = field(default_factory=set)

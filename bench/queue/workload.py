@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from shoal.coordination import Entry
+from shoal.coordination import QueueEntry
 
 GROUP = "default"
 PARTITIONS = 128
@@ -15,7 +15,7 @@ PRIORITIES = (2, 10, 76, 10, 2)
 MIXED = 0.2  # of the instances have tasks of several priorities
 
 
-def entries(seed: int = 7) -> Iterator[Entry]:
+def entries(seed: int = 7) -> Iterator[QueueEntry]:
     """Yield different entries without end, instance by instance, as a database numbers them.
 
     Some tasks of an instance do not wait (they ran, or they cannot run yet), so ids have gaps.
@@ -32,4 +32,6 @@ def entries(seed: int = 7) -> Iterator[Entry]:
             task_id += rng.choice((1, 1, 1, 1, 2))
             task_priority = rng.choices(range(5), PRIORITIES)[0] if mixed else 2
             partition = instance_id % PARTITIONS
-            yield Entry(GROUP, workflow_priority, instance_id, task_priority, task_id, partition)
+            yield QueueEntry(
+                GROUP, workflow_priority, instance_id, task_priority, task_id, partition
+            )

@@ -17,8 +17,7 @@ from pathlib import Path
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.request import Request
-from shoal.worker.types.sql.params import SqlParams
-from shoal.worker.types.sql.sql import Sql
+from shoal.worker.types.sql.sql import Sql, SqlParams
 from tests.integration.drivers.servers import postgresql_served
 
 QUERIES = {

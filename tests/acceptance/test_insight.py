@@ -20,6 +20,7 @@ from shoal.insight.serving.results import RESULTS
 from shoal.sql import Database
 from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
 from tests.acceptance.rest import Rest
+from tests.support.processes import export_history, shoal
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, wait_past_midnight
 
 RUNS = 3
@@ -35,14 +36,7 @@ class Insight:
 
     def shoal(self, *arguments: str, code: int = 0) -> str:
         """Run a command on the cluster's machine; return what it has said."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")}
-        done = subprocess.run(
-            [sys.executable, "-m", "shoal.client.cli", *arguments],
-            env={**kept, "SHOAL_DATA": str(self.cluster.data), "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            timeout=20 * DEADLINE_S,
-        )
+        done = shoal(self.cluster, *arguments)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stderr
 
@@ -87,7 +81,7 @@ def of_workflow(blocks: list[RollupBlock], name: str) -> list[Any]:
 
 
 def test_setup_makes_a_project_whose_runs_put_roll_ups_into_the_database(insight: Insight) -> None:
-    insight.shoal("insight", "export")
+    export_history(insight.cluster)
     told = json.loads(insight.shoal("insight", "setup", "--spark", "local[2]", "--json"))
     status = json.loads(insight.shoal("insight", "status", "--json"))
     assert told["parameters"] == {

@@ -1,9 +1,6 @@
 """The simulator beside a real cluster: the runs that were, and those that are to come."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ import pytest
 from shoal.client.local.cluster import LocalCluster
 from shoal.client.local.zookeeper import free_port
 from tests.acceptance.rest import Rest
+from tests.support.processes import shoal
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, wait_past_midnight
 
 SLOTS, RUNS = 2, 36
@@ -35,19 +33,9 @@ class Recorded:
 
     def simulate(self, *arguments: str) -> Any:
         """Return what ``shoal simulate --json`` says."""
-        done = self.shoal("simulate", "--json", *arguments)
+        done = shoal(self.cluster, "simulate", "--json", *arguments)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
-
-    def shoal(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")}
-        return subprocess.run(
-            [sys.executable, "-m", "shoal.client.cli", *arguments],
-            env={**kept, "SHOAL_DATA": str(self.cluster.data)},
-            capture_output=True,
-            text=True,
-            timeout=4 * DEADLINE_S,
-        )
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +110,6 @@ def test_next_days_are_simulated_from_the_history(recorded: Recorded, tmp_path: 
 
 
 def test_a_day_without_runs_is_refused(recorded: Recorded) -> None:
-    done = recorded.shoal("simulate", "--validate", "2020-02-02")
+    done = shoal(recorded.cluster, "simulate", "--validate", "2020-02-02")
     assert done.returncode == 1
     assert "no attempt is recorded of a run that was started on 2020-02-02" in done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.worker.types.container.params import INSIDE
+from shoal.worker.types.container.kind import INSIDE
 from tests.containers.conftest import Tasks
 
 # Ignores SIGTERM, with a child that leaves its session.

@@ -16,7 +16,7 @@ from typing import Any, Self
 import grpc
 import grpc.aio
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
@@ -39,7 +39,7 @@ SWEEP_EVERY_S = 0.5
 class Task:
     """One task instance as the masters know it."""
 
-    entry: Entry
+    entry: QueueEntry
     payload: pb.Payload
     state: str = "QUEUED"
     worker: str = ""
@@ -231,7 +231,7 @@ class FakeMaster(MasterServiceServicer):
     ) -> list[int]:
         new = []
         for number in itertools.islice(self.table.ids, count):
-            entry = Entry(group, 2, 7, 2, number, number % PARTITIONS)
+            entry = QueueEntry(group, 2, 7, 2, number, number % PARTITIONS)
             payload = pb.Payload(
                 workflow_instance_id=7,
                 task_instance_id=number,

@@ -10,12 +10,12 @@ from datetime import timedelta
 
 import structlog
 
-from shoal.alert.conditions.cluster import Cluster
+from shoal.alert.conditions.cluster import ClusterConditions
 from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.alert.jobs.epochs import epoch_in_database
-from shoal.alert.jobs.event_reader import Reader
-from shoal.alert.jobs.reminders import ATTENTION, Attendant
-from shoal.alert.jobs.sender import Secrets, Sender
+from shoal.alert.jobs.event_reader import EventReader
+from shoal.alert.jobs.reminders import ATTENTION, Reminders
+from shoal.alert.jobs.sender import AlertSender, ChannelSecrets
 from shoal.alert.settings import AlertSettings
 from shoal.coordination import (
     BalancedJobs,
@@ -93,25 +93,25 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
         resolver = Resolver(stores)
         stack.push_async_callback(resolver.aclose)
-        secrets = Secrets(database, Vault.of(cluster), resolver)
+        secrets = ChannelSecrets(database, Vault.of(cluster), resolver)
         senders = {job_of(share): share for share in range(SHARES)}
         keep = timedelta(days=settings.keep_alerts_days) if settings.keep_alerts_days else None
 
         workers = await stack.enter_async_context(Members(session, layout.WORKERS))
         masters = await stack.enter_async_context(Members(session, layout.MASTERS))
-        conditions = Cluster(database, session, workers, masters, cluster.tls_cert, clock)
+        conditions = ClusterConditions(database, session, workers, masters, cluster.tls_cert, clock)
 
         async def do(job: str, turn: int) -> None:
             epoch = await epoch_in_database(database, shared, job, turn)
             if job == READING:
-                await Reader(database, epoch, settings.poll_s, clock).run()
+                await EventReader(database, epoch, settings.poll_s, clock).run()
             elif job == ATTENTION:
-                await Attendant(database, epoch, settings.poll_s, clock, keep).run()
+                await Reminders(database, epoch, settings.poll_s, clock, keep).run()
             elif job == WATCHING:
                 await Watcher(database, epoch, settings.watch_s, clock, conditions).run()
             else:
                 share = senders[job]
-                await Sender(database, share, epoch, settings, clock, secrets, uid).run()
+                await AlertSender(database, share, epoch, settings, clock, secrets, uid).run()
 
         async def run(job: str, epoch: int) -> None:
             while True:

@@ -53,7 +53,7 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Limits, Storage
+from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.upkeep.cluster import ClusterNames
@@ -203,7 +203,7 @@ async def open_services(
         progress=ProgressReader(workers, channels),
         prober=Prober(workers, channels),
         past=past,
-        files=ResourceFiles(database, Storage.of(cluster), Limits.of(cluster), clock, uid),
+        files=ResourceFiles(database, Storage.of(cluster), StorageLimits.of(cluster), clock, uid),
         secret_values=SecretValues(Vault.of(cluster), stores),
     )
 

@@ -115,8 +115,8 @@ def find_api(named: Path | None = None, environment: Mapping[str, str] = os.envi
     if url := environment.get("SHOAL_URL"):
         return _remote(url, environment)
     folder = default_folder(environment)
-    is_chosen = bool(environment.get("SHOAL_DATA")) or not _is_at_home(folder)
-    if is_chosen:
+    is_at_home = folder.resolve() == _folder_at_home().resolve()
+    if environment.get("SHOAL_DATA") or not is_at_home:
         return local_api(folder)
     from shoal.client.logins import logins_file, read_logins
 
@@ -187,10 +187,6 @@ def _remote(url: str, environment: Mapping[str, str]) -> Api:
 
 def _folder_at_home() -> Path:
     return Path("~").expanduser() / FOLDER
-
-
-def _is_at_home(folder: Path) -> bool:
-    return folder.resolve() == _folder_at_home().resolve()
 
 
 def _read_token(folder: Path) -> str | None:

@@ -205,7 +205,11 @@ def _with_outputs(
     client: ShoalClient, workflows: Sequence[WorkflowModel], attempts: "Iterable[TaskOut]"
 ) -> Iterator[WorkflowModel]:
     """Add what tasks passed on, where a task that the master runs may depend on it."""
-    wanted = {one.name for one in workflows if _uses_outputs(one.definition)}
+    wanted = {
+        one.name
+        for one in workflows
+        if any(task.type in CHOOSERS or task.type in WITH_CHILDREN for task in one.definition.tasks)
+    }
     outputs: defaultdict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     asked = Counter[tuple[str, str]]()
     for one in attempts:
@@ -223,10 +227,6 @@ def _with_outputs(
             for name, history in workflow.tasks.items()
         }
         yield workflow.model_copy(update={"tasks": tasks})
-
-
-def _uses_outputs(spec: WorkflowSpec) -> bool:
-    return any(task.type in CHOOSERS or task.type in WITH_CHILDREN for task in spec.tasks)
 
 
 # -- runs that no schedule starts -----------------------------------------------------------------

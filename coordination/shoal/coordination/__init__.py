@@ -60,7 +60,7 @@ from shoal.coordination.group import (
 )
 from shoal.coordination.keys import partition_of
 from shoal.coordination.queue import TaskQueue
-from shoal.coordination.queue.entry import Claim, Entry
+from shoal.coordination.queue.entry import QueueEntry, TaskClaim
 from shoal.coordination.recipes.election import Election, ElectionListener, Leader, leader_of
 from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.recipes.fence import raise_fence
@@ -71,11 +71,11 @@ from shoal.coordination.session.nodes import (
     Create,
     Created,
     Delete,
-    EventKind,
     Node,
     SessionState,
     SetData,
     WatchEvent,
+    WatchKind,
 )
 from shoal.coordination.session.session import ZkSession
 
@@ -84,7 +84,6 @@ __all__ = [
     "BoundTree",
     "CannotConnect",
     "Check",
-    "Claim",
     "ClusterClock",
     "ConnectionLoss",
     "CoordinationError",
@@ -94,8 +93,6 @@ __all__ = [
     "DuplicateMember",
     "Election",
     "ElectionListener",
-    "Entry",
-    "EventKind",
     "FairShare",
     "Group",
     "GroupListener",
@@ -116,15 +113,18 @@ __all__ = [
     "Owners",
     "Ownership",
     "Partition",
+    "QueueEntry",
     "SessionClosed",
     "SessionLost",
     "SessionState",
     "SetData",
     "StaleEpoch",
+    "TaskClaim",
     "TaskQueue",
     "TransactionFailed",
     "TreeKeeper",
     "WatchEvent",
+    "WatchKind",
     "ZkSession",
     "bind_tree",
     "delete_group",

@@ -16,8 +16,8 @@ import pytest
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
-from shoal.worker.types.sql.session import Session, Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementCancelled
+from shoal.worker.types.sql.session import ErrorVerdict, Session
 
 
 @dataclass(frozen=True)
@@ -166,15 +166,15 @@ def test_recorded_read_only_session_is_the_servers(server: Recording) -> None:
 @pytest.mark.parametrize(
     ("code", "name", "verdict"),
     [
-        (62, "SYNTAX_ERROR", Verdict.PERMANENT),
-        (241, "MEMORY_LIMIT_EXCEEDED", Verdict.RETRY),
-        (394, "QUERY_WAS_CANCELLED", Verdict.RETRY),
+        (62, "SYNTAX_ERROR", ErrorVerdict.PERMANENT),
+        (241, "MEMORY_LIMIT_EXCEEDED", ErrorVerdict.RETRY),
+        (394, "QUERY_WAS_CANCELLED", ErrorVerdict.RETRY),
     ],
 )
-def test_recorded_errors(server: Recording, code: int, name: str, verdict: Verdict) -> None:
+def test_recorded_errors(server: Recording, code: int, name: str, verdict: ErrorVerdict) -> None:
     server.answers["INSERT"] = refused(code, name)
     session = opened(server)
-    with pytest.raises(StatementFailed) as failed:
+    with pytest.raises(SqlFailed) as failed:
         session.execute("INSERT INTO t VALUES (1)")
     assert drivers.classify(failed.value) is verdict
     assert str(failed.value).startswith("said so.")
@@ -189,9 +189,9 @@ def test_recorded_answer_that_breaks_off_may_have_changed_something(server: Reco
         raise ConnectionResetError
 
     server.answers["INSERT"] = gone
-    with pytest.raises(StatementFailed) as failed:
+    with pytest.raises(SqlFailed) as failed:
         session.execute("INSERT INTO t VALUES (1)")
-    assert drivers.classify(failed.value) is Verdict.AMBIGUOUS
+    assert drivers.classify(failed.value) is ErrorVerdict.AMBIGUOUS
     session.close()
 
 

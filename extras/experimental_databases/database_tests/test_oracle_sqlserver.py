@@ -16,8 +16,8 @@ import pytest
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql import drivers
-from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
-from shoal.worker.types.sql.session import Session, Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementCancelled
+from shoal.worker.types.sql.session import ErrorVerdict, Session
 
 ROOM = "shoal_experimental_databases"
 
@@ -227,16 +227,16 @@ def test_oracle_locks(oracle: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("error", "verdict"),
     [
-        (OracleError(942), Verdict.PERMANENT),
-        (OracleError(60), Verdict.RETRY),
-        (OracleError(3113), Verdict.AMBIGUOUS),
-        (OracleError(99999, isrecoverable=True), Verdict.RETRY),
+        (OracleError(942), ErrorVerdict.PERMANENT),
+        (OracleError(60), ErrorVerdict.RETRY),
+        (OracleError(3113), ErrorVerdict.AMBIGUOUS),
+        (OracleError(99999, isrecoverable=True), ErrorVerdict.RETRY),
     ],
 )
-def test_oracle_errors(oracle: FakeServer, error: Exception, verdict: Verdict) -> None:
+def test_oracle_errors(oracle: FakeServer, error: Exception, verdict: ErrorVerdict) -> None:
     session = opened(ORACLE)
     oracle.answers = {"INSERT": error}
-    with pytest.raises(StatementFailed, match="said") as failed:
+    with pytest.raises(SqlFailed, match="said") as failed:
         session.execute("INSERT INTO t VALUES (1)")
     assert drivers.classify(failed.value) is verdict
 
@@ -344,15 +344,15 @@ def test_sqlserver_has_no_read_only_sessions(sqlserver: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("error", "verdict"),
     [
-        (TdsError(208), Verdict.PERMANENT),
-        (TdsError(1205), Verdict.RETRY),
-        (TdsError(0, "closed"), Verdict.AMBIGUOUS),
-        (ConnectionResetError("reset"), Verdict.AMBIGUOUS),
+        (TdsError(208), ErrorVerdict.PERMANENT),
+        (TdsError(1205), ErrorVerdict.RETRY),
+        (TdsError(0, "closed"), ErrorVerdict.AMBIGUOUS),
+        (ConnectionResetError("reset"), ErrorVerdict.AMBIGUOUS),
     ],
 )
-def test_sqlserver_errors(sqlserver: FakeServer, error: Exception, verdict: Verdict) -> None:
+def test_sqlserver_errors(sqlserver: FakeServer, error: Exception, verdict: ErrorVerdict) -> None:
     session = opened(SQLSERVER)
     sqlserver.answers = {"INSERT": error}
-    with pytest.raises(StatementFailed) as failed:
+    with pytest.raises(SqlFailed) as failed:
         session.execute("INSERT INTO t VALUES (1)")
     assert drivers.classify(failed.value) is verdict

@@ -17,10 +17,10 @@ from clickhouse_connect.driver import exceptions
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.dbapi import DbApiSession
-from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
+from shoal.worker.types.sql.drivers.failures import SqlFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.drivers.syntax import first_words
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 
 _SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.1
@@ -129,13 +129,13 @@ class ClickHouseBackend:
         """See Backend."""
         return not _has_rows(statement)
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """See Backend."""
         name, text = _named(error), _said(error)
         if name is None:
             return lost(in_commit=in_commit, text=text)
-        verdict = Verdict.RETRY if name in _PASSING else Verdict.PERMANENT
-        return StatementFailed(text, verdict, name)
+        verdict = ErrorVerdict.RETRY if name in _PASSING else ErrorVerdict.PERMANENT
+        return SqlFailed(text, verdict, name)
 
     def interrupt(self) -> None:
         """See Backend. By a connection of its own: the other one waits for its answer."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shoal.core.data_sources.kind import TLS_MODES, TLS_OR_NOT, Need, ServerOptions
+from shoal.core.data_sources.kind import TLS_MODES, TLS_OR_NOT, FieldNeed, ServerOptions
 from shoal.worker.types.sql.databases import DatabaseKind
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
 
@@ -25,7 +25,7 @@ class Oracle(DatabaseKind):
     title = "Oracle (experimental)"
     Options = OracleOptions
     port = 1521
-    database = Need.REQUIRED
+    database = FieldNeed.REQUIRED
     database_is = "name of a service"
     driver = "shoal_experimental_databases.oracle"
     library = "oracledb"
@@ -75,7 +75,7 @@ class ClickHouse(DatabaseKind):
     title = "ClickHouse (experimental)"
     Options = ClickHouseOptions
     port = 8123
-    user = Need.OPTIONAL
+    user = FieldNeed.OPTIONAL
     driver = "shoal_experimental_databases.clickhouse"
     library = "clickhouse_connect"
     install = INSTALL

@@ -13,9 +13,9 @@ import oracledb
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.dbapi import DbApiSession
-from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
+from shoal.worker.types.sql.drivers.failures import SqlFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.syntax import first_words
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 
 _WAIT_S = 60
 _LOCK = """
@@ -126,14 +126,14 @@ class OracleBackend:
         """See Backend."""
         return first_words(statement, 1) in _COMMITTING
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """See Backend."""
         detail = error.args[0]
         if detail.code in _LOST or not self._connection.is_healthy():
             return lost(in_commit=in_commit, text=detail.message, code=detail.full_code)
         passing = detail.code in _MAY_PASS or detail.isrecoverable
-        verdict = Verdict.RETRY if passing else Verdict.PERMANENT
-        return StatementFailed(detail.message, verdict, detail.full_code)
+        verdict = ErrorVerdict.RETRY if passing else ErrorVerdict.PERMANENT
+        return SqlFailed(detail.message, verdict, detail.full_code)
 
     def interrupt(self) -> None:
         """See Backend."""

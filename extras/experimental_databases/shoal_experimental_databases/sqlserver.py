@@ -15,9 +15,9 @@ import pytds
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.dbapi import DbApiSession
-from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
+from shoal.worker.types.sql.drivers.failures import SqlFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.files import authority_file
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 
 _WAIT_S = 60
 _LOCK = (
@@ -107,14 +107,14 @@ class SqlServerBackend:
         """See Backend."""
         return False
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """See Backend."""
         number = getattr(error, "number", 0) or getattr(error, "msg_no", 0)
         if not number:
             return lost(in_commit=in_commit, text=str(error))
-        verdict = Verdict.RETRY if number in _MAY_PASS else Verdict.PERMANENT
+        verdict = ErrorVerdict.RETRY if number in _MAY_PASS else ErrorVerdict.PERMANENT
         text = getattr(error, "text", None) or str(error)
-        return StatementFailed(str(text), verdict, str(number))
+        return SqlFailed(str(text), verdict, str(number))
 
     def interrupt(self) -> None:
         """See Backend."""

@@ -58,7 +58,7 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Limits, Storage
+from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from shoal.sql.tree_binding import TreeBinding
@@ -125,7 +125,9 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         performer,
         clock,
         BatchLimits(settings.decide_batch),
-        ClusterFacts(opened.partitions, opened.cluster_uid, Limits.of(cluster), opened.tree_id),
+        ClusterFacts(
+            opened.partitions, opened.cluster_uid, StorageLimits.of(cluster), opened.tree_id
+        ),
         listeners,
         retry_s=2 * settings.scan_interval_s,
     )

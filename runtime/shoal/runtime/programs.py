@@ -20,7 +20,7 @@ _MOST_OUTPUT = 64 * 1024  # bytes that are read of what a program says
 
 
 @dataclass(frozen=True)
-class Done:
+class ProgramResult:
     """How a program has ended: its exit status, negative for a signal, and what it has said.
 
     ``output`` and ``errors`` are the first 64 KiB of each.
@@ -37,7 +37,7 @@ async def run_program(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-) -> Done:
+) -> ProgramResult:
     """Run a program in a session of its own.
 
     ``env``: None is that of this process. If this is cancelled, the program is killed, with all
@@ -62,7 +62,7 @@ async def run_program(
         for file in (output, errors):
             file.seek(0)
         said = [file.read(_MOST_OUTPUT).decode("utf-8", "replace") for file in (output, errors)]
-        return Done(process.returncode, *said)
+        return ProgramResult(process.returncode, *said)
 
 
 def _started(

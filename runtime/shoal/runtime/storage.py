@@ -59,7 +59,7 @@ def cluster_folder(uid: str) -> str:
 
 
 @dataclass(frozen=True)
-class Limits:
+class StorageLimits:
     """What may be stored, in bytes: of one file, and of all versions of a project's files."""
 
     file: int
@@ -143,7 +143,7 @@ class Storage:
             file.close()
 
     @contextmanager
-    def reading(self, name: str) -> Iterator["Reader"]:
+    def reading(self, name: str) -> Iterator["RangeReader"]:
         """Open an object. Raises ObjectMissing, StorageError."""
         what = f"read {name}"
         with _telling(self, what):
@@ -268,7 +268,7 @@ class Storage:
         return files, str(root).rstrip("/")
 
 
-class Reader(Protocol):
+class RangeReader(Protocol):
     """An object that is being read."""
 
     def read(self, size: int) -> bytes: ...

@@ -26,7 +26,7 @@ from shoal.runtime.settings import ClusterSettings
 __all__ = [
     "KeyFileOpen",
     "NoSecretsKey",
-    "UnknownKey",
+    "UnknownVaultKey",
     "Vault",
     "VaultError",
     "WrongSecretsKey",
@@ -42,7 +42,7 @@ _FIRST = "1:"  # before there were several keys
 _OF_SOURCE = "data-source/"  # no secret's name has a slash
 
 
-class UnknownKey(VaultError):
+class UnknownVaultKey(VaultError):
     """A key is not in the file of this machine."""
 
     def __init__(self, key: str, file: Path) -> None:
@@ -112,7 +112,7 @@ class Vault:
                 content = base64.b64decode(encoded, validate=True)
                 nonce, sealed = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
                 return self._cipher(key).decrypt(nonce, sealed, bound).decode()
-            except UnknownKey as error:
+            except UnknownVaultKey as error:
                 raise WrongSecretsKey(project, name, self._key_file, key) from error
             except (InvalidTag, ValueError):
                 continue
@@ -128,7 +128,7 @@ class Vault:
     def require(self, keys: set[str]) -> None:
         """Return if all these keys are here. Raises NoSecretsKey, UnknownKey."""
         if missing := sorted(keys - self._known().keys()):
-            raise UnknownKey(missing[0], self._key_file)
+            raise UnknownVaultKey(missing[0], self._key_file)
 
     def _known(self) -> dict[str, AESGCM]:
         """Return what is in the file; if that is gone, what was in it."""
@@ -147,7 +147,7 @@ class Vault:
         try:
             return self._ciphers[key]
         except KeyError:
-            raise UnknownKey(key, self._key_file) from None
+            raise UnknownVaultKey(key, self._key_file) from None
 
 
 def is_ciphertext(text: object) -> bool:

@@ -13,14 +13,14 @@
 from shoal.sql.driver.patience import Patience
 from shoal.sql.engine import Database
 from shoal.sql.event_tail import EventTail
-from shoal.sql.repositories.definitions.workflows import Published, VersionInfo
+from shoal.sql.repositories.definitions.workflows import PublishedVersion, VersionInfo
 from shoal.sql.unit_of_work import Recorder, UnitOfWork
 
 __all__ = [
     "Database",
     "EventTail",
     "Patience",
-    "Published",
+    "PublishedVersion",
     "Recorder",
     "UnitOfWork",
     "VersionInfo",

@@ -11,9 +11,9 @@ from sqlalchemy import Text, cast, select
 
 from shoal.core.access.grants import Grant
 from shoal.core.backfill.plan import (
+    BackfillPlan,
+    BackfillTarget,
     Past,
-    Plan,
-    Target,
     by_of,
     dates_downstream,
     dates_of,
@@ -23,7 +23,7 @@ from shoal.core.backfill.plan import (
 from shoal.core.backfill.request import BackfillRefused, BackfillRequest, By, Downstream
 from shoal.core.backfill.upstream import DEPENDENT, WorkflowKey, needs_of
 from shoal.core.definition.parameters import launch_problems
-from shoal.core.runs.records import Schedule, WorkflowVersion
+from shoal.core.runs.records import StoredSchedule, WorkflowVersion
 from shoal.core.schedule.fire_times import Timetable
 from shoal.sql.errors import Archived, NotFound
 from shoal.sql.schema import tables
@@ -35,16 +35,16 @@ from shoal.sql.unit_of_work import UnitOfWork
 class Scheduled:
     """A workflow of a backfill and its enabled schedules, each with its timetable."""
 
-    target: Target
-    schedules: tuple[Schedule, ...]
+    target: BackfillTarget
+    schedules: tuple[StoredSchedule, ...]
 
-    def schedule_at(self, moment: datetime) -> Schedule | None:
+    def schedule_at(self, moment: datetime) -> StoredSchedule | None:
         """Return the first schedule that fires at ``moment``."""
         pairs = zip(self.schedules, self.target.timetables, strict=True)
         return next((one for one, timetable in pairs if fires_at(timetable, moment)), None)
 
 
-async def plan_of(uow: UnitOfWork, request: BackfillRequest) -> Plan:
+async def plan_of(uow: UnitOfWork, request: BackfillRequest) -> BackfillPlan:
     """Return what a backfill would run, as of now.
 
     Workflows of other projects are downstream as far as their tasks may see the runs that they look
@@ -97,7 +97,7 @@ async def scheduled(uow: UnitOfWork, version: WorkflowVersion) -> Scheduled:
     timetables = tuple(
         Timetable.of(one, days.get((one.project, one.calendar or ""), ())) for one in enabled
     )
-    return Scheduled(Target(version.workflow_id, version.spec, timetables), enabled)
+    return Scheduled(BackfillTarget(version.workflow_id, version.spec, timetables), enabled)
 
 
 def _check_tasks(request: BackfillRequest, version: WorkflowVersion) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import URL, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
-from shoal.sql.driver.connection import Source
+from shoal.sql.driver.connection import ConnectionSource
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.sqlite.file import prepare_file
 from shoal.sql.driver.sqlite.pool import SqliteConnections
@@ -74,8 +74,8 @@ class Database:
         self._url = read_url(url)
         self._pool_size = pool_size
         self._patience = patience or Patience()
-        self._writer: Source | None = None
-        self._reader: Source | None = None
+        self._writer: ConnectionSource | None = None
+        self._reader: ConnectionSource | None = None
         self._pool: PostgresqlConnections | None = None
         self._recorder: Recorder | None = None
         self._on_fenced: OnFenced | None = None

@@ -5,13 +5,13 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
-from shoal.sql.driver.connection import Connection, Source
+from shoal.sql.driver.connection import Connection, ConnectionSource
 from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.grants import Grants
 from shoal.sql.repositories.access.groups import Groups
 from shoal.sql.repositories.access.homes import Homes
-from shoal.sql.repositories.access.members import Members
+from shoal.sql.repositories.access.members import MemberRepository
 from shoal.sql.repositories.access.principals import Principals
 from shoal.sql.repositories.access.resource_grants import ResourceGrants
 from shoal.sql.repositories.access.restrictions import Restrictions
@@ -27,7 +27,7 @@ from shoal.sql.repositories.authoring.drafts import Drafts
 from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.lifecycle import Lifecycle
 from shoal.sql.repositories.authoring.references import References
-from shoal.sql.repositories.definitions.backfills import Backfills
+from shoal.sql.repositories.definitions.backfills import BackfillRepository
 from shoal.sql.repositories.definitions.calendars import Calendars
 from shoal.sql.repositories.definitions.concurrency import ConcurrencyGroups
 from shoal.sql.repositories.definitions.data_sources import DataSources
@@ -35,31 +35,31 @@ from shoal.sql.repositories.definitions.environments import Environments
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.repositories.definitions.resources import Resources
 from shoal.sql.repositories.definitions.schedules import Schedules
-from shoal.sql.repositories.definitions.secrets import Secrets
+from shoal.sql.repositories.definitions.secrets import SecretRepository
 from shoal.sql.repositories.definitions.secrets_keys import Sealing
-from shoal.sql.repositories.definitions.workflows import Workflows
+from shoal.sql.repositories.definitions.workflows import WorkflowRepository
 from shoal.sql.repositories.events import Events
 from shoal.sql.repositories.exports.finished_rows import FinishedRows
 from shoal.sql.repositories.exports.position import HistoryExports
 from shoal.sql.repositories.exports.verified_history import VerifiedHistory
 from shoal.sql.repositories.insight.batches import RollupBatches
 from shoal.sql.repositories.insight.rollups import Rollups
-from shoal.sql.repositories.overview.grid import Grid
+from shoal.sql.repositories.overview.grid import RunGrid
 from shoal.sql.repositories.overview.history import History
 from shoal.sql.repositories.overview.punctuality import Punctuality
 from shoal.sql.repositories.overview.recent_runs import Recent
 from shoal.sql.repositories.overview.workflow_list import WorkflowList
 from shoal.sql.repositories.plans import PlanCache
-from shoal.sql.repositories.runs.admission import Admission
+from shoal.sql.repositories.runs.admission import AdmissionRepository
 from shoal.sql.repositories.runs.commands import Commands
-from shoal.sql.repositories.runs.dependencies import Dependencies
+from shoal.sql.repositories.runs.dependencies import DependencyRepository
 from shoal.sql.repositories.runs.instance_counts import InstanceCounts
 from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.repositories.runs.labels import Labels
 from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
-from shoal.sql.repositories.runs.tasks import Tasks
-from shoal.sql.repositories.upkeep.cluster import Cluster
+from shoal.sql.repositories.runs.tasks import TaskRepository
+from shoal.sql.repositories.upkeep.cluster import ClusterRepository
 from shoal.sql.repositories.upkeep.expired_rows import ExpiredRows
 from shoal.sql.repositories.upkeep.partitions import OnFenced, Partitions
 from shoal.sql.repositories.upkeep.purges import Purges
@@ -78,7 +78,7 @@ class UnitOfWork:
 
     def __init__(
         self,
-        source: Source,
+        source: ConnectionSource,
         plans: PlanCache,
         recorder: "Recorder | None" = None,
         on_fenced: OnFenced | None = None,
@@ -132,8 +132,8 @@ class UnitOfWork:
         return Commands(self.connection)
 
     @cached_property
-    def grid(self) -> Grid:
-        return Grid(self.connection)
+    def grid(self) -> RunGrid:
+        return RunGrid(self.connection)
 
     @cached_property
     def recent(self) -> Recent:
@@ -148,12 +148,12 @@ class UnitOfWork:
         return Labels(self.connection, self.events)
 
     @cached_property
-    def tasks(self) -> Tasks:
-        return Tasks(self.connection)
+    def tasks(self) -> TaskRepository:
+        return TaskRepository(self.connection)
 
     @cached_property
-    def secrets(self) -> Secrets:
-        return Secrets(self.connection)
+    def secrets(self) -> SecretRepository:
+        return SecretRepository(self.connection)
 
     @cached_property
     def sealing(self) -> Sealing:
@@ -192,8 +192,8 @@ class UnitOfWork:
         return Groups(self.connection, self.rights)
 
     @cached_property
-    def members(self) -> Members:
-        return Members(self.connection, self.rights)
+    def members(self) -> MemberRepository:
+        return MemberRepository(self.connection, self.rights)
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -248,8 +248,8 @@ class UnitOfWork:
         return Environments(self.connection, self.restrictions)
 
     @cached_property
-    def cluster(self) -> Cluster:
-        return Cluster(self.connection)
+    def cluster(self) -> ClusterRepository:
+        return ClusterRepository(self.connection)
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -272,8 +272,8 @@ class UnitOfWork:
         return Slots(self.connection)
 
     @cached_property
-    def dependencies(self) -> Dependencies:
-        return Dependencies(self.connection)
+    def dependencies(self) -> DependencyRepository:
+        return DependencyRepository(self.connection)
 
     @cached_property
     def schedules(self) -> Schedules:
@@ -292,12 +292,12 @@ class UnitOfWork:
         return InstanceCounts(self.connection)
 
     @cached_property
-    def admission(self) -> Admission:
-        return Admission(self.connection, self._plans)
+    def admission(self) -> AdmissionRepository:
+        return AdmissionRepository(self.connection, self._plans)
 
     @cached_property
-    def workflows(self) -> Workflows:
-        return Workflows(
+    def workflows(self) -> WorkflowRepository:
+        return WorkflowRepository(
             self.connection,
             self._plans,
             self.projects,
@@ -337,8 +337,8 @@ class UnitOfWork:
         )
 
     @cached_property
-    def backfills(self) -> Backfills:
-        return Backfills(self.connection, self.events)
+    def backfills(self) -> BackfillRepository:
+        return BackfillRepository(self.connection, self.events)
 
     @cached_property
     def finished_rows(self) -> FinishedRows:

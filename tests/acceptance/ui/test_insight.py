@@ -1,9 +1,6 @@
 """Insight in a real browser: from runs by export, Spark jobs and loading to its pages."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
@@ -20,6 +17,7 @@ from tests.acceptance.rest import Rest
 from tests.acceptance.ui.browser import browse, require_browser
 from tests.support.insight import trends
 from tests.support.people import add_user
+from tests.support.processes import export_history, shoal
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, wait_past_midnight
 
 RUNS = 3
@@ -52,14 +50,7 @@ class Site:
 
     def shoal(self, *arguments: str) -> None:
         """Run a command on the cluster's machine."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")}
-        done = subprocess.run(
-            [sys.executable, "-m", "shoal.client.cli", *arguments],
-            env={**kept, "SHOAL_DATA": str(self.cluster.data)},
-            capture_output=True,
-            text=True,
-            timeout=20 * DEADLINE_S,
-        )
+        done = shoal(self.cluster, *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
 
     async def with_weeks(self, last: date) -> None:
@@ -95,7 +86,7 @@ def test_runs_become_pages_by_export_jobs_and_loading(site: Site) -> None:
     command = "shoal insight setup"
     assert facts == {"command": command, "copied": command, "baseline": command, "eta": 0}
 
-    site.shoal("insight", "export")
+    export_history(site.cluster)
     site.shoal("insight", "setup", "--spark", "local[2]")
     site.shoal("run", "insight/daily", "-p", f"day={day}", "--wait")
     site.shoal("insight", "load")

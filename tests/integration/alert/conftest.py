@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from shoal.alert.main import serve
 from shoal.alert.settings import AlertSettings
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
-from shoal.core.alerts.records import Alert, DefinitionKind, Delivery
+from shoal.core.alerts.records import Alert, AlertDelivery, DefinitionKind
 from shoal.core.alerts.rules import RuleSpec
-from shoal.core.runs.quarantine import Consumer, QuarantinedItem
+from shoal.core.runs.quarantine import ItemConsumer, QuarantinedItem
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import Vault, create_key
 from shoal.sql import Database
@@ -138,12 +138,12 @@ class Site:
         async with self.database.unit_of_work(read_only=True) as uow:
             return (await uow.alerts.list(self.project, limit=100_000))[::-1]
 
-    async def deliveries(self) -> list[Delivery]:
+    async def deliveries(self) -> list[AlertDelivery]:
         """All messages, the first one first."""
         async with self.database.unit_of_work(read_only=True) as uow:
             return (await uow.deliveries.list(self.project, limit=100_000))[::-1]
 
-    async def settled(self, count: int = 1) -> list[Delivery]:
+    async def settled(self, count: int = 1) -> list[AlertDelivery]:
         """Wait until there are so many messages, and none is to be sent any more."""
         async with asyncio.timeout(DEADLINE_S):
             while True:
@@ -155,7 +155,7 @@ class Site:
     async def quarantined(self) -> list[QuarantinedItem]:
         """What alert servers have quarantined, the newest first."""
         async with self.database.unit_of_work(read_only=True) as uow:
-            return await uow.quarantine.list(1_000, Consumer.ALERTS)
+            return await uow.quarantine.list(1_000, ItemConsumer.ALERTS)
 
 
 _UNSENT = ("PENDING", "SENDING")

@@ -26,7 +26,7 @@ from shoal.alert.channels.script import Script, ScriptOptions
 from shoal.alert.channels.snmp import Snmp, SnmpOptions
 from shoal.alert.channels.webhook import Webhook, WebhookOptions
 from shoal.core.alerts.channels import ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.alerts.records import DeliveryKind
 from shoal.core.alerts.rules import Severity
 from tests.support.programs import program
@@ -35,7 +35,7 @@ from tests.support.servers.http_server import HttpServer, Received, answer, says
 from tests.support.waiting import DEADLINE_S, eventually
 
 ROOT = Path(__file__).parents[3]
-MESSAGE = Message(
+MESSAGE = AlertMessage(
     "cluster-7",
     DeliveryKind.FIRING,
     Severity.CRITICAL,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
-from shoal.alert.conditions.cluster import Cluster
+from shoal.alert.conditions.cluster import ClusterConditions
 from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.coordination import Members, Membership, ZkSession, prepare
 from shoal.coordination.cluster import layout
-from shoal.core.alerts.records import Condition
+from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.errors import JobTaken
 from shoal.sql.schema.tables import workflow_instance
@@ -50,7 +50,7 @@ class Watched:
     members: tuple[Members, Members]
     clock: Clock
 
-    async def look(self, at: datetime | None = None) -> dict[str, Condition]:
+    async def look(self, at: datetime | None = None) -> dict[str, AlertCondition]:
         """Look at a time; return what holds then, by subject."""
         self.clock.now = at or self.clock.now
         for one in self.members:
@@ -104,7 +104,7 @@ async def watched(site: Site, zk_chroot: str) -> AsyncIterator[Watched]:
         )
         await prepare(session, 8)
         members = Members(session, layout.WORKERS), Members(session, layout.MASTERS)
-        cluster = Cluster(site.database, session, *members, None)
+        cluster = ClusterConditions(site.database, session, *members, None)
         clock = Clock()
         watcher = Watcher(site.database, 1, 15.0, clock, cluster)
         found = Watched(site, watcher, session, members, clock)
@@ -271,7 +271,7 @@ async def test_what_was_not_seen_before_a_server_died_is_found_by_the_next(
         await uow.commit()
     with pytest.raises(JobTaken):
         await watched.look()
-    cluster = Cluster(database, watched.session, *watched.members, None)
+    cluster = ClusterConditions(database, watched.session, *watched.members, None)
     watched.watcher = Watcher(database, 2, 15.0, watched.clock, cluster)
     assert list(await watched.look()) == ["master.gone/beta/watch"]
 
@@ -299,7 +299,9 @@ async def test_partitions_without_owner_and_a_certificate_that_ends(
 ) -> None:
     monkeypatch.setattr(watched.session, "timeout_s", 0.0)
     files = Authority().identity(tmp_path / "node", expired=True)
-    cluster = Cluster(watched.site.database, watched.session, *watched.members, files.cert)
+    cluster = ClusterConditions(
+        watched.site.database, watched.session, *watched.members, files.cert
+    )
     watched.watcher = Watcher(watched.site.database, 1, 15.0, watched.clock, cluster)
     await rule(watched, "cluster.degraded")
     found = await watched.look()
@@ -360,7 +362,7 @@ async def test_cluster_that_cannot_be_seen_has_not_recovered(watched: Watched) -
         assert await watched.look()
     zookeeper = watched.site.cluster.zookeeper
     async with ZkSession(zookeeper, session_timeout_s=STEADY_SESSION_S) as lost:
-        blind = Cluster(watched.site.database, lost, *watched.members, None)
+        blind = ClusterConditions(watched.site.database, lost, *watched.members, None)
     watched.watcher = Watcher(watched.site.database, 1, 15.0, watched.clock, blind)
     assert await watched.look()
     assert [holds for _, holds, _ in await watched.told()] == [True]
@@ -459,7 +461,9 @@ async def test_part_of_the_cluster_that_cannot_be_looked_at_stops_no_other(
 
     async def look(path: Path, at: datetime) -> set[str]:
         members = watched.members
-        cluster = Cluster(watched.site.database, watched.session, *members, path, watched.clock)
+        cluster = ClusterConditions(
+            watched.site.database, watched.session, *members, path, watched.clock
+        )
         clock = watched.clock
         watched.watcher = Watcher(watched.site.database, 1, 15.0, clock, cluster)
         return set(await watched.look(at))

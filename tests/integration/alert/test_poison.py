@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Run
 from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import alert, task_instance, workflow_instance
@@ -140,7 +140,7 @@ async def test_bad_event_is_quarantined_and_its_neighbours_are_told(
     assert told == [f"{when}{number}" for when in ("before", "after") for number in (1, 2, 3)]
     assert [one.workflow for one in await ready.alerts()] == ["good"]
     [record] = await ready.quarantined()
-    assert (record.kind, record.project, record.tries) == (Kind.EVENT, "p", 1)
+    assert (record.kind, record.project, record.tries) == (ItemKind.EVENT, "p", 1)
     assert record.is_skipped
     assert record.reason
     async with ready.server():  # it is behind the position now
@@ -189,7 +189,7 @@ async def test_message_that_cannot_be_written_is_sent_as_plain_text(
     assert {one["workflow"] for one in facts["alerts"]} == {"daily", "neighbour"}
     assert "Mars/Olympus" in facts["reduced"]
     [record] = await ready.quarantined()
-    assert (record.kind, record.item, record.project) == (Kind.MESSAGE, str(delivery.id), "p")
+    assert (record.kind, record.item, record.project) == (ItemKind.MESSAGE, str(delivery.id), "p")
     assert "Mars/Olympus" in record.reason
 
 
@@ -251,4 +251,4 @@ async def test_alert_that_cannot_be_attended_to_holds_up_no_other(ready: Site, o
             while not (found := await ready.quarantined()):
                 await asyncio.sleep(0.05)
     assert reminders[-1]["kind"] == "REMINDER"
-    assert [(one.kind, one.is_skipped) for one in found] == [(Kind.ALERT, False)]
+    assert [(one.kind, one.is_skipped) for one in found] == [(ItemKind.ALERT, False)]

@@ -20,7 +20,7 @@ from tests.support.database.postgresql import (
 )
 from tests.support.programs import lacking
 from tests.support.servers.http_server import HttpServer, answer, says
-from tests.support.waiting import SERVICE_SESSION_S
+from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S
 
 _DOWN_S = 3.0  # longer than the pause between two looks for a first rule
 
@@ -88,7 +88,7 @@ async def test_restart_between_the_first_rule_and_the_jobs(
 
     monkeypatch.setattr("shoal.alert.main.connect_when_there", connect_and_lose)
     async with site.server() as task:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(DEADLINE_S):
             while not gone:
                 await asyncio.sleep(0.05)
         await asyncio.sleep(_DOWN_S)

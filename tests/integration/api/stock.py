@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.coordination import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import AlertState, DeliveryKind, NewAlert, NewDelivery
 from shoal.core.alerts.rules import Severity
@@ -119,7 +119,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         instance = await uow.instances.get(run.id)
         attempts = await uow.tasks.of_instance(run.id)
     await api.services.cluster.queue.put(
-        [Entry("default", instance.priority, run.id, 2, attempts[0].id, instance.partition)]
+        [QueueEntry("default", instance.priority, run.id, 2, attempts[0].id, instance.partition)]
     )
     return {
         "project": project,

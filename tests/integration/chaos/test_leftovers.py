@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 from tests.chaos.judging import leftovers
 from tests.chaos.judging.verdict import Kind, Offence
 
@@ -18,7 +18,7 @@ async def test_entries_and_claims_that_are_left_are_found(zk_chroot: str) -> Non
         await prepare(session, 4)
         assert await left(zk_chroot) == []
         queue = TaskQueue(session)
-        await queue.put([Entry(GROUP, 2, 1, 2, number, 0) for number in (7, 8)])
+        await queue.put([QueueEntry(GROUP, 2, 1, 2, number, 0) for number in (7, 8)])
         assert [offence.rule for offence in await left(zk_chroot)] == ["queue entry"] * 2
         claims = await queue.claim(GROUP, 1, "worker-1")
         assert [offence.rule for offence in await left(zk_chroot)] == ["queue entry", "claim"]

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from shoal.coordination import (
-    Entry,
     Ownership,
+    QueueEntry,
     ZkSession,
 )
 from shoal.coordination.cluster import layout
@@ -66,5 +66,7 @@ async def owner(
         yield recorder
 
 
-def entry(task: int, *, wp: int = 2, wi: int = 1, tp: int = 2, group: str = "default") -> Entry:
-    return Entry(group, wp, wi, tp, task, task % 4)
+def entry(
+    task: int, *, wp: int = 2, wi: int = 1, tp: int = 2, group: str = "default"
+) -> QueueEntry:
+    return QueueEntry(group, wp, wi, tp, task, task % 4)

@@ -6,7 +6,7 @@ from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Members, Membership, NoNode, ZkSession
 from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.coordination.cluster.own_clock import OwnClock
-from shoal.core.timing.cluster_time import Shown
+from shoal.core.timing.cluster_time import ClockReading
 from tests.integration.coordination.conftest import appears, connect, create_request
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
@@ -40,9 +40,9 @@ async def test_changed_data_is_seen_at_the_next_reading(session: ZkSession) -> N
 async def test_a_member_whose_clock_is_set_says_so_unasked(session: ZkSession) -> None:
     off_s = 0.0
 
-    def read() -> Shown:
+    def read() -> ClockReading:
         true = read_clocks()
-        return Shown(true.wall_s + off_s, true.since_boot_s)
+        return ClockReading(true.wall_s + off_s, true.since_boot_s)
 
     def ahead_s() -> float:
         return members.current()["a"].clock_ahead_s or 0.0

@@ -11,8 +11,8 @@ from shoal.core.data_sources import DataSource, Option
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
 from shoal.worker.types.sql.drivers import duckdb as driver
-from shoal.worker.types.sql.drivers.failures import StatementFailed
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed
+from shoal.worker.types.sql.session import ErrorVerdict
 from tests.integration.drivers.kit import Aside, connected, rows, run
 
 
@@ -37,9 +37,9 @@ def source(tmp_path: Path) -> DataSource:
 )
 def test_nothing_but_its_own_file_is_in_reach(source: DataSource, statement: str) -> None:
     session = connected(source)
-    with pytest.raises(StatementFailed) as failed:
+    with pytest.raises(SqlFailed) as failed:
         rows(session, statement)
-    assert classify(failed.value) is Verdict.PERMANENT
+    assert classify(failed.value) is ErrorVerdict.PERMANENT
     session.close()
 
 
@@ -80,7 +80,7 @@ def test_conflict_of_transactions_may_be_tried_again(source: DataSource) -> None
     other.execute("BEGIN")
     with pytest.raises(duckdb.TransactionException) as conflict:
         other.execute("UPDATE t SET i = 3")
-    assert classify(session._translate(conflict.value)) is Verdict.RETRY
+    assert classify(session._translate(conflict.value)) is ErrorVerdict.RETRY
     other.close()
     session.close()
 

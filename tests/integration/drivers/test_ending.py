@@ -20,8 +20,8 @@ import pytest
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
-from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementCancelled
+from shoal.worker.types.sql.session import ErrorVerdict
 from tests.integration.drivers.kit import Aside, Proxied, connected, rows, run, wait_until
 from tests.integration.drivers.servers import PASSWORD, Served, free_port
 
@@ -177,7 +177,7 @@ def test_cancelled_while_rows_are_read(site: Site, tag: str) -> None:
     found = iter(session.execute(f"SELECT {many}{source}"))
     next(found)
     session.cancel()
-    with pytest.raises(StatementFailed):
+    with pytest.raises(SqlFailed):
         for _ in found:
             pass
     session.close()
@@ -190,7 +190,7 @@ def test_terminated_connection_is_gone_from_the_server(site: Site, tag: str) -> 
     wait_until(site.is_busy)
     session.terminate()
     assert not site.is_busy()
-    assert classify(endless.join().error) is Verdict.RETRY  # type: ignore[arg-type]
+    assert classify(endless.join().error) is ErrorVerdict.RETRY  # type: ignore[arg-type]
     session.rollback()
     session.close()
     wait_until(lambda: not site.connections())
@@ -214,7 +214,7 @@ def test_terminate_ends_a_procedure_that_swallows_its_cancellation(
     session.terminate()
     assert not site.is_busy()
     error = swallowing.join().error
-    assert isinstance(error, StatementFailed)
+    assert isinstance(error, SqlFailed)
     assert error.code == "57P01"  # what the server said last, not that the connection is lost
     session.close()
 
@@ -289,9 +289,11 @@ def test_of_two_sessions_with_one_tag_the_later_lives(site: Site, tag: str) -> N
     first = connected(site.source, tag=tag, attempt=1)
     second = connected(site.source, tag=tag, attempt=2)
     for statement in ("SELECT 1", "CREATE TABLE never (i integer)"):
-        with pytest.raises(StatementFailed) as failed:
+        with pytest.raises(SqlFailed) as failed:
             first.execute(statement)
-        assert classify(failed.value) is Verdict.RETRY  # nothing was sent, so nothing is changed
+        assert (
+            classify(failed.value) is ErrorVerdict.RETRY
+        )  # nothing was sent, so nothing is changed
     assert rows(second, "SELECT 1") == [(1,)]
     other = connected(site.source, tag=tag + "0", attempt=1)  # another task's
     assert rows(second, "SELECT 1") == [(1,)]
@@ -307,7 +309,7 @@ def test_many_connecting_at_once_are_never_there_together(site: Site, tag: str) 
     sessions = [aside.value for aside in (one.join() for one in connecting) if aside.value]
     alive = 0
     for session in sessions:
-        with suppress(StatementFailed):
+        with suppress(SqlFailed):
             alive += rows(session, "SELECT 1") == [(1,)]
     assert alive == 1
     for session in sessions:
@@ -326,7 +328,7 @@ def test_a_lock_that_was_given_up_does_not_hide_an_attempt(postgresql: Served, t
     first = connected(postgresql.source, tag=tag, attempt=1)
     run(first, "DISCARD ALL")
     second = connected(postgresql.source, tag=tag, attempt=2)
-    with pytest.raises(StatementFailed):
+    with pytest.raises(SqlFailed):
         first.execute("SELECT 1")
     second.close()
     first.close()
@@ -354,14 +356,14 @@ def test_settling_is_not_sure_without_the_server(site: Site, tag: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "in_transaction", "verdict"),
     [
-        ("COMMIT", True, Verdict.AMBIGUOUS),
-        ("INSERT INTO lost VALUES (1)", False, Verdict.AMBIGUOUS),
-        ("INSERT INTO lost VALUES (1)", True, Verdict.RETRY),
-        ("SELECT 1 FROM lost", False, Verdict.RETRY),
+        ("COMMIT", True, ErrorVerdict.AMBIGUOUS),
+        ("INSERT INTO lost VALUES (1)", False, ErrorVerdict.AMBIGUOUS),
+        ("INSERT INTO lost VALUES (1)", True, ErrorVerdict.RETRY),
+        ("SELECT 1 FROM lost", False, ErrorVerdict.RETRY),
     ],
 )
 def test_connection_that_is_lost(
-    site: Site, tag: str, statement: str, in_transaction: bool, verdict: Verdict
+    site: Site, tag: str, statement: str, in_transaction: bool, verdict: ErrorVerdict
 ) -> None:
     maker = connected(site.source, tag="maker")
     run(maker, "DROP TABLE IF EXISTS lost", "CREATE TABLE lost (i integer)")
@@ -376,9 +378,9 @@ def test_connection_that_is_lost(
         wait_until(lambda: proxied.is_frozen)
         proxied.cut()
         error = losing.join().error
-        assert isinstance(error, StatementFailed)
+        assert isinstance(error, SqlFailed)
         assert classify(error) is verdict
-        assert ("Look there" in str(error)) is (verdict is Verdict.AMBIGUOUS)
+        assert ("Look there" in str(error)) is (verdict is ErrorVerdict.AMBIGUOUS)
         session.rollback()
         session.close()
     settle(site.source, tag=tag, attempt=1)

@@ -12,8 +12,8 @@ import pytest
 from shoal.core.data_sources import Option
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
-from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
-from shoal.worker.types.sql.session import Session, Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementTimedOut
+from shoal.worker.types.sql.session import ErrorVerdict, Session
 from tests.integration.drivers.kit import connected, peak_of, rows, run
 from tests.integration.drivers.servers import Served, free_port
 
@@ -153,9 +153,9 @@ def test_read_only(mariadb: Served) -> None:
     for transaction in (True, False):
         if transaction:
             session.begin()
-        with pytest.raises(StatementFailed, match=r"READ ONLY.*read-only") as failed:
+        with pytest.raises(SqlFailed, match=r"READ ONLY.*read-only") as failed:
             session.execute("CREATE TABLE never (i integer)")
-        assert classify(failed.value) is Verdict.PERMANENT
+        assert classify(failed.value) is ErrorVerdict.PERMANENT
         session.rollback()
     session.close()
 
@@ -166,17 +166,21 @@ def test_read_only(mariadb: Served) -> None:
 @pytest.mark.parametrize(
     ("statement", "said", "verdict"),
     [
-        ("SELEC 2", "syntax", Verdict.PERMANENT),
-        ("SELECT 1; SELECT 2", "syntax", Verdict.PERMANENT),
-        ("SELECT * FROM nowhere", "nowhere", Verdict.PERMANENT),
-        ("SELECT * FROM mysql.user", "denied", Verdict.PERMANENT),
-        ("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'", "own", Verdict.PERMANENT),
-        ("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213", "1213", Verdict.RETRY),
-        ("LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t", "(?i)local|load", Verdict.PERMANENT),
+        ("SELEC 2", "syntax", ErrorVerdict.PERMANENT),
+        ("SELECT 1; SELECT 2", "syntax", ErrorVerdict.PERMANENT),
+        ("SELECT * FROM nowhere", "nowhere", ErrorVerdict.PERMANENT),
+        ("SELECT * FROM mysql.user", "denied", ErrorVerdict.PERMANENT),
+        ("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'", "own", ErrorVerdict.PERMANENT),
+        ("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213", "1213", ErrorVerdict.RETRY),
+        (
+            "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t",
+            "(?i)local|load",
+            ErrorVerdict.PERMANENT,
+        ),
     ],
 )
-def test_errors(session: Session, statement: str, said: str, verdict: Verdict) -> None:
-    with pytest.raises(StatementFailed, match=said) as failed:
+def test_errors(session: Session, statement: str, said: str, verdict: ErrorVerdict) -> None:
+    with pytest.raises(SqlFailed, match=said) as failed:
         rows(session, statement)
     assert classify(failed.value) is verdict
     assert rows(session, "SELECT 1") == [(1,)]
@@ -188,9 +192,9 @@ def test_lock_wait_may_be_tried_again(session: Session, mariadb: Served) -> None
     run(session, "UPDATE held SET i = 2")
     other = connected(mariadb.source, tag="other")
     run(other, "SET innodb_lock_wait_timeout = 1")
-    with pytest.raises(StatementFailed, match="Lock wait") as failed:
+    with pytest.raises(SqlFailed, match="Lock wait") as failed:
         other.execute("UPDATE held SET i = 3")
-    assert classify(failed.value) is Verdict.RETRY
+    assert classify(failed.value) is ErrorVerdict.RETRY
     other.close()
 
 
@@ -198,7 +202,7 @@ def test_statement_timeout(mariadb: Served) -> None:
     session = connected(mariadb.source, tag="timeout", statement_timeout_s=0.3)
     with pytest.raises(StatementTimedOut, match=r"0\.3 s") as failed:
         rows(session, "SELECT sum(a.seq) FROM seq_1_to_1000000 a, seq_1_to_1000000 b")
-    assert classify(failed.value) is Verdict.RETRY
+    assert classify(failed.value) is ErrorVerdict.RETRY
     assert rows(session, "SELECT 1") == [(1,)]
     session.close()
 

@@ -11,8 +11,8 @@ import pytest
 
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify, settle
-from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
-from shoal.worker.types.sql.session import Session, Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementTimedOut
+from shoal.worker.types.sql.session import ErrorVerdict, Session
 from tests.integration.drivers.kit import connected, peak_of, rows, run
 from tests.integration.drivers.servers import PASSWORD, Served, free_port
 
@@ -121,9 +121,9 @@ def test_rolled_back_is_gone_and_committed_stays(session: Session) -> None:
 
 def test_commit_after_a_failed_statement_is_an_error(session: Session) -> None:
     session.begin()
-    with pytest.raises(StatementFailed):
+    with pytest.raises(SqlFailed):
         session.execute("SELECT 1 / 0")
-    with pytest.raises(StatementFailed, match="nothing was committed"):
+    with pytest.raises(SqlFailed, match="nothing was committed"):
         session.commit()
 
 
@@ -138,11 +138,11 @@ def test_rollback_in_the_middle_of_reading(session: Session) -> None:
 def test_read_only(postgresql: Served) -> None:
     session = connected(postgresql.source, tag="reader", read_only=True)
     session.begin()
-    with pytest.raises(StatementFailed, match="read-only") as failed:
+    with pytest.raises(SqlFailed, match="read-only") as failed:
         session.execute("CREATE TABLE never (i integer)")
-    assert classify(failed.value) is Verdict.PERMANENT
+    assert classify(failed.value) is ErrorVerdict.PERMANENT
     session.rollback()
-    with pytest.raises(StatementFailed, match="read-only"):
+    with pytest.raises(SqlFailed, match="read-only"):
         session.execute("CREATE TABLE never (i integer)")
     session.close()
 
@@ -153,25 +153,25 @@ def test_read_only(postgresql: Served) -> None:
 @pytest.mark.parametrize(
     ("statement", "said", "verdict"),
     [
-        ("SELECT 1; SELECT 2", "multiple commands", Verdict.PERMANENT),
-        ("SELECT 1\nFROM nowhere", "line 2: FROM nowhere", Verdict.PERMANENT),
-        ("SELECT * FROM pg_authid", "permission denied", Verdict.PERMANENT),
-        ("SELECT 1 / 0", "division by zero", Verdict.PERMANENT),
-        ("SELECT $1", "requires 1", Verdict.PERMANENT),
-        ("COPY pg_class TO STDOUT", "has no file here", Verdict.PERMANENT),
-        ("DO $$BEGIN RAISE SQLSTATE '40001'; END$$", "40001", Verdict.RETRY),
-        ("DO $$BEGIN RAISE SQLSTATE '53300'; END$$", "53300", Verdict.RETRY),
+        ("SELECT 1; SELECT 2", "multiple commands", ErrorVerdict.PERMANENT),
+        ("SELECT 1\nFROM nowhere", "line 2: FROM nowhere", ErrorVerdict.PERMANENT),
+        ("SELECT * FROM pg_authid", "permission denied", ErrorVerdict.PERMANENT),
+        ("SELECT 1 / 0", "division by zero", ErrorVerdict.PERMANENT),
+        ("SELECT $1", "requires 1", ErrorVerdict.PERMANENT),
+        ("COPY pg_class TO STDOUT", "has no file here", ErrorVerdict.PERMANENT),
+        ("DO $$BEGIN RAISE SQLSTATE '40001'; END$$", "40001", ErrorVerdict.RETRY),
+        ("DO $$BEGIN RAISE SQLSTATE '53300'; END$$", "53300", ErrorVerdict.RETRY),
     ],
 )
-def test_errors(session: Session, statement: str, said: str, verdict: Verdict) -> None:
-    with pytest.raises(StatementFailed, match=said) as failed:
+def test_errors(session: Session, statement: str, said: str, verdict: ErrorVerdict) -> None:
+    with pytest.raises(SqlFailed, match=said) as failed:
         rows(session, statement)
     assert classify(failed.value) is verdict
 
 
 def test_statement_that_wants_no_transaction_says_how(session: Session) -> None:
     session.begin()
-    with pytest.raises(StatementFailed, match="transaction: statement"):
+    with pytest.raises(SqlFailed, match="transaction: statement"):
         session.execute("VACUUM")
 
 
@@ -179,7 +179,7 @@ def test_statement_timeout(postgresql: Served) -> None:
     session = connected(postgresql.source, tag="timeout", statement_timeout_s=0.3)
     with pytest.raises(StatementTimedOut, match=r"0\.3 s") as failed:
         session.execute("SELECT pg_sleep(100)")
-    assert classify(failed.value) is Verdict.RETRY
+    assert classify(failed.value) is ErrorVerdict.RETRY
     assert rows(session, "SELECT 1") == [(1,)]
     session.close()
 
@@ -214,7 +214,7 @@ def test_nobody_there(postgresql: Served) -> None:
         with pytest.raises(WorkFailed, match=said) as failed:
             connected(postgresql.sourced(**changed))
         assert not failed.value.permanent
-        assert classify(failed.value) is Verdict.RETRY
+        assert classify(failed.value) is ErrorVerdict.RETRY
 
 
 def test_no_answer(postgresql: Served) -> None:

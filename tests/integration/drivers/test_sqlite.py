@@ -9,8 +9,8 @@ import pytest
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import classify
-from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementFailed
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementCancelled
+from shoal.worker.types.sql.session import ErrorVerdict
 from tests.integration.drivers.kit import Aside, connected, rows, run
 
 
@@ -33,9 +33,9 @@ def source(tmp_path: Path) -> DataSource:
 )
 def test_nothing_but_its_own_file_is_in_reach(source: DataSource, statement: str) -> None:
     session = connected(source)
-    with pytest.raises(StatementFailed, match="cannot be") as failed:
+    with pytest.raises(SqlFailed, match="cannot be") as failed:
         rows(session, statement)
-    assert classify(failed.value) is Verdict.PERMANENT
+    assert classify(failed.value) is ErrorVerdict.PERMANENT
     run(session, "CREATE TABLE t (i)", "VACUUM")
     session.close()
 
@@ -44,7 +44,7 @@ def test_quoted_name_that_is_none_is_refused(source: DataSource) -> None:
     session = connected(source)
     run(session, "CREATE TABLE t (`a``b` integer)")
     assert rows(session, f"SELECT {session.quote('a`b')} FROM {session.quote('main.t')}") == []
-    with pytest.raises(StatementFailed, match="no such column: c"):
+    with pytest.raises(SqlFailed, match="no such column: c"):
         rows(session, f"SELECT {session.quote('c')} FROM t")
     session.close()
 
@@ -82,9 +82,9 @@ def test_another_writer_that_does_not_end(source: DataSource) -> None:
     run(session, "CREATE TABLE t (i)")
     other = sqlite3.connect(source.database, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(StatementFailed, match="another process was writing for 1 s") as failed:
+    with pytest.raises(SqlFailed, match="another process was writing for 1 s") as failed:
         session.execute("INSERT INTO t VALUES (1)")
-    assert classify(failed.value) is Verdict.RETRY
+    assert classify(failed.value) is ErrorVerdict.RETRY
     with pytest.raises(WorkFailed, match="another process was writing") as refused:
         connected(patient)
     assert not refused.value.permanent

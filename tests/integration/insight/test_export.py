@@ -18,10 +18,9 @@ from sqlalchemy import text
 from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
-from shoal.insight.export import extraction
 from shoal.insight.export import program as exporting
 from shoal.insight.export.exporter import Exporter, ExportSummary, ExportTaken
-from shoal.insight.export.extraction import Gathered
+from shoal.insight.export.extraction import Gathered, Pieces
 from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES
@@ -115,12 +114,11 @@ async def test_what_there_was_and_what_comes_later(database: Database, store: Hi
 
 
 async def test_readers_learn_up_to_when_all_is_there_also_if_nothing_ends(
-    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+    database: Database, store: HistoryStore
 ) -> None:
     first = (await exporter(database, store).run()).settled_until
     assert (await exporter(database, store).run()).settled_until == first
-    monkeypatch.setattr(Exporter, "_now", _in_two_days)
-    later = (await exporter(database, store).run()).settled_until
+    later = (await exporter(database, store, clock=_in_two_days).run()).settled_until
     assert first is not None
     assert later is not None
     assert later - first > DAY
@@ -165,15 +163,14 @@ async def test_an_instance_that_goes_on_later_has_a_newer_row(
 
 
 async def test_what_has_events_in_several_pieces_is_one_row(
-    database: Database, store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+    database: Database, store: HistoryStore
 ) -> None:
     await exporter(database, store).run()
     runs = await begun(database, 3)
     for run in runs:
         await end(database, run, "a")
         await end(database, run, "b")
-    monkeypatch.setattr(extraction, "_PIECE", 2)
-    done = await exporter(database, store).run()
+    done = await exporter(database, store, pieces=Pieces(rows=2)).run()
     assert done.rows == {"attempts": 6, "instances": 3, "plans": 1}
     await assert_complete(database, store)
 
@@ -301,21 +298,19 @@ async def test_files_that_were_replaced_stay_for_a_day_and_then_go(
     lost = folder / f"{9:012}-{1:016}-{'0' * 8}.parquet"  # by an exporter that was killed long ago
     lost.write_bytes(b"")
     monkeypatch.setattr(time, "time_ns", ns)
-    monkeypatch.setattr(Exporter, "_now", _at_midnight)
-    await exporter(database, store).run()
+    await exporter(database, store, clock=_at_midnight).run()
     assert set(os.listdir(folder)) > named, "readers may have them open"
     assert not lost.exists()
-    monkeypatch.setattr(Exporter, "_now", _in_two_days)
-    await exporter(database, store).run()
+    await exporter(database, store, clock=_in_two_days).run()
     assert set(os.listdir(folder)) == named
     await assert_complete(database, store)
 
 
-async def _at_midnight(_: Exporter) -> datetime:
+async def _at_midnight(_: Database) -> datetime:
     return datetime.combine(datetime.now(UTC).date() + DAY, datetime.min.time(), UTC)
 
 
-async def _in_two_days(_: Exporter) -> datetime:
+async def _in_two_days(_: Database) -> datetime:
     return datetime.now(UTC) + 2 * DAY
 
 

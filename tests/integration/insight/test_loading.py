@@ -16,7 +16,6 @@ from sqlalchemy import func, select, text, update
 
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
 from shoal.insight.history.store import HistoryStore
-from shoal.insight.serving import loader as loading
 from shoal.insight.serving.loader import Loader, LoadSummary
 from shoal.insight.serving.results import RESULTS, ValueKind
 from shoal.insight.serving.store import ResultStore
@@ -454,8 +453,7 @@ async def test_loader_that_breaks_off_is_made_up_for_by_the_next_one(
     [found] = await served(database, "costs")
     has_counted = point in ("load.after_publish", "load.before_marks_go", "load.in_removal")
     assert found["task"] == ("new" if has_counted else "old")
-    monkeypatch.setattr(loading, "ABANDONED", timedelta(days=-1))
-    await load(database, store)
+    await load(database, store, abandoned_after=timedelta(days=-1))
     [found] = await served(database, "costs")
     assert found["task"] == "new"
     assert not list((root / "finished").iterdir())
@@ -475,7 +473,6 @@ async def test_kills_leave_the_old_day_or_the_new_one_and_nothing_else(
     root: Path,
     tmp_path: Path,
     seed: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pick = random.Random(seed)
     points = [*failpoints.LOAD]
@@ -483,7 +480,7 @@ async def test_kills_leave_the_old_day_or_the_new_one_and_nothing_else(
         plan = [f"{name}=kill@1" for name in points]
     else:
         plan = [f"{pick.choice(points)}=kill@{pick.randint(1, 4)}" for _ in range(6)]
-    monkeypatch.setattr(loading, "ABANDONED", timedelta(0))
+    at_once = timedelta(0)  # batches of killed loaders are removed by the next one
     old = await _replaced(database, store, root, 0, is_loaded=True)
     for step, point in enumerate(plan, 1):
         new = await _replaced(database, store, root, step, is_loaded=False)
@@ -496,7 +493,7 @@ async def test_kills_leave_the_old_day_or_the_new_one_and_nothing_else(
         if code == 0:
             assert found == new
         if pick.random() < 0.5:
-            await load(database, store)
+            await load(database, store, abandoned_after=at_once)
             assert {job: await served(database, job) for job in old} == new
             found = new
         old = found
@@ -504,7 +501,7 @@ async def test_kills_leave_the_old_day_or_the_new_one_and_nothing_else(
         was_written = rollup_batch.c.touched_at.is_not(None)
         await uow.connection.execute(update(rollup_batch).where(was_written).values(touched_at=NOW))
         await uow.commit()
-    await load(database, store)
+    await load(database, store, abandoned_after=at_once)
     assert {job: await served(database, job) for job in old} == new
     assert not list((root / "finished").iterdir())
     expected = sum(len({one.get("workflow") for one in rows}) for rows in new.values())

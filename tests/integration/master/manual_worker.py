@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from shoal.coordination import Claim, Owners, TaskQueue, ZkSession
+from shoal.coordination import Owners, TaskClaim, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.proto.errors import RpcError
@@ -22,13 +22,13 @@ class HandWorker:
         self._channels = channels
         self.queue = TaskQueue(session)
 
-    async def claim(self, count: int = 100, group: str = "default") -> list[Claim]:
+    async def claim(self, count: int = 100, group: str = "default") -> list[TaskClaim]:
         """Claim up to ``count`` tasks, waiting for the first one."""
         while not (claims := await self.queue.claim(group, count, self.id)):
             await self.queue.wait(group, timeout_s=DEADLINE_S)
         return claims
 
-    async def fetch(self, claims: Sequence[Claim]) -> list[pb.FetchVerdict]:
+    async def fetch(self, claims: Sequence[TaskClaim]) -> list[pb.FetchVerdict]:
         """Ask for the payloads, each from its partition's owner."""
         verdicts: list[pb.FetchVerdict] = []
         for claim in claims:
@@ -42,7 +42,7 @@ class HandWorker:
 
     async def report(
         self,
-        claim: Claim,
+        claim: TaskClaim,
         kind: "pb.ReportKind.ValueType",
         exit_code: int = 0,
         *,
@@ -69,14 +69,16 @@ class HandWorker:
         )
         return (await self._report(claim, report, None)).verdicts[0].kind
 
-    async def requeue(self, claim: Claim, payload: pb.Payload) -> "pb.ReportVerdict.Kind.ValueType":
+    async def requeue(
+        self, claim: TaskClaim, payload: pb.Payload
+    ) -> "pb.ReportVerdict.Kind.ValueType":
         """Tell that the attempt was not begun, and return the verdict; its claim stands."""
         report = pb.Report(attempt=_ref(claim), kind=pb.RETURNED, queued_at=payload.queued_at)
         return (await self._report(claim, report, None)).verdicts[0].kind
 
     async def report_and_take(
         self,
-        claim: Claim,
+        claim: TaskClaim,
         room: int,
         *,
         kind: "pb.ReportKind.ValueType" = pb.SUCCEEDED,
@@ -90,7 +92,7 @@ class HandWorker:
         return list(answer.eager_tasks)
 
     async def report_together(
-        self, claims: Sequence[Claim], room: int
+        self, claims: Sequence[TaskClaim], room: int
     ) -> tuple[list["pb.ReportVerdict.Kind.ValueType"], list[pb.EagerTask]]:
         """Report successes in one call, to the owner of the first; return verdicts and grants."""
         reports = [pb.Report(attempt=_ref(each), kind=pb.SUCCEEDED, at=1.7e9) for each in claims]
@@ -104,16 +106,16 @@ class HandWorker:
         answer = await call(address, stub.Report(request, timeout=DEADLINE_S))
         return [verdict.kind for verdict in answer.verdicts], list(answer.eager_tasks)
 
-    async def transfer(self, claim: Claim, grants: Sequence[pb.EagerTask]) -> list[Claim]:
+    async def transfer(self, claim: TaskClaim, grants: Sequence[pb.EagerTask]) -> list[TaskClaim]:
         """Let the claim become those of the tasks that were granted behind it."""
         numbers = [grant.attempt.task_instance_id for grant in grants]
         entries = [replace(claim.entry, task_instance_id=number) for number in numbers]
-        new = [Claim(entry, self.id, 0, claim.generation) for entry in entries]
+        new = [TaskClaim(entry, self.id, 0, claim.generation) for entry in entries]
         assert await self.queue.transfer({claim: new}) == set(new)
         return new
 
     async def _report(
-        self, claim: Claim, report: pb.Report, eager: pb.EagerRequest | None
+        self, claim: TaskClaim, report: pb.Report, eager: pb.EagerRequest | None
     ) -> pb.ReportResponse:
         request = pb.ReportRequest(worker_id=self.id, reports=[report], eager=eager)
         while True:
@@ -127,7 +129,7 @@ class HandWorker:
             self._owners.forget(claim.entry.partition)
             await asyncio.sleep(0.02)
 
-    def forget(self, claim: Claim) -> None:
+    def forget(self, claim: TaskClaim) -> None:
         """Look for the owner of the claim's partition anew."""
         self._owners.forget(claim.entry.partition)
 
@@ -164,11 +166,11 @@ class HandWorker:
                 for claim in await self.claim():
                     tasks.create_task(self._run_and_release(claim))
 
-    async def _run_and_release(self, claim: Claim) -> None:
+    async def _run_and_release(self, claim: TaskClaim) -> None:
         await self._run(claim)
         await self.queue.release([claim])
 
-    async def _run(self, claim: Claim) -> bool:
+    async def _run(self, claim: TaskClaim) -> bool:
         """Run a task to success; False if it is refused."""
         verdict = await self._fetch_at_last(claim)
         if verdict.WhichOneof("verdict") != "payload":
@@ -176,7 +178,7 @@ class HandWorker:
         await self.report(claim, pb.SUCCEEDED)
         return True
 
-    async def _fetch_at_last(self, claim: Claim) -> pb.FetchVerdict:
+    async def _fetch_at_last(self, claim: TaskClaim) -> pb.FetchVerdict:
         """Ask until the owner gives an answer that stays."""
         while True:
             (verdict,) = await self.fetch([claim])
@@ -191,7 +193,7 @@ class HandWorker:
         return owner.address
 
 
-def _ref(claim: Claim) -> pb.AttemptRef:
+def _ref(claim: TaskClaim) -> pb.AttemptRef:
     entry = claim.entry
     return pb.AttemptRef(
         workflow_instance_id=entry.workflow_instance_id,
@@ -204,7 +206,7 @@ def _ref(claim: Claim) -> pb.AttemptRef:
 async def working(worker: HandWorker) -> AsyncIterator[None]:
     """Run whatever is queued, as patiently as a real worker."""
 
-    async def run(claim: Claim) -> None:
+    async def run(claim: TaskClaim) -> None:
         while (verdict := await fetched(claim)) is None:
             await asyncio.sleep(0.02)
         if verdict.HasField("payload"):
@@ -212,7 +214,7 @@ async def working(worker: HandWorker) -> AsyncIterator[None]:
                 await asyncio.sleep(0.02)
         await worker.queue.release([claim])
 
-    async def fetched(claim: Claim) -> pb.FetchVerdict | None:
+    async def fetched(claim: TaskClaim) -> pb.FetchVerdict | None:
         with suppress(RpcError):
             (verdict,) = await worker.fetch([claim])
             if verdict.refusal.kind not in (pb.Refusal.NOT_OWNER, pb.Refusal.RETRY):
@@ -220,7 +222,7 @@ async def working(worker: HandWorker) -> AsyncIterator[None]:
         worker.forget(claim)
         return None
 
-    async def reported(claim: Claim) -> bool:
+    async def reported(claim: TaskClaim) -> bool:
         with suppress(RpcError):
             await worker.report(claim, pb.SUCCEEDED)
             return True

@@ -16,6 +16,7 @@ from shoal.proto.shoal_pb2_grpc import (
 )
 from shoal.proto.tls import TlsFiles
 from tests.support.servers.authority import Authority
+from tests.support.waiting import DEADLINE_S
 
 
 class Listening(ProgressServiceServicer):
@@ -38,7 +39,7 @@ async def ask(server: TlsFiles, client: TlsFiles, service: Listening) -> None:
     )
     try:
         async with Channels(client) as channels:
-            asked = channels.progress(address).Read(pb.ProgressRequest(), timeout=10)
+            asked = channels.progress(address).Read(pb.ProgressRequest(), timeout=DEADLINE_S)
             await call(address, asked)
     finally:
         await running.stop(None)

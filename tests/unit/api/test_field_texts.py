@@ -1,4 +1,4 @@
-"""What the fields of task types mean is said in Chinese, too: the UI looks it up by the English."""
+"""Fields of task types and data sources are described in Chinese too: the UI looks the text up."""
 
 import json
 import re
@@ -7,7 +7,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-TEXTS = Path(__file__).parents[3] / "ui" / "src" / "shared" / "i18n" / "editor" / "fields.zh.ts"
+from shoal.core.data_sources.kind import options_schema
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
+
+TEXTS = Path(__file__).parents[3] / "ui" / "src" / "shared" / "i18n" / "fields.zh.ts"
 _LINE = re.compile(r"^  '((?:[^'\\]|\\.)*)': '((?:[^'\\]|\\.)*)',$", re.MULTILINE)
 
 
@@ -20,12 +23,16 @@ def _descriptions(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _told() -> set[str]:
-    """What the built-in task types say of their fields."""
+    """What the built-in task types and kinds of data sources say of their fields."""
     types = [
         one for one in entry_points(group="shoal.task_types") if one.value.startswith("shoal.")
     ]
     assert types
-    return {text for one in types for text in _descriptions(one.load().Params.model_json_schema())}
+    told = {text for one in types for text in _descriptions(one.load().Params.model_json_schema())}
+    for kind in map(load_source_kind, source_kinds()):
+        told.update(_descriptions(options_schema(kind.Options)))
+        told |= {kind.database_is, kind.credential}
+    return told
 
 
 def test_each_description_of_a_field_is_translated_and_no_other() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.coordination.cluster.binding import Verdict, judge, path_of
+from shoal.coordination.cluster.binding import BindingVerdict, judge, path_of
 from shoal.coordination.cluster.layout import Binding, Config, config, read_config
 from shoal.core.runs.records import StoredBinding
 
@@ -16,20 +16,22 @@ def stored(tree: str | None, address: str = "h:1,h:2/shoal") -> StoredBinding:
 @pytest.mark.parametrize(
     ("found", "tree", "path", "verdict"),
     [
-        (OURS, "t", "/shoal", Verdict.BOUND),
-        (OURS, "t", "/moved", Verdict.BOUND),
-        (None, None, "/shoal", Verdict.FREE),
-        (OURS, None, "/shoal", Verdict.FREE),
-        (THEIRS, None, "/shoal", Verdict.FOREIGN),
-        (THEIRS, "t", "/shoal", Verdict.FOREIGN),
-        (None, "t", "/shoal", Verdict.WAIT),
-        (OTHER, "t", "/shoal", Verdict.WAIT),
-        (None, "t", "/typo", Verdict.ELSEWHERE),
-        (OTHER, "t", "/typo", Verdict.ELSEWHERE),
-        (None, "t", "/", Verdict.ELSEWHERE),
+        (OURS, "t", "/shoal", BindingVerdict.BOUND),
+        (OURS, "t", "/moved", BindingVerdict.BOUND),
+        (None, None, "/shoal", BindingVerdict.FREE),
+        (OURS, None, "/shoal", BindingVerdict.FREE),
+        (THEIRS, None, "/shoal", BindingVerdict.FOREIGN),
+        (THEIRS, "t", "/shoal", BindingVerdict.FOREIGN),
+        (None, "t", "/shoal", BindingVerdict.WAIT),
+        (OTHER, "t", "/shoal", BindingVerdict.WAIT),
+        (None, "t", "/typo", BindingVerdict.ELSEWHERE),
+        (OTHER, "t", "/typo", BindingVerdict.ELSEWHERE),
+        (None, "t", "/", BindingVerdict.ELSEWHERE),
     ],
 )
-def test_verdict(found: Binding | None, tree: str | None, path: str, verdict: Verdict) -> None:
+def test_verdict(
+    found: Binding | None, tree: str | None, path: str, verdict: BindingVerdict
+) -> None:
     assert judge(found, stored(tree), path) is verdict
 
 

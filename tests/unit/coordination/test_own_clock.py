@@ -3,7 +3,7 @@
 import pytest
 
 from shoal.coordination.cluster.own_clock import RETRY_S, OwnClock
-from shoal.core.timing.cluster_time import LONGEST_AGE_S, Shown
+from shoal.core.timing.cluster_time import LONGEST_AGE_S, ClockReading
 
 NOON_S = 1_800_000_000.0  # what the ensemble's clock shows when ours have run for 0 s
 
@@ -15,8 +15,8 @@ class Clocks:
         self.since_boot_s = 1_000.0
         self.off_s = 0.0
 
-    def __call__(self) -> Shown:
-        return Shown(NOON_S + self.since_boot_s + self.off_s, self.since_boot_s)
+    def __call__(self) -> ClockReading:
+        return ClockReading(NOON_S + self.since_boot_s + self.off_s, self.since_boot_s)
 
 
 def write(own: OwnClock, clocks: Clocks, trip_s: float = 0.0) -> bool:

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.coordination.queue.contention import Place, choose, turn
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.contention import ClaimerPlace, choose, turn
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.queue.survey import _rounded
 
 places = st.integers(1, 200).flatmap(
-    lambda claimers: st.builds(Place, st.integers(0, claimers - 1), st.just(claimers))
+    lambda claimers: st.builds(ClaimerPlace, st.integers(0, claimers - 1), st.just(claimers))
 )
 
 
-def entry(task: int) -> Entry:
-    return Entry("g", 2, task // 50, 2, task, 0)
+def entry(task: int) -> QueueEntry:
+    return QueueEntry("g", 2, task // 50, 2, task, 0)
 
 
 windows = st.lists(st.integers(0, 10**14 - 1), unique=True, max_size=60).map(
@@ -23,15 +23,17 @@ windows = st.lists(st.integers(0, 10**14 - 1), unique=True, max_size=60).map(
 
 
 @given(windows, st.integers(1, 30))
-def test_every_entry_is_first_the_turn_of_one_claimer(window: list[Entry], claimers: int) -> None:
+def test_every_entry_is_first_the_turn_of_one_claimer(
+    window: list[QueueEntry], claimers: int
+) -> None:
     for each in window:
-        turns = [turn(each, Place(rank, claimers)) for rank in range(claimers)]
+        turns = [turn(each, ClaimerPlace(rank, claimers)) for rank in range(claimers)]
         assert sorted(turns) == list(range(claimers))
 
 
 @given(windows, places, st.integers(1, 70))
 def test_choice_is_in_order_and_ours_if_anything_is(
-    window: list[Entry], place: Place, wanted: int
+    window: list[QueueEntry], place: ClaimerPlace, wanted: int
 ) -> None:
     choice = choose(window, wanted, place, {})
     ours = [each for each in window if turn(each, place) == 0]
@@ -45,15 +47,16 @@ def test_choice_is_in_order_and_ours_if_anything_is(
 
 
 @given(windows, st.integers(1, 70))
-def test_one_claimer_chooses_exactly_the_first(window: list[Entry], wanted: int) -> None:
-    assert choose(window, wanted, Place(0, 1), {}).entries == window[:wanted]
+def test_one_claimer_chooses_exactly_the_first(window: list[QueueEntry], wanted: int) -> None:
+    assert choose(window, wanted, ClaimerPlace(0, 1), {}).entries == window[:wanted]
 
 
 @pytest.mark.parametrize("claimers", [2, 3, 8, 20])
 def test_shares_are_even(claimers: int) -> None:
     window = [entry(task) for task in range(5_000, 6_000)]
     shares = [
-        len(choose(window, 1000, Place(rank, claimers), {}).entries) for rank in range(claimers)
+        len(choose(window, 1000, ClaimerPlace(rank, claimers), {}).entries)
+        for rank in range(claimers)
     ]
     assert sum(shares) == 1000
     assert max(shares) < 1.3 * 1000 / claimers
@@ -67,7 +70,7 @@ def test_entry_that_is_left_lying_is_open_to_more_and_more_claimers(
     each = entry(task)
     open_to = [
         sum(
-            choose([each], 1, Place(rank, claimers), {task: passed}).ours
+            choose([each], 1, ClaimerPlace(rank, claimers), {task: passed}).ours
             for rank in range(claimers)
         )
         for passed in range(12)

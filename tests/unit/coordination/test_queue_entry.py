@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.queue.entry import QueueEntry, parse
 
 priorities = st.integers(0, 4)
 entries = st.builds(
-    Entry,
+    QueueEntry,
     st.just("g"),
     priorities,
     st.one_of(st.integers(0, 3000), st.integers(0, 10**12 - 1)),
@@ -21,12 +21,12 @@ entries = st.builds(
 
 
 @given(entries, entries)
-def test_paths_sort_like_entries(one: Entry, other: Entry) -> None:
+def test_paths_sort_like_entries(one: QueueEntry, other: QueueEntry) -> None:
     assert (one.path.split("/") < other.path.split("/")) == (one < other)
 
 
 @given(entries)
-def test_path_tells_the_whole_entry(entry: Entry) -> None:
+def test_path_tells_the_whole_entry(entry: QueueEntry) -> None:
     *_, outer, inner, name = entry.path.split("/")
     assert parse("g", outer, inner, name) == entry
     assert entry.path.startswith(entry.inner + "/")
@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for numbers in [(5, 1, 2, 1, 1), (2, 10**12, 2, 1, 1), (2, 1, -1, 1, 1), (2, 1, 2, 10**14, 1),
                     (2, 1, 2, 1, 1000)]:  # fmt: skip
         with pytest.raises(ValueError, match=r"priorities|fit"):
-            Entry("g", *numbers)
+            QueueEntry("g", *numbers)
 
 
 def test_a_million_entries_make_short_lists() -> None:
@@ -69,14 +69,14 @@ def test_a_million_entries_make_short_lists() -> None:
     children: dict[str, set[str]] = {}
     for instance in range(0, 1000, 50):  # every fiftieth: the others look alike
         for task in range(1000):
-            path = Entry("g", 2, instance, 2, instance * 1000 + task, 1).path
+            path = QueueEntry("g", 2, instance, 2, instance * 1000 + task, 1).path
             while path != layout.queue("g"):
                 parent, _, name = path.rpartition("/")
                 children.setdefault(parent, set()).add(name)
                 path = parent
     assert max(map(len, children.values())) <= 1000
     # And a million instances of one task each.
-    outers = {Entry("g", 2, i, 2, i, 1).outer for i in range(0, 10**6, 500)}
+    outers = {QueueEntry("g", 2, i, 2, i, 1).outer for i in range(0, 10**6, 500)}
     assert len(outers) <= 1000
 
 

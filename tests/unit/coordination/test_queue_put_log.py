@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.queue.put_log import FEW, HISTORY_BYTES, Put, PutLog, puts_since
 from shoal.coordination.session.nodes import Node
 from shoal.coordination.session.wire import Stat
 
 
-def entry(task: int, group: str = "g") -> Entry:
-    return Entry(group, task % 5, task // 7, task % 3, task, task % 128)
+def entry(task: int, group: str = "g") -> QueueEntry:
+    return QueueEntry(group, task % 5, task // 7, task % 3, task, task % 128)
 
 
 def stat(version: int) -> Stat:
@@ -28,7 +28,7 @@ class Notification:
         self.node = Node(data, stat(self.node.stat.version + 1))
         return self.node.stat
 
-    def put(self, log: PutLog, batch: list[Entry]) -> None:
+    def put(self, log: PutLog, batch: list[QueueEntry]) -> None:
         operation, news = log.notification(batch)
         log.record(news, self.notify(operation.data))
 

@@ -21,7 +21,7 @@ from shoal.core.insight.comparison import (
 )
 from shoal.core.insight.days import RunDay, TaskDay, runs_of, tasks_of
 from shoal.core.insight.expectation import Basis
-from shoal.core.insight.windows import Window, weighted, window_of
+from shoal.core.insight.windows import DayWindow, weighted, window_of
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
@@ -97,13 +97,15 @@ DAY = date(2026, 1, 31)
 
 def test_window_is_the_last_four_weeks_that_there_are() -> None:
     window = window_of(DAY, None, None)
-    assert window == Window(date(2026, 1, 4), DAY)
+    assert window == DayWindow(date(2026, 1, 4), DAY)
     assert window is not None
     assert window.length == window.before.length == 28
     assert window.before.last == date(2026, 1, 3)
     assert window_of(None, DAY, DAY) is None
-    assert window_of(DAY, date(2026, 1, 30), None) == Window(date(2026, 1, 30), DAY)
-    assert window_of(DAY, None, date(2026, 1, 10)) == Window(date(2025, 12, 14), date(2026, 1, 10))
+    assert window_of(DAY, date(2026, 1, 30), None) == DayWindow(date(2026, 1, 30), DAY)
+    assert window_of(DAY, None, date(2026, 1, 10)) == DayWindow(
+        date(2025, 12, 14), date(2026, 1, 10)
+    )
 
 
 def test_one_day_is_exact_and_several_are_weighted() -> None:

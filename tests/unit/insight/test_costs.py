@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
 from shoal.insight.jobs.columns import start_us
@@ -50,15 +49,12 @@ def part_of(folder: Path, labels: dict[str, list[dict[str, str]]]) -> RowsPart:
     return part
 
 
-def test_values_of_a_label_are_one_where_there_are_too_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(costs, "MOST_VALUES", 3)
+def test_values_of_a_label_are_one_where_there_are_too_many(tmp_path: Path) -> None:
     labels = {
         "many": [{"order": str(number), "team": f"t{number % 3}"} for number in range(9)],
         "few": [{"order": str(number)} for number in range(3)],
     }
-    found = costs.costs(part_of(tmp_path, labels), Days(DAY, DAY))
+    found = costs.costs(part_of(tmp_path, labels), Days(DAY, DAY), most_values=3)
     rows = {
         (row["workflow"], row["label"], row["value"]): (row["attempts"], row["slot_s"])
         for row in found.to_pylist()

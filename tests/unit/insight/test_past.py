@@ -15,7 +15,6 @@ from shoal.insight.export.columns import arrow_of
 from shoal.insight.history.manifest import HistoryFile, Manifest
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS, HistoryTable
-from shoal.insight.past import reader as reader_module
 from shoal.insight.past.questions import PageWanted
 from shoal.insight.past.reader import PastReader
 
@@ -133,13 +132,9 @@ def _day(at_us: int) -> date:
 
 
 @pytest.fixture(params=[(1, True), (2, False), (3, True)])
-def made(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Made, PastReader]]:
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Made, PastReader]]:
     """A history in many small files, and its reader."""
     seed, with_ids = request.param
-    if seed > 1:
-        monkeypatch.setattr(reader_module, "_SMALL", 0)  # all files are read in parts
     history = Made(tmp_path, seed, with_ids)
     number = 0
     for step in range(DAYS * 2):
@@ -155,7 +150,8 @@ def made(
                 later = max(at, datetime.fromtimestamp(last, UTC))
                 rows.append(history.run(again, later + timedelta(seconds=7)))
         history.export(rows)
-    reader = PastReader(history.store)
+    # After the first seed all files are read in parts.
+    reader = PastReader(history.store, small=1 << 20 if seed == 1 else 0)
     yield history, reader
     reader.close()
 
@@ -211,10 +207,10 @@ def test_pages_have_each_run_once_as_it_ended_last(
 
 
 def test_pages_that_take_too_long_end_where_they_are_and_miss_nothing(
-    made: tuple[Made, PastReader], monkeypatch: pytest.MonkeyPatch
+    made: tuple[Made, PastReader],
 ) -> None:
-    history, reader = made
-    monkeypatch.setattr(reader_module, "_PAGE_S", -1.0)
+    history, _ = made
+    reader = PastReader(history.store, page_s=-1.0)
     wanted = PageWanted(500, workflow="rare")
     page = reader.page(wanted)
     assert page.before is not None
@@ -268,13 +264,10 @@ def test_new_exports_are_seen(made: tuple[Made, PastReader]) -> None:
     assert len(all_pages(reader, PageWanted(500))) == before + 1
 
 
-def test_a_run_of_very_many_attempts_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader_module, "_MOST_ATTEMPTS", 1)
+def test_a_run_of_very_many_attempts_is_cut(tmp_path: Path) -> None:
     history = Made(tmp_path, 1, True)
     history.export([history.run(1, FIRST)])
-    run = PastReader(history.store).run(1)
+    run = PastReader(history.store, most_attempts=1).run(1)
     assert run is not None
     assert (len(run.attempts), run.left_out, run.attempts[0]["attempt"]) == (1, 1, 2)
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.core.decide import decide
 from shoal.core.runs.events import TaskClaimed
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.insight.simulate.engine import workers
 from shoal.insight.simulate.engine.arrivals import Arrival
 from shoal.insight.simulate.engine.cluster import SimulatedCluster
@@ -251,13 +251,13 @@ def test_the_order_of_waiting_attempts_is_that_of_the_queue() -> None:
     pool = Pool("default", len(places), MONDAY, MONDAY + timedelta(hours=1), 60.0)
     one = workflow("w", {"a": {}}, {"a": 1})
     cluster, _ = played(model(one), [])
-    run = cluster._new_run(Plan.of(one.definition), MONDAY, MONDAY, "UTC", None)
+    run = cluster._new_run(WorkflowPlan.of(one.definition), MONDAY, MONDAY, "UTC", None)
     for place in places:
         pool.put(place, "default/w", run, "a", MONDAY)
     given_out = []
     while (turn := pool.next(MONDAY)) is not None:
         given_out.append(turn.task_instance_id)
-    entries = sorted(Entry("default", *place, partition=0) for place in places)
+    entries = sorted(QueueEntry("default", *place, partition=0) for place in places)
     assert given_out == [entry.task_instance_id for entry in entries]
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
-from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, WakeAt
+from shoal.core.runs.run import Attempt, Enqueue, Run, WakeAt, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
 from shoal.master.engine.actions import ActionQueue, Performed
 from tests.support.waiting import eventually
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 TASK = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
-PLAN = Plan.of(WorkflowSpec.model_validate({"name": "w", "tasks": [TASK]}))
+PLAN = WorkflowPlan.of(WorkflowSpec.model_validate({"name": "w", "tasks": [TASK]}))
 FIRST, SECOND = Enqueue(("a", 1)), WakeAt(NOW)
 
 

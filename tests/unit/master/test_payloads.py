@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shoal.core.macros.placeholders import InvalidMacro
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import may_use_secrets, payload
@@ -27,7 +27,7 @@ def sent(params: dict[str, Any], parameters: dict[str, str], timezone: str = "UT
     attempt = Attempt("a", 2, id=7)
     run = Run(
         3,
-        Plan.of(definition),
+        WorkflowPlan.of(definition),
         WorkflowState.RUNNING,
         5,
         {"a": attempt},
@@ -79,7 +79,7 @@ def one_task(tmp_path: Path, **task: Any) -> tuple[Run, ProjectSecrets]:
     }
     definition = spec({"a": {"params": {"script": "true"}, **task}})
     attempts = {"a": Attempt("a", 1, id=7)}
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
+    run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
     return run, ProjectSecrets(vault, "default", sealed)
 
 
@@ -152,7 +152,7 @@ def test_outputs_of_tasks_upstream_and_own_parameters_are_in_it() -> None:
     )
     given = Attempt("a", 1, TaskState.SUCCEEDED, id=1, outputs={"rows": "$[yyyy] 7"})
     attempts = {"a": given, "b": Attempt("b", 1, id=2)}
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
+    run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, LOGICAL, LOGICAL)
     found = payload(run, attempts["b"], 1)
     assert json.loads(found.params_json)["arguments"] == ["/data/$[yyyy] 7.csv", "$[yyyy] 7"]
     assert dict(found.parameters) == {"rows": "$[yyyy] 7", "file": "/data/$[yyyy] 7.csv"}
@@ -177,7 +177,7 @@ def test_output_is_a_variable_of_its_own_name_only_where_it_is_declared_or_named
     attempts = {"give": give, "take": take}
     run = Run(
         3,
-        Plan.of(definition),
+        WorkflowPlan.of(definition),
         WorkflowState.RUNNING,
         5,
         attempts,
@@ -195,5 +195,7 @@ def test_log_sets_outputs_only_where_the_definition_says_so() -> None:
     assert not sent({"script": "true"}, {}).outputs_from_log
     definition = spec({"a": {"outputs_from_log": True}})
     attempt = Attempt("a", 1, id=7)
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, LOGICAL, LOGICAL)
+    run = Run(
+        3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, LOGICAL, LOGICAL
+    )
     assert payload(run, attempt, 99).outputs_from_log

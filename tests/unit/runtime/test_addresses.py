@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.runtime.outbound.addresses import Policy, read_networks
+from shoal.runtime.outbound.addresses import AddressPolicy, read_networks
 from shoal.runtime.outbound.guard import Proxy, numeric
 
 REFUSED = [
@@ -55,16 +55,18 @@ ALLOWED = [
 
 @pytest.mark.parametrize("address", REFUSED)
 def test_refused_by_default(address: str) -> None:
-    assert Policy().refusal(address)
+    assert AddressPolicy().refusal(address)
 
 
 @pytest.mark.parametrize("address", ALLOWED)
 def test_allowed_by_default(address: str) -> None:
-    assert Policy().refusal(address) is None
+    assert AddressPolicy().refusal(address) is None
 
 
 def test_allowed_goes_before_denied_before_default() -> None:
-    policy = Policy.of({"http_allow": "127.0.0.0/8, 10.1.0.0/16", "http_deny": "10.0.0.0/8 ::/0"})
+    policy = AddressPolicy.of(
+        {"http_allow": "127.0.0.0/8, 10.1.0.0/16", "http_deny": "10.0.0.0/8 ::/0"}
+    )
     assert policy.refusal("127.0.0.1") is None
     assert policy.refusal("::ffff:127.0.0.1") is None
     assert policy.refusal("10.1.2.3") is None
@@ -74,12 +76,12 @@ def test_allowed_goes_before_denied_before_default() -> None:
 
 
 def test_carried_address_is_judged_beside_the_one_that_carries_it() -> None:
-    assert Policy(denied=read_networks("8.8.8.0/24")).refusal("64:ff9b::808:808")
-    assert Policy(allowed=read_networks("64:ff9b::/96")).refusal("64:ff9b::127.0.0.1")
+    assert AddressPolicy(denied=read_networks("8.8.8.0/24")).refusal("64:ff9b::808:808")
+    assert AddressPolicy(allowed=read_networks("64:ff9b::/96")).refusal("64:ff9b::127.0.0.1")
 
 
 def test_scope_of_an_address_hides_nothing() -> None:
-    assert Policy(denied=read_networks("fd12::/16")).refusal("fd12::1%1")
+    assert AddressPolicy(denied=read_networks("fd12::/16")).refusal("fd12::1%1")
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1/8", "localhost", "10.0.0.0/33"])

@@ -7,7 +7,7 @@ import pytest
 
 from shoal.runtime.secret_stores import stores as store_kinds
 from shoal.runtime.secret_stores.errors import InvalidReference
-from shoal.runtime.secret_stores.reference import Reference
+from shoal.runtime.secret_stores.reference import SecretReference
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
 from shoal.runtime.secret_stores.stores import ENTRY_POINT_GROUP, SecretStores, open_store
 from shoal.runtime.settings import ClusterSettings, InvalidSettings
@@ -39,13 +39,13 @@ def stores(**table: Any) -> SecretStores:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("vault:shoal/p/db#password", Reference("vault", "shoal/p/db", "password")),
-        ("files:p/db.password", Reference("files", "p/db.password")),
-        ("a-1:..x/_y@z", Reference("a-1", "..x/_y@z")),
+        ("vault:shoal/p/db#password", SecretReference("vault", "shoal/p/db", "password")),
+        ("files:p/db.password", SecretReference("files", "p/db.password")),
+        ("a-1:..x/_y@z", SecretReference("a-1", "..x/_y@z")),
     ],
 )
-def test_reference_is_read_and_written_alike(text: str, expected: Reference) -> None:
-    assert Reference.parse(text) == expected
+def test_reference_is_read_and_written_alike(text: str, expected: SecretReference) -> None:
+    assert SecretReference.parse(text) == expected
     assert str(expected) == text
 
 

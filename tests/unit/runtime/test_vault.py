@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from shoal.runtime.vault import (
     KeyFileOpen,
     NoSecretsKey,
-    UnknownKey,
+    UnknownVaultKey,
     Vault,
     WrongSecretsKey,
     create_key,
@@ -114,7 +114,7 @@ def test_key_that_is_added_is_known_at_once_and_encrypts_when_it_is_named(vault:
     assert (key_of(old), key_of(new)) == (first, new_key)
     assert vault.open("p", "db", old) == vault.open("p", "db", new) == "hush"
     assert vault.file.path.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(UnknownKey, match="copy its line"):
+    with pytest.raises(UnknownVaultKey, match="copy its line"):
         vault.seal("p", "db", "hush", "0123456789ab")
 
 
@@ -150,7 +150,7 @@ def test_keys_that_others_may_read_are_not_used(vault: Vault, mode: int) -> None
 
 def test_missing_keys_are_named(vault: Vault) -> None:
     vault.require({vault.first_key()})
-    with pytest.raises(UnknownKey, match="0123456789ab"):
+    with pytest.raises(UnknownVaultKey, match="0123456789ab"):
         vault.require({vault.first_key(), "0123456789ab"})
 
 

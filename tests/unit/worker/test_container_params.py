@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.core.task_types import CommandLine, Verbatim, fields_marked
-from shoal.worker.types.container.kind import Container
-from shoal.worker.types.container.params import ContainerParams, Mount, size
+from shoal.worker.types.container.kind import Container, ContainerParams, Mount, size
 from shoal.worker.types.container.rules import NotAllowed, Rules
 
 

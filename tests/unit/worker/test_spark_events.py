@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.worker.types.spark.event_log import Application, EventLog
-from shoal.worker.types.spark.params import SparkParams
+from shoal.worker.types.spark.kind import SparkParams
 
 APP = {"Event": "SparkListenerApplicationStart", "App Name": "x", "App ID": "local-7"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.types.spark.command import environment
-from shoal.worker.types.spark.params import SparkParams
+from shoal.worker.types.spark.kind import SparkParams
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from shoal.worker.types.program import CannotRun, write_program
 from shoal.worker.types.programs.python import PythonParams
 from shoal.worker.types.programs.shell import ShellParams, require_variables
 from shoal.worker.types.spark.command import find_spark, options
-from shoal.worker.types.spark.params import FIELDS, SparkParams
+from shoal.worker.types.spark.kind import FIELDS, SparkParams
 
 
 def spark(**fields: Any) -> SparkParams:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, StrictStr
 
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.definition.fields import NAME_PATTERN, Strict
 
 # Services of their own. What apprise could do beyond (run programs, write files, speak to any
@@ -40,7 +40,7 @@ class Chat(Channel[ChatOptions]):
 
     Options = ChatOptions
 
-    async def send(self, message: Message, options: ChatOptions, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: ChatOptions, way: Way) -> str:
         """Send the message, in a thread: apprise blocks."""
         address = way.secrets.get("url_secret", "").strip()
         service = address.partition("://")[0].lower()
@@ -67,21 +67,21 @@ def _read(address: str) -> Any:
 
 
 async def _require_allowed(host: str, port: int, way: Way) -> None:
-    from shoal.runtime.outbound.addresses import Policy
+    from shoal.runtime.outbound.addresses import AddressPolicy
     from shoal.runtime.outbound.guard import AddressRefused, require_allowed, resolve
 
     if not host:
         return
     try:
         for one in await resolve(host, port):
-            require_allowed(Policy.of(way.settings), host, one)
+            require_allowed(AddressPolicy.of(way.settings), host, one)
     except AddressRefused as error:
         raise ChannelFailed(str(error), may_pass=False) from error
     except (OSError, UnicodeError) as error:
         raise ChannelFailed(f"{host}: its name cannot be looked up") from error
 
 
-def _notify(found: Any, message: Message) -> str:
+def _notify(found: Any, message: AlertMessage) -> str:
     import logging
 
     from apprise import NotifyType

@@ -11,7 +11,7 @@ from pydantic import Field, StrictStr
 
 from shoal.alert.channels.tls import plainly, tls_context
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.alerts.rules import Severity
 from shoal.core.definition.fields import NAME_PATTERN, Strict
 
@@ -48,11 +48,11 @@ class Email(Channel[EmailOptions]):
     Options = EmailOptions
     needs_addresses = True
 
-    async def send(self, message: Message, options: EmailOptions, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: EmailOptions, way: Way) -> str:
         """Hand the mail in."""
         import aiosmtplib
 
-        from shoal.runtime.outbound.addresses import Policy
+        from shoal.runtime.outbound.addresses import AddressPolicy
         from shoal.runtime.outbound.guard import AddressRefused, open_socket
 
         mail = compose(message, options.sender, way.to)
@@ -64,7 +64,7 @@ class Email(Channel[EmailOptions]):
                 sender=options.sender,
                 recipients=list(way.to),
                 hostname=options.host,
-                sock=await open_socket(Policy.of(way.settings), options.host, port),
+                sock=await open_socket(AddressPolicy.of(way.settings), options.host, port),
                 username=options.user or None,
                 password=way.secrets.get("password_secret") or None,
                 use_tls=encryption == "tls",
@@ -91,7 +91,7 @@ class Email(Channel[EmailOptions]):
         return answer
 
 
-def compose(message: Message, sender: str, to: Sequence[str]) -> EmailMessage:
+def compose(message: AlertMessage, sender: str, to: Sequence[str]) -> EmailMessage:
     """Return the mail. Header values are one line, whatever names hold."""
     mail = EmailMessage()
     mail["Subject"] = " ".join(message.subject.split())

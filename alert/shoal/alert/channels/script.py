@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field, StrictStr
 
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.definition.fields import Strict
 from shoal.runtime.programs import run_program
 
@@ -36,7 +36,7 @@ class Script(Channel[ScriptOptions]):
 
     Options = ScriptOptions
 
-    async def send(self, message: Message, options: ScriptOptions, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: ScriptOptions, way: Way) -> str:
         """Run the program."""
         program = _program(way.settings.get("scripts", ""), options.name)
         # What people or programs have named must not be taken for an option.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, StrictStr, model_validator
 
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.definition.fields import NAME_PATTERN, Strict
 
 # The experimental branch of net-snmp: no number is registered for Shoal.
@@ -58,7 +58,7 @@ class Snmp(Channel[SnmpOptions]):
 
     Options = SnmpOptions
 
-    async def send(self, message: Message, options: SnmpOptions, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: SnmpOptions, way: Way) -> str:
         """Send the trap."""
         from pysnmp.error import PySnmpError
         from pysnmp.hlapi.v3arch.asyncio import (
@@ -69,13 +69,13 @@ class Snmp(Channel[SnmpOptions]):
             send_notification,
         )
 
-        from shoal.runtime.outbound.addresses import Policy
+        from shoal.runtime.outbound.addresses import AddressPolicy
         from shoal.runtime.outbound.guard import AddressRefused, require_allowed, resolve
 
         try:
             addresses = await resolve(options.host, options.port)
             for one in addresses:
-                require_allowed(Policy.of(way.settings), options.host, one)
+                require_allowed(AddressPolicy.of(way.settings), options.host, one)
         except AddressRefused as error:
             raise ChannelFailed(str(error), may_pass=False) from error
         except (OSError, UnicodeError) as error:
@@ -123,7 +123,7 @@ def _engine(engine_id: str, now_s: int) -> Any:
     return engine
 
 
-def _texts(message: Message) -> list[str]:
+def _texts(message: AlertMessage) -> list[str]:
     values = {
         "key": message.key,
         "kind": message.kind,

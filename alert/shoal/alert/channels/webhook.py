@@ -10,7 +10,7 @@ from pydantic import Field, StrictStr, model_validator
 
 from shoal.alert.channels.tls import plainly, tls_context
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.definition.fields import NAME_PATTERN, Strict
 
 _LONGEST_ANSWER = 64 * 1024  # bytes that are read of an answer
@@ -57,12 +57,12 @@ class Webhook(Channel[WebhookOptions]):
 
     Options = WebhookOptions
 
-    async def send(self, message: Message, options: WebhookOptions, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: WebhookOptions, way: Way) -> str:
         """Send the request. Redirects are not followed."""
         import httpcore
         import httpx
 
-        from shoal.runtime.outbound.addresses import Policy
+        from shoal.runtime.outbound.addresses import AddressPolicy
         from shoal.runtime.outbound.guard import AddressRefused, GuardedBackend
 
         address = options.url or way.secrets.get("url_secret", "")
@@ -84,7 +84,7 @@ class Webhook(Channel[WebhookOptions]):
         if secret := way.secrets.get("signing_secret"):
             headers["Shoal-Signature"] = signature(secret, body, int(time.time()))
         try:
-            policy = Policy.of(way.settings)
+            policy = AddressPolicy.of(way.settings)
             async with (
                 httpcore.AsyncConnectionPool(
                     ssl_context=tls_context(options.ca_certificate),

@@ -29,7 +29,7 @@ _NEWS = timedelta(hours=1)  # in which alerts about skipped items are degraded s
 Problems = dict[str, str]  # what it is, as part of a subject; and the reason
 
 
-class Cluster:
+class ClusterConditions:
     """Looks at the cluster. It keeps since when something is so that takes a while to be told."""
 
     def __init__(

@@ -13,14 +13,14 @@ from enum import Enum, auto
 
 import structlog
 
-from shoal.alert.conditions.cluster import KINDS, PARTS, Cluster, Problems, part_of
-from shoal.alert.conditions.workflows import Watched, Workflows
+from shoal.alert.conditions.cluster import KINDS, PARTS, ClusterConditions, Problems, part_of
+from shoal.alert.conditions.workflows import Watched, WorkflowConditions
 from shoal.alert.jobs.catalog import Catalog, Rule
 from shoal.alert.jobs.quarantine import quarantined
 from shoal.coordination.errors import CoordinationError
 from shoal.core.alerts.occurrences import OF_CLUSTER, OF_WORKFLOWS, Trigger
-from shoal.core.alerts.records import Condition
-from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
+from shoal.core.alerts.records import AlertCondition
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.runtime.periodic_jobs import PeriodicJobs
 from shoal.sql import Database
 from shoal.sql.isolation import isolate
@@ -30,8 +30,8 @@ log = structlog.get_logger()
 WATCHING = "watching"
 _IDLE_S = 2.0  # while no rule watches anything
 _FORGET = timedelta(days=30)  # members that are gone
-_KINDS = (Kind.WORKFLOW, Kind.CONDITION, Kind.CLUSTER)
-_OURS = (Consumer.ALERTS, _KINDS)
+_KINDS = (ItemKind.WORKFLOW, ItemKind.CONDITION, ItemKind.CLUSTER)
+_OURS = (ItemConsumer.ALERTS, _KINDS)
 
 
 class _Change(Enum):
@@ -54,7 +54,7 @@ class _Failures:
 
     def add(
         self,
-        kind: Kind,
+        kind: ItemKind,
         item: str,
         error: Exception,
         project: str | None = None,
@@ -72,10 +72,10 @@ class _Failures:
                 is_skipped=False,
             )
         )
-        if kind is Kind.WORKFLOW and project is not None:
+        if kind is ItemKind.WORKFLOW and project is not None:
             self.workflows.add((project, workflow or "*"))
 
-    def covers(self, one: Condition) -> bool:
+    def covers(self, one: AlertCondition) -> bool:
         """Return whether this look could not check if a condition still holds."""
         if one.trigger in OF_CLUSTER:
             about = one.subject.removeprefix(f"{one.trigger}/").partition("/")[0]
@@ -94,11 +94,11 @@ class Watcher:
         epoch: int,
         watch_s: float,
         clock: Callable[[], datetime],
-        cluster: Cluster,
+        cluster: ClusterConditions,
     ) -> None:
         self._database, self._epoch = database, epoch
         self._watch_s, self._clock, self._cluster = watch_s, clock, cluster
-        self._catalog, self._workflows = Catalog(), Workflows()
+        self._catalog, self._workflows = Catalog(), WorkflowConditions()
         self._failing: set[str] = set()  # workflows that could not be looked at the last time
 
     async def run(self) -> None:
@@ -154,10 +154,10 @@ class Watcher:
 
     async def _of_workflows(
         self, watching: list[tuple[str, dict[str, Rule]]], failed: "_Failures"
-    ) -> list[Condition]:
+    ) -> list[AlertCondition]:
         """Return what holds of workflows; one that cannot be looked at is left out."""
         workflows: list[Watched] = []
-        held: list[Condition] = []
+        held: list[AlertCondition] = []
 
         async def list_some(projects: Sequence[tuple[str, dict[str, Rule]]]) -> None:
             async with self._database.unit_of_work(read_only=True) as uow:
@@ -178,10 +178,10 @@ class Watcher:
             held.extend(found)
 
         async def skip_project(one: tuple[str, dict[str, Rule]], error: Exception) -> None:
-            failed.add(Kind.WORKFLOW, f"{one[0]}/*", error, project=one[0])
+            failed.add(ItemKind.WORKFLOW, f"{one[0]}/*", error, project=one[0])
 
         async def skip(one: Watched, error: Exception) -> None:
-            failed.add(Kind.WORKFLOW, one.key, error, project=one.project, workflow=one.name)
+            failed.add(ItemKind.WORKFLOW, one.key, error, project=one.project, workflow=one.name)
             self._failing.add(one.key)
 
         await isolate(watching, list_some, skip_project)
@@ -194,13 +194,13 @@ class Watcher:
             await isolate([one], look, skip)
         return held
 
-    def _is_watched(self, one: Condition) -> bool:
+    def _is_watched(self, one: AlertCondition) -> bool:
         rule = self._catalog.rule(one.project, one.rule)
         return rule is not None and rule.enabled and one.trigger in rule.triggers
 
     async def _of_cluster(
         self, watching: list[tuple[str, dict[str, Rule]]], failed: "_Failures"
-    ) -> tuple[list[Condition], dict[str, Mapping[str, datetime | None]]]:
+    ) -> tuple[list[AlertCondition], dict[str, Mapping[str, datetime | None]]]:
         """Return what holds of the cluster, and what is new about members."""
         rules = [
             (project, rule, trigger)
@@ -230,11 +230,11 @@ class Watcher:
 
         async def skip(part: str, error: Exception) -> None:
             if not isinstance(error, CoordinationError):  # else it cannot be seen now
-                failed.add(Kind.CLUSTER, part, error)
+                failed.add(ItemKind.CLUSTER, part, error)
             failed.parts.add(part)
 
         async def skip_members(kind: str, error: Exception) -> None:
-            failed.add(Kind.CLUSTER, f"members: {kind}", error)
+            failed.add(ItemKind.CLUSTER, f"members: {kind}", error)
             failed.unseen.add(KINDS[kind])
 
         try:
@@ -244,7 +244,7 @@ class Watcher:
             return [], {}
         await isolate(list(KINDS), look_for_members, skip_members)
         conditions = [
-            Condition(project, rule.name, f"{trigger}/{what}/{rule.name}", trigger, "", reason)
+            AlertCondition(project, rule.name, f"{trigger}/{what}/{rule.name}", trigger, "", reason)
             for project, rule, trigger in rules
             for what, reason in found.get(trigger, {}).items()
         ]
@@ -252,9 +252,9 @@ class Watcher:
 
     async def _store(
         self,
-        begun: list[Condition],
-        ended: list[Condition],
-        orphans: list[Condition],
+        begun: list[AlertCondition],
+        ended: list[AlertCondition],
+        orphans: list[AlertCondition],
         members: Mapping[str, Mapping[str, datetime | None]],
         failed: "_Failures",
     ) -> None:
@@ -266,7 +266,7 @@ class Watcher:
             await uow.alert_conditions.forget_members(now - _FORGET)
             await uow.commit()
 
-        async def store(changes: Sequence[tuple[_Change, Condition]]) -> None:
+        async def store(changes: Sequence[tuple[_Change, AlertCondition]]) -> None:
             of = {each: [one for change, one in changes if change is each] for each in _Change}
             async with self._database.unit_of_work() as uow:
                 await uow.alert_jobs.require(WATCHING, self._epoch)
@@ -277,23 +277,23 @@ class Watcher:
             for one in of[_Change.BEGIN]:
                 log.info("a condition holds", rule=one.rule, about=one.subject, reason=one.reason)
 
-        async def skip(change: tuple[_Change, Condition], error: Exception) -> None:
+        async def skip(change: tuple[_Change, AlertCondition], error: Exception) -> None:
             one = change[1]
             name = f"{one.project}/{one.rule}/{one.subject}"
             workflow = one.workflow or None
-            failed.add(Kind.CONDITION, name, error, project=one.project, workflow=workflow)
+            failed.add(ItemKind.CONDITION, name, error, project=one.project, workflow=workflow)
 
         wanted = [(_Change.BEGIN, one) for one in begun]
         wanted += [(_Change.END, one) for one in ended]
         wanted += [(_Change.ORPHAN, one) for one in orphans]
         await isolate(wanted, store, skip)
 
-    async def _note(self, failed: "_Failures", known: Set[tuple[Kind, str]]) -> None:
+    async def _note(self, failed: "_Failures", known: Set[tuple[ItemKind, str]]) -> None:
         """Store what could not be looked at, and forget what can again."""
         now_known = {(one.kind, one.item) for one in failed.records}
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(WATCHING, self._epoch)
             for one in failed.records:
                 await uow.quarantine.note(one)
-            await uow.quarantine.remove(known - now_known, Consumer.ALERTS)
+            await uow.quarantine.remove(known - now_known, ItemConsumer.ALERTS)
             await uow.commit()

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 from shoal.alert.jobs.catalog import Rule
-from shoal.core.alerts.conditions import Deadline, Due, PastRun, missed, silent
+from shoal.core.alerts.conditions import Deadline, DueCondition, WatchedRun, missed, silent
 from shoal.core.alerts.occurrences import OF_WORKFLOWS, Trigger
-from shoal.core.alerts.records import Condition
+from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.filters import WorkflowFilter
 from shoal.sql import UnitOfWork
 
@@ -34,11 +34,11 @@ class Watched:
         return f"{self.project}/{self.name}"
 
 
-class Workflows:
+class WorkflowConditions:
     """Looks at the workflows that rules name. It keeps what it has learnt of their usual times."""
 
     def __init__(self) -> None:
-        self._usual: dict[_Learnt, tuple[datetime, list[PastRun]]] = {}
+        self._usual: dict[_Learnt, tuple[datetime, list[WatchedRun]]] = {}
 
     async def watched(
         self, uow: UnitOfWork, project: str, rules: Mapping[str, Rule]
@@ -59,7 +59,7 @@ class Workflows:
             )
         ]
 
-    async def look(self, uow: UnitOfWork, one: "Watched", now: datetime) -> list[Condition]:
+    async def look(self, uow: UnitOfWork, one: "Watched", now: datetime) -> list[AlertCondition]:
         """Return the conditions that hold of a workflow."""
         found = []
         for rule in one.rules:
@@ -70,7 +70,7 @@ class Workflows:
                     about, reason = problem
                     subject = "/".join(filter(None, (trigger, one.name, rule.name, about)))
                     found.append(
-                        Condition(one.project, rule.name, subject, trigger, one.name, reason)
+                        AlertCondition(one.project, rule.name, subject, trigger, one.name, reason)
                     )
         return found
 
@@ -124,7 +124,7 @@ class Workflows:
         trigger: Trigger,
         workflow_id: int,
         now: datetime,
-    ) -> Due | None:
+    ) -> DueCondition | None:
         if deadline.percentile is None:
             return deadline.last(now, ())
         key = rule.name, trigger, workflow_id

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from shoal.core.alerts.occurrences import Occurrence, Trigger
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
-from shoal.core.alerts.records import Alert, Definition, DefinitionKind, Silence
+from shoal.core.alerts.records import Alert, AlertSilence, DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import RuleSpec, fits, mismatch
 from shoal.sql import UnitOfWork
 
@@ -46,7 +46,7 @@ class Catalog:
     rules: dict[str, dict[str, Rule]] = field(default_factory=dict)  # project, name
     receivers: Mapping[Named, ReceiverSpec] = field(default_factory=dict)
     channels: Mapping[Named, ChannelSpec] = field(default_factory=dict)
-    silences: Sequence[Silence] = ()
+    silences: Sequence[AlertSilence] = ()
     _changes: int = -1
 
     async def refresh(self, uow: UnitOfWork, now: datetime) -> None:
@@ -74,7 +74,7 @@ class Catalog:
         found = self.rules.get(project, {}).get(name)
         return None if found is None else found.spec
 
-    def silence(self, about: Occurrence | Alert, rule: str, now: datetime) -> Silence | None:
+    def silence(self, about: Occurrence | Alert, rule: str, now: datetime) -> AlertSilence | None:
         """Return what covers this now; None: nothing does."""
         for one in self.silences:
             if (
@@ -88,7 +88,7 @@ class Catalog:
         return None
 
 
-def _parsed(one: Definition, kind: type[S]) -> S | None:
+def _parsed(one: StoredAlertDefinition, kind: type[S]) -> S | None:
     try:
         return kind.model_validate(one.spec)
     except Exception as error:  # noqa: BLE001 - it stops nothing but itself

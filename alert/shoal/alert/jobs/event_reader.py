@@ -26,7 +26,7 @@ from shoal.core.alerts.occurrences import (
     warned,
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import ChangeEvent, Instance
 from shoal.sql import Database, EventTail, UnitOfWork
 from shoal.sql.isolation import isolate
@@ -42,7 +42,7 @@ _WARNED = Trigger.TASK_WARNED
 _DECISION = 1_000  # events of a run in which the next attempt of a task is looked for
 
 
-class Reader:
+class EventReader:
     """Deals with events, batch by batch, for one epoch of the job."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Reader:
     async def _skip(self, event: ChangeEvent, error: Exception) -> None:
         """Quarantine an event, and store that it has been dealt with."""
         record = quarantined(
-            Kind.EVENT,
+            ItemKind.EVENT,
             event.id,
             error,
             self._clock(),

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem, failure_of
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failure_of
 
 log = structlog.get_logger()
 
@@ -12,7 +12,7 @@ _LONGEST_ITEM, _LONGEST_NAME = 255, 100  # characters
 
 
 def quarantined(
-    kind: Kind,
+    kind: ItemKind,
     item: object,
     error: BaseException,
     now: datetime,
@@ -36,7 +36,7 @@ def quarantined(
         reason=reason,
         tries=1,
         since=now,
-        consumer=Consumer.ALERTS,
+        consumer=ItemConsumer.ALERTS,
         # Cut like the columns: a record that cannot be stored would stop what it is to keep going.
         project=None if project is None else project[:_LONGEST_NAME],
         workflow=None if workflow is None else workflow[:_LONGEST_NAME],

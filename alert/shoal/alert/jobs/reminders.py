@@ -14,7 +14,7 @@ from shoal.alert.jobs.quarantine import quarantined
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewDelivery
 from shoal.core.alerts.rules import RuleSpec
 from shoal.core.alerts.times import later
-from shoal.core.runs.quarantine import Consumer, Kind
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind
 from shoal.runtime.periodic_jobs import PeriodicJobs
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import UnreadableRow
@@ -29,7 +29,7 @@ _PRUNE_EVERY_S = 600.0
 _AGAIN_AFTER = timedelta(minutes=10)  # an alert that could not be attended to
 
 
-class Attendant:
+class Reminders:
     """Does the job for one of its epochs."""
 
     def __init__(
@@ -66,7 +66,9 @@ class Attendant:
             await self._catalog.refresh(uow, now)
             bad: list[UnreadableRow] = []
             due = await uow.alerts.due(now, _AT_ONCE, bad.append)
-            keys = await uow.quarantine.keys(Consumer.ALERTS, [Kind.ALERT]) if due else set()
+            keys = (
+                await uow.quarantine.keys(ItemConsumer.ALERTS, [ItemKind.ALERT]) if due else set()
+            )
         for row in bad:
             await self._put_off(int(str(row.key)), None, row, now)
         if not due:
@@ -83,8 +85,8 @@ class Attendant:
                     if is_due and alert.state is AlertState.OPEN:
                         wanted += await self._attend(uow, alert, now)
                 await uow.deliveries.collect(wanted, now)
-                cleared = [(Kind.ALERT, str(one)) for one in ids if str(one) in held]
-                await uow.quarantine.remove(cleared, Consumer.ALERTS)
+                cleared = [(ItemKind.ALERT, str(one)) for one in ids if str(one) in held]
+                await uow.quarantine.remove(cleared, ItemConsumer.ALERTS)
                 await uow.commit()
 
         async def skip(number: int, error: Exception) -> None:
@@ -98,7 +100,9 @@ class Attendant:
         self, alert_id: int, project: str | None, error: Exception, now: datetime
     ) -> None:
         """Quarantine an alert, and look at it again later."""
-        record = quarantined(Kind.ALERT, alert_id, error, now, project=project, is_skipped=False)
+        record = quarantined(
+            ItemKind.ALERT, alert_id, error, now, project=project, is_skipped=False
+        )
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(ATTENTION, self._epoch)
             await uow.alerts.put_off(alert_id, now + _AGAIN_AFTER)
@@ -125,12 +129,12 @@ class Attendant:
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(ATTENTION, self._epoch)
             before = None if self._keep is None else now - self._keep
-            await uow.quarantine.prune(Consumer.ALERTS, before)
+            await uow.quarantine.prune(ItemConsumer.ALERTS, before)
             # Those that have ended meanwhile are never due again.
-            held = await uow.quarantine.keys(Consumer.ALERTS, [Kind.ALERT])
+            held = await uow.quarantine.keys(ItemConsumer.ALERTS, [ItemKind.ALERT])
             going_on = await uow.alerts.still_open([int(item) for _, item in held])
             over = [(kind, item) for kind, item in held if int(item) not in going_on]
-            await uow.quarantine.remove(over, Consumer.ALERTS)
+            await uow.quarantine.remove(over, ItemConsumer.ALERTS)
             await uow.commit()
         if self._keep is None:
             return

@@ -24,14 +24,14 @@ from shoal.alert.settings import AlertSettings
 from shoal.core.alerts.channels import SEND_S, ChannelFailed, Way
 from shoal.core.alerts.messages.composition import reworded, write
 from shoal.core.alerts.messages.fallback import MOST_PLAIN, write_plain
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.alerts.receivers import ChannelSpec
-from shoal.core.alerts.records import AlertState, Delivery, DeliveryKind, DeliveryState, Try
+from shoal.core.alerts.records import AlertDelivery, AlertState, DeliveryKind, DeliveryState, Try
 from shoal.core.alerts.rules import Language, RuleSpec
 from shoal.core.alerts.shares import job_of
 from shoal.core.alerts.times import pause_s
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Kind, QuarantinedItem, reason_of
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.templates import TEMPLATES, TemplateError
@@ -49,7 +49,7 @@ _LEAVE_S = 10.0  # for messages that are under way when the job moves to another
 
 
 @dataclass
-class _Line:
+class _ChannelQueue:
     """What one channel is at."""
 
     sending: int = 0
@@ -61,7 +61,7 @@ class _Line:
         return self.sending < at_once and len(self.sent_at) < spec.per_minute
 
 
-class Secrets:
+class ChannelSecrets:
     """Opens them, as masters do for tasks."""
 
     def __init__(self, database: Database, vault: Vault, resolver: Resolver) -> None:
@@ -96,7 +96,7 @@ class Secrets:
         return found
 
 
-class Sender:
+class AlertSender:
     """Sends the messages of a share for one epoch of its job."""
 
     def __init__(
@@ -106,14 +106,14 @@ class Sender:
         epoch: int,
         settings: AlertSettings,
         clock: Callable[[], datetime],
-        secrets: Secrets,
+        secrets: ChannelSecrets,
         cluster: str,
     ) -> None:
         self._database, self._share, self._epoch = database, share, epoch
         self._settings, self._clock = settings, clock
         self._secrets, self._cluster = secrets, cluster
         self._catalog = Catalog()
-        self._lines: defaultdict[Named, _Line] = defaultdict(_Line)
+        self._lines: defaultdict[Named, _ChannelQueue] = defaultdict(_ChannelQueue)
         self._under_way: set[asyncio.Task[None]] = set()
         self._ended: Exception | None = None
 
@@ -185,7 +185,7 @@ class Sender:
             and not line.has_room(spec, self._settings.at_once, now_s)
         ]
 
-    async def _claim(self, delivery: Delivery, now: datetime) -> Message | None:
+    async def _claim(self, delivery: AlertDelivery, now: datetime) -> AlertMessage | None:
         """Store that a message is being sent, and return it; None: it is not to be sent."""
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(job_of(self._share), self._epoch)
@@ -211,8 +211,8 @@ class Sender:
             return await self._plain(delivery, mentioned, error)
 
     async def _written(
-        self, delivery: Delivery, mentioned: Sequence[int], now: datetime
-    ) -> Message:
+        self, delivery: AlertDelivery, mentioned: Sequence[int], now: datetime
+    ) -> AlertMessage:
         """Return a message as it usually is."""
         async with self._database.unit_of_work(read_only=True) as uow:
             facts = await uow.alert_facts.read(delivery, mentioned, now)
@@ -222,8 +222,8 @@ class Sender:
         return message if rule is None else _reworded(message, rule)
 
     async def _plain(
-        self, delivery: Delivery, mentioned: Sequence[int], error: Exception
-    ) -> Message:
+        self, delivery: AlertDelivery, mentioned: Sequence[int], error: Exception
+    ) -> AlertMessage:
         """Return a message that says less, and quarantine the usual one."""
         await self._quarantine(delivery.id, delivery.project, error)
         async with self._database.unit_of_work(read_only=True) as uow:
@@ -250,10 +250,12 @@ class Sender:
 
     def _record(self, delivery_id: int, project: str | None, error: Exception) -> QuarantinedItem:
         now = self._clock()
-        return quarantined(Kind.MESSAGE, delivery_id, error, now, project=project, is_skipped=True)
+        return quarantined(
+            ItemKind.MESSAGE, delivery_id, error, now, project=project, is_skipped=True
+        )
 
     async def _is_withdrawn(
-        self, uow: UnitOfWork, delivery: Delivery, mentioned: list[int]
+        self, uow: UnitOfWork, delivery: AlertDelivery, mentioned: list[int]
     ) -> bool:
         """Say whether nobody needs to know any more: nobody was told, and all has recovered."""
         if delivery.tries > 0 or delivery.kind in (DeliveryKind.RESOLVED, DeliveryKind.TEST):
@@ -265,7 +267,11 @@ class Sender:
         )
 
     async def _send(
-        self, delivery: Delivery, message: Message, channel: ChannelSpec | None, line: _Line
+        self,
+        delivery: AlertDelivery,
+        message: AlertMessage,
+        channel: ChannelSpec | None,
+        line: _ChannelQueue,
     ) -> None:
         began, started = self._clock(), time.monotonic()
         try:
@@ -297,7 +303,7 @@ class Sender:
         finally:
             line.sending -= 1
 
-    async def _not_stored(self, delivery: Delivery, error: Exception) -> None:
+    async def _not_stored(self, delivery: AlertDelivery, error: Exception) -> None:
         """See to a message whose outcome could not be stored."""
         log.warning("what came of a message is not stored", delivery=delivery.id, error=str(error))
         if not is_outage(error):
@@ -309,7 +315,7 @@ class Sender:
         return None
 
     async def _store(
-        self, delivery: Delivery, state: DeliveryState, tried: Try, due_at: datetime | None
+        self, delivery: AlertDelivery, state: DeliveryState, tried: Try, due_at: datetime | None
     ) -> None:
         now = self._clock()
         async with self._database.unit_of_work() as uow:
@@ -322,8 +328,8 @@ class Sender:
 
     async def _attempt(
         self,
-        delivery: Delivery,
-        message: Message,
+        delivery: AlertDelivery,
+        message: AlertMessage,
         channel: ChannelSpec | None,
         secrets: dict[str, str],
     ) -> tuple[bool, bool, str]:
@@ -366,7 +372,7 @@ def _masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _reworded(message: Message, rule: RuleSpec) -> Message:
+def _reworded(message: AlertMessage, rule: RuleSpec) -> AlertMessage:
     """Return a message as the rule's templates have it; where they fail, as it was, saying so."""
     try:
         subject, text = (

@@ -11,7 +11,14 @@ from fastapi import Depends, Request
 from shoal.api.access.identities import Credential, Identities
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.store import Store
-from shoal.core.access.authorization import Thing, Verdict, Visible, is_unlimited, judge, visible
+from shoal.core.access.authorization import (
+    AccessVerdict,
+    Thing,
+    Visible,
+    is_unlimited,
+    judge,
+    visible,
+)
 from shoal.core.access.permissions import OF_PROJECT, Permission, roles_with
 from shoal.core.access.principals import Principal
 from shoal.insight.past.client import PastRuns
@@ -107,9 +114,9 @@ class Caller:
             return
         home = await self.homes.of(thing, key)
         verdict = judge(self.principal, permission, home)
-        if verdict is Verdict.HIDDEN:
+        if verdict is AccessVerdict.HIDDEN:
             raise NotFound(thing, key)
-        if verdict is Verdict.FORBIDDEN:
+        if verdict is AccessVerdict.FORBIDDEN:
             raise Forbidden(self._lacks(permission))
 
     async def require_there(self, thing: Thing, key: int | str) -> None:
@@ -132,7 +139,7 @@ class Caller:
 
     def may(self, permission: Permission, project: int | None = None) -> bool:
         """Say whether the caller has a permission."""
-        return judge(self.principal, permission, project) is Verdict.ALLOWED
+        return judge(self.principal, permission, project) is AccessVerdict.ALLOWED
 
     def while_seeing_the_same(self) -> AbstractAsyncContextManager[asyncio.Event]:
         """Return a context whose event is set when other projects are visible than now."""
@@ -143,7 +150,7 @@ class Caller:
         """Return a context whose event is set when the caller may not read a project any more."""
         return self.identities.watching(
             self.credential,
-            lambda who: judge(who, Permission.PROJECT_READ, project) is Verdict.ALLOWED,
+            lambda who: judge(who, Permission.PROJECT_READ, project) is AccessVerdict.ALLOWED,
         )
 
     def _lacks(self, permission: Permission) -> str:

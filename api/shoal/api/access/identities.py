@@ -42,8 +42,14 @@ class Identities:
     """Finds out whose a credential is. One event loop."""
 
     def __init__(
-        self, database: Database, clock: Callable[[], datetime], break_glass: str, idle: timedelta
+        self,
+        database: Database,
+        clock: Callable[[], datetime],
+        break_glass: str,
+        idle: timedelta,
+        clock_s: Callable[[], float] = monotonic,
     ) -> None:
+        self._clock_s, self.look_s = clock_s, LOOK_S
         self._database, self._clock = database, clock
         self._break_glass = break_glass.encode()
         self._idle = idle
@@ -103,8 +109,8 @@ class Identities:
     # -- reading ---------------------------------------------------------------------------
 
     async def _forget_what_has_changed(self) -> None:
-        now_s = monotonic()
-        if now_s - self._looked_s < LOOK_S:
+        now_s = self._clock_s()
+        if now_s - self._looked_s < self.look_s:
             return
         async with self._database.unit_of_work(read_only=True) as uow:
             version = await uow.rights.version()
@@ -160,7 +166,7 @@ class Identities:
 
     async def _watch(self) -> None:
         while self._watched:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(self.look_s)
             for watch in tuple(self._watched):
                 try:
                     found = await self.find(watch.credential)

@@ -20,7 +20,7 @@ from pathlib import Path
 from shoal.api.schemas.platform.access import NewTokenOut, TokenIn, TokenOut
 from shoal.api.web.errors import BadToken, FieldError, InvalidRequest
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PROJECT, Permission
-from shoal.core.access.principals import Scope
+from shoal.core.access.principals import TokenScope
 from shoal.core.access.records import ApiToken
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import NotFound
@@ -88,7 +88,7 @@ def _read(file: Path) -> str:
     return token
 
 
-async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> Scope:
+async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None) -> TokenScope:
     """Return what a token is limited to. Raises NotFound for projects that cannot be seen.
 
     ``visible``: the names of the projects that the owner sees; None: all.
@@ -102,14 +102,14 @@ async def scope_of(uow: UnitOfWork, body: TokenIn, visible: Iterable[str] | None
         if permissions & OF_PROJECT:  # what cannot be read cannot be changed
             permissions |= {Permission.PROJECT_READ}
     if body.projects is None:
-        return Scope(permissions)
+        return TokenScope(permissions)
     seen = None if visible is None else frozenset(visible)
     ids = set()
     for name in dict.fromkeys(body.projects):
         if seen is not None and name not in seen:
             raise NotFound("project", name)
         ids.add((await uow.projects.get(name)).id)
-    return Scope(permissions, frozenset(ids))
+    return TokenScope(permissions, frozenset(ids))
 
 
 async def make_token(

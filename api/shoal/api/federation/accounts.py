@@ -23,7 +23,7 @@ from shoal.core.access.principals import RESERVED_NAMES, PrincipalKind, key_of
 from shoal.core.access.records import Account, NewAccount
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import AccountExists
-from shoal.sql.repositories.access.sign_ins import Code
+from shoal.sql.repositories.access.sign_ins import SignInCode
 
 log = structlog.get_logger()
 
@@ -73,7 +73,7 @@ async def enter_by_flow(
         code = None
         if line is not None:
             ends_at = now + timedelta(seconds=CODE_LASTS_S)
-            code = Code(digest(flow.code), line.challenge, ends_at)
+            code = SignInCode(digest(flow.code), line.challenge, ends_at)
         is_first = await uow.sign_ins.end(
             digest(flow.secret), account.id, now, now + timedelta(seconds=LASTS_S), code
         )

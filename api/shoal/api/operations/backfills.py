@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from shoal.api.access.callers import Caller
 from shoal.api.web.errors import FieldError, Forbidden, InvalidRequest
 from shoal.core.access.permissions import Permission
-from shoal.core.backfill.plan import Plan
+from shoal.core.backfill.plan import BackfillPlan
 from shoal.core.backfill.request import BackfillRefused, BackfillRequest, BackfillRunState
 from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
@@ -25,7 +25,7 @@ def require_all(caller: Caller, projects: Iterable[int | None]) -> None:
         )
 
 
-async def planned(uow: UnitOfWork, request: BackfillRequest) -> Plan:
+async def planned(uow: UnitOfWork, request: BackfillRequest) -> BackfillPlan:
     """Return what a backfill would run now. Raises InvalidRequest, NotFound."""
     try:
         return await plan_of(uow, request)
@@ -35,7 +35,7 @@ async def planned(uow: UnitOfWork, request: BackfillRequest) -> Plan:
         raise InvalidRequest([FieldError("workflow", f"has a schedule: {error}")]) from None
 
 
-def require_work(plan: Plan) -> None:
+def require_work(plan: BackfillPlan) -> None:
     """Return if there is anything to run. Raises InvalidRequest."""
     try:
         plan.require_work()

@@ -74,8 +74,13 @@ class Subscription:
 class Feed:
     """Reads the event table for all listeners of this process. One event loop."""
 
-    def __init__(self, database: Database, unread_events: int = 1000) -> None:
-        self._database = database
+    def __init__(
+        self,
+        database: Database,
+        unread_events: int = 1000,
+        pause_after_error_s: float = PAUSE_AFTER_ERROR_S,
+    ) -> None:
+        self._database, self._pause_after_error_s = database, pause_after_error_s
         self._unread_events = unread_events
         self._subscriptions: set[Subscription] = set()
         self._tail: EventTail | None = None
@@ -149,7 +154,7 @@ class Feed:
                     events = await tail.next_batch()
                 except ShoalError as error:
                     log.warning("events not read", error=str(error))
-                    await asyncio.sleep(PAUSE_AFTER_ERROR_S)
+                    await asyncio.sleep(self._pause_after_error_s)
                     continue
                 for subscription in self._subscriptions:
                     subscription.offer(events)

@@ -17,14 +17,12 @@ from shoal.api.web.errors import BodyTooLarge, UploadStalled
 from shoal.api.web.middleware import StreamBroken
 from shoal.core.errors import ShoalError
 from shoal.core.untrusted import is_more
-from shoal.runtime.storage import PIECE, Limits, Reader, Storage, Writer
+from shoal.runtime.storage import PIECE, RangeReader, Storage, StorageLimits, Writer
 from shoal.sql import Database, Recorder, UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.definitions.resources import StoredResource, Upload
 
 log = structlog.get_logger()
-
-STALLED_S = 60.0  # without a byte of the file
 
 
 class ResourceFiles:
@@ -34,12 +32,13 @@ class ResourceFiles:
         self,
         database: Database,
         storage: Storage,
-        limits: Limits,
+        limits: StorageLimits,
         clock: Callable[[], datetime],
         cluster: str,
     ) -> None:
         self._database, self._storage = database, storage
         self._limits, self._clock, self._cluster = limits, clock, cluster
+        self.stalled_s = 60.0  # without a byte of the file; then an upload ends
 
     def check_size(self, length: str) -> None:
         """Raise BodyTooLarge for a file of so many bytes, as a header says it; empty: unknown."""
@@ -100,7 +99,7 @@ class ResourceFiles:
         writing = self._storage.writing(name)
         file = await asyncio.to_thread(writing.__enter__)
         try:
-            async for piece in _pieces(chunks):
+            async for piece in _pieces(chunks, self.stalled_s):
                 size += len(piece)
                 if size > self._limits.file:
                     raise self._too_large()
@@ -157,19 +156,19 @@ async def _digest_of(uow: UnitOfWork, project: str, path: str) -> str | None:
         return None
 
 
-async def _rest(file: Reader, first: bytes) -> AsyncIterator[bytes]:
+async def _rest(file: RangeReader, first: bytes) -> AsyncIterator[bytes]:
     piece = first
     while piece:
         yield piece
         piece = await asyncio.to_thread(file.read, PIECE)
 
 
-async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _pieces(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncIterator[bytes]:
     """Yield what comes in pieces of some size: each makes a trip to a thread."""
     gathered = bytearray()
     try:
         while True:
-            async with asyncio.timeout(STALLED_S):
+            async with asyncio.timeout(stalled_s):
                 chunk = await anext(chunks)
             gathered += chunk
             if len(gathered) >= PIECE:
@@ -178,9 +177,8 @@ async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     except StopAsyncIteration:
         pass
     except TimeoutError:
-        raise UploadStalled(
-            f"no byte of the file came for {STALLED_S:g} s; send it again"
-        ) from None
+        text = f"no byte of the file came for {stalled_s:g} s; send it again"
+        raise UploadStalled(text) from None
     except ClientDisconnect as error:  # nobody is there for an answer
         raise StreamBroken from error
     if gathered:

@@ -39,7 +39,7 @@ from shoal.api.web.paging import (
 from shoal.api.web.problems import documented
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission
-from shoal.core.backfill.plan import Plan
+from shoal.core.backfill.plan import BackfillPlan
 from shoal.core.backfill.request import (
     JUDGED,
     Backfill,
@@ -241,7 +241,7 @@ async def request_backfill(
     return await accept(feed, intake, new, response, record)
 
 
-def _plan_out(plan: Plan | None, with_runs: bool) -> PlanOut | None:
+def _plan_out(plan: BackfillPlan | None, with_runs: bool) -> PlanOut | None:
     if plan is None:
         return None
     runs = plan.runs if with_runs else ()

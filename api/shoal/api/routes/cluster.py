@@ -40,7 +40,7 @@ from shoal.coordination.cluster.owners import OwnerInfo
 from shoal.core.access.permissions import Permission
 from shoal.core.alerts.shares import ALERT_GROUP
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Consumer, QuarantinedItem
+from shoal.core.runs.quarantine import ItemConsumer, QuarantinedItem
 from shoal.core.runs.states import TaskState
 from shoal.insight.past.client import PastRuns
 from shoal.runtime.plugins import load_task_type, task_type_names
@@ -175,7 +175,7 @@ async def work_of(store: Store, cluster: ClusterView) -> PartitionWork | None:
                 await uow.instance_counts.open(range(cluster.partitions)),
                 await uow.commands.backlog(),
                 await uow.tasks.counts([TaskState.CLAIMED, TaskState.RUNNING]),
-                await uow.quarantine.list(consumer=Consumer.MASTERS),
+                await uow.quarantine.list(consumer=ItemConsumer.MASTERS),
             )
     except (ShoalError, TimeoutError) as error:
         log.warning("backlog unknown", error=str(error))

@@ -28,7 +28,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import Consumer
+from shoal.core.runs.quarantine import ItemConsumer
 
 NAMED = 10  # partitions
 MOST_SHOWN = 20  # quarantined items
@@ -168,7 +168,7 @@ async def _quarantined(store: Store) -> tuple[int, QuarantineOut | None]:
             newest = await uow.quarantine.list(MOST_SHOWN) if counts else []
     except (ShoalError, TimeoutError):
         return 0, None  # the check of the database reports it
-    of_masters = sum(count for (one, _), count in counts.items() if one == Consumer.MASTERS)
+    of_masters = sum(count for (one, _), count in counts.items() if one == ItemConsumer.MASTERS)
     return of_masters, QuarantineOut(
         held=sum(count for (_, is_skipped), count in counts.items() if not is_skipped),
         skipped=sum(count for (_, is_skipped), count in counts.items() if is_skipped),

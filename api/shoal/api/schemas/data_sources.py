@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, SecretStr
 
 from shoal.api.schemas.common import Answer, Strict
-from shoal.core.data_sources.kind import Need
+from shoal.core.data_sources.kind import FieldNeed
 from shoal.core.data_sources.spec import DataSourceSpec
 
 
@@ -57,11 +57,11 @@ class DataSourceKindOut(Answer):
     kind: str = Field(description="Its name, as data sources give it.")
     title: str
     port: int | None = Field(description="The default port; null: the data source is a file.")
-    host: Need
-    database: Need
+    host: FieldNeed
+    database: FieldNeed
     database_is: str
-    user: Need
-    password: Need
+    user: FieldNeed
+    password: FieldNeed
     credential: str = Field(description="What the password is called there.")
     options_schema: dict[str, Any] = Field(description="JSON Schema of `options`.")
 

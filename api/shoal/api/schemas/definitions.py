@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from shoal.api.schemas.common import Answer, Strict
 from shoal.core.definition.diff import Op
 from shoal.core.definition.model import WorkflowHead
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import StoredWorkflow
 from shoal.core.runs.states import WorkflowState
 
 
@@ -65,7 +65,7 @@ class WorkflowOut(_Workflow):
     )
 
     @classmethod
-    def of(cls, workflow: Workflow, **more: Any) -> Self:
+    def of(cls, workflow: StoredWorkflow, **more: Any) -> Self:
         """Return a stored workflow; ``more``: the fields of lists."""
         return cls.model_validate({**vars(workflow), **workflow.texts, **more})
 

@@ -1,4 +1,4 @@
-"""HTTP itself: authentication, bodies, problems, paging, event streams, the description.
+"""HTTP itself: bodies, problems, paging, event streams, answers, and where handlers store.
 
-Nothing here knows a workflow.
+Nothing here knows a workflow or a caller.
 """

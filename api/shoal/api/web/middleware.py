@@ -148,8 +148,8 @@ class PacedLogins:
     loop.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, apart_s: float = _APART_S) -> None:
+        self._app, self._apart_s = app, apart_s
         self._free_s = 0.0  # when the next may begin, by the loop's clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -168,7 +168,7 @@ class PacedLogins:
                 refusal = problem_response(request, error.kind, str(error), headers=error.headers)
                 await refusal(scope, receive, send)
                 return
-            self._free_s = now_s + wait_s + _APART_S
+            self._free_s = now_s + wait_s + self._apart_s
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
         await self._app(scope, receive, send)

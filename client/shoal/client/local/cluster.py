@@ -202,7 +202,13 @@ class LocalCluster:
                 f"this data folder was copied or moved from {before.path}; if that is still used, "
                 "give this one a name of its own first (docs/storage.md)"
             )
-        self._require_space()
+        free = shutil.disk_usage(self.data).free
+        if free < _LEAST_FREE_BYTES:
+            raise DataFolderUnusable(
+                self.data,
+                f"only {free // 2**20} MB are free there",
+                "free some, or choose another folder with --data",
+            )
         port = self._choose_api_port()
         self.token = ensure_token(self.data)
         ensure_identity(self.data / "tls")
@@ -252,15 +258,6 @@ class LocalCluster:
             if child.process is None:
                 child.start()
         self._wait_ready(self.workers)
-
-    def _require_space(self) -> None:
-        free = shutil.disk_usage(self.data).free
-        if free < _LEAST_FREE_BYTES:
-            raise DataFolderUnusable(
-                self.data,
-                f"only {free // 2**20} MB are free there",
-                "free some, or choose another folder with --data",
-            )
 
     def _choose_api_port(self) -> int:
         """A port that was given must be free; the default one may give way to the next."""
@@ -413,21 +410,18 @@ class LocalCluster:
                     child.process.terminate()
             deadline = time.monotonic() + STOP_TIMEOUT_S
             for child in group:
-                self._await_end(child, deadline)
+                if child.process is None:
+                    continue
+                try:
+                    child.process.wait(max(0.1, deadline - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    self.progress(f"{child.name} does not stop; killing it")
+                    child.process.kill()
+                    child.process.wait()
         self._children = []
         if self._zookeeper is not None:
             self._zookeeper.stop()
             self._zookeeper = None
-
-    def _await_end(self, child: _Process, deadline: float) -> None:
-        if child.process is None:
-            return
-        try:
-            child.process.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.progress(f"{child.name} does not stop; killing it")
-            child.process.kill()
-            child.process.wait()
 
 
 MOST_BYTES = 16 * 2**20

@@ -186,6 +186,15 @@ class ShoalClient(Operations):
             if query["cursor"] is None:
                 return
 
+    def find(self, operation: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
+        """Return what an operation answers; None if what it asks for does not exist (404)."""
+        try:
+            return operation(*args, **named)
+        except ApiProblem as problem:
+            if problem.status != 404:
+                raise
+            return None
+
     def with_project(
         self,
         operation: Callable[Concatenate[str, P], T],
@@ -223,7 +232,12 @@ class ShoalClient(Operations):
         A change that names the ETag in ``if_match`` is refused (ApiProblem 412) if somebody else
         has changed the same since.
         """
-        return operation(*args, **named), self._connection.etag
+        return operation(*args, **named), self.etag
+
+    @property
+    def etag(self) -> str:
+        """The ETag of the newest answer, or ""."""
+        return self._connection.etag
 
     # -- definitions and files ---------------------------------------------------------------
 

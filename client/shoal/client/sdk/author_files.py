@@ -3,17 +3,17 @@
 import sys
 from pathlib import Path
 
-from shoal.runtime.documents.source import Position
+from shoal.runtime.documents.source import SourcePosition
 
 _OURS = "shoal.client."
 
 
-def call_site() -> Position:
+def call_site() -> SourcePosition:
     """Return the innermost line outside this package that led here."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame = frame.f_back
-    return Position(frame.f_code.co_filename, frame.f_lineno)
+    return SourcePosition(frame.f_code.co_filename, frame.f_lineno)
 
 
 MAX_SCRIPT_BYTES = 2**20

@@ -37,7 +37,7 @@ from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.fields import scalar_text
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.documents.source import Position, Source
+from shoal.runtime.documents.source import DocumentSource, SourcePosition
 from shoal.runtime.plugins import check_definition
 
 P = ParamSpec("P")
@@ -218,12 +218,12 @@ class Workflow:
             located = [source.locate(problem) for problem in error.problems]
             raise InvalidDefinition(located) from None
 
-    def source(self, shown_as: Mapping[str, str] | None = None) -> Source:
+    def source(self, shown_as: Mapping[str, str] | None = None) -> DocumentSource:
         """Return the definition with the lines of the calls that made it.
 
         ``shown_as`` gives files another name in messages.
         """
-        positions: dict[ValuePath, Position] = {(): self.position}
+        positions: dict[ValuePath, SourcePosition] = {(): self.position}
         for index, task in enumerate(self.tasks.values()):
             positions["tasks", index] = task.position
             for edge, position in enumerate(task.upstream.values()):
@@ -231,10 +231,10 @@ class Workflow:
                 positions["tasks", index, "depends_on"] = position  # the last one closes a cycle
         names = shown_as or {}
         shown = {
-            path: Position(names.get(position.file, position.file), position.line)
+            path: SourcePosition(names.get(position.file, position.file), position.line)
             for path, position in positions.items()
         }
-        return Source(self.to_dict(), shown)
+        return DocumentSource(self.to_dict(), shown)
 
 
 class Task:
@@ -263,7 +263,7 @@ class Task:
         self.name, self.type, self.workflow = name, type, owner
         self.position = call_site()
         # Names of the tasks it depends on, in order, and where each edge was made.
-        self.upstream: dict[str, Position] = {}
+        self.upstream: dict[str, SourcePosition] = {}
         known = hints_of(TaskOptions)
         for key, value in options_and_params.items():
             if key in known and value is not None:

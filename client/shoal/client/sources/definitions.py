@@ -14,10 +14,10 @@ from typing import Any
 from shoal.client.sdk.author_files import read_script
 from shoal.client.sources.folders import DefinitionFile, find_files, read_text
 from shoal.client.sources.json_file import read_json
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.checks.workflow import Path as ValuePath
 from shoal.core.definition.model import WorkflowSpec
-from shoal.runtime.documents.source import Position, Source
+from shoal.runtime.documents.source import DocumentSource, SourcePosition
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.plugins import check_definition
 
@@ -32,14 +32,14 @@ class Definition:
     """A workflow that is ready to be published, and where it is written."""
 
     spec: WorkflowSpec
-    source: Source = field(repr=False)
+    source: DocumentSource = field(repr=False)
 
     @property
-    def position(self) -> Position:
+    def position(self) -> SourcePosition:
         """Where the definition begins."""
         return self.source.where(())
 
-    def locate(self, problem: Problem) -> Problem:
+    def locate(self, problem: DefinitionProblem) -> DefinitionProblem:
         """Return ``problem`` with its file and line."""
         return self.source.locate(problem)
 
@@ -60,7 +60,7 @@ def load_definitions(
     ``on_file`` is called with how many files of how many are done. Raises InvalidDefinition with
     the problems of all files, each with its file and line.
     """
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     files = find_files(paths, problems)
     loader = _Loader(problems)
     for number, file in enumerate(files, 1):
@@ -69,7 +69,7 @@ def load_definitions(
             on_file(number, len(files))
     if not problems and not loader.definitions:
         where = ", ".join(map(str, paths))
-        problems.append(Problem((), "no workflow definition was found here", where, 1))
+        problems.append(DefinitionProblem((), "no workflow definition was found here", where, 1))
     if problems:
         raise InvalidDefinition(problems)
     return Loaded(loader.definitions, loader.skipped)
@@ -78,11 +78,11 @@ def load_definitions(
 class _Loader:
     """Loads one file after the other; problems are collected."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[DefinitionProblem]) -> None:
         self.problems = problems
         self.definitions: list[Definition] = []
         self.skipped: list[Path] = []
-        self._first: dict[tuple[str, str], Position] = {}
+        self._first: dict[tuple[str, str], SourcePosition] = {}
 
     def load(self, file: DefinitionFile) -> None:
         before = len(self.problems)
@@ -93,17 +93,22 @@ class _Loader:
             return
         sources = _read(file, text, self.problems)
         if not file.named and file.kind != ".py":
-            sources = [source for source in sources if _is_meant_as_workflow(source.value)]
+            sources = [
+                source
+                for source in sources
+                if isinstance(source.value, dict)
+                and any(str(key).lower() in _MARKS_OF_A_WORKFLOW for key in source.value)
+            ]
         if not sources and len(self.problems) == before:
             if file.named:
                 message = "holds no workflow definition"
-                self.problems.append(Problem((), message, str(file.path), 1))
+                self.problems.append(DefinitionProblem((), message, str(file.path), 1))
             else:
                 self.skipped.append(file.path)
         for source in sources:
             self._check(file, source)
 
-    def _check(self, file: DefinitionFile, source: Source) -> None:
+    def _check(self, file: DefinitionFile, source: DocumentSource) -> None:
         before = len(self.problems)
         value = _Preparation(file.path, source, self.problems).prepare()
         try:
@@ -119,13 +124,15 @@ class _Loader:
         key = (spec.project, spec.name)
         if first := self._first.get(key):
             message = f"workflow {spec.project}/{spec.name} is defined already at {first}"
-            self.problems.append(source.locate(Problem(("name",), message)))
+            self.problems.append(source.locate(DefinitionProblem(("name",), message)))
         self._first.setdefault(key, source.where(()))
         if len(self.problems) == before:
             self.definitions.append(Definition(spec, source))
 
 
-def _read(file: DefinitionFile, text: str, problems: list[Problem]) -> list[Source]:
+def _read(
+    file: DefinitionFile, text: str, problems: list[DefinitionProblem]
+) -> list[DocumentSource]:
     match file.kind:
         case ".yaml":
             return read_yaml(text, str(file.path), problems)
@@ -137,16 +144,12 @@ def _read(file: DefinitionFile, text: str, problems: list[Problem]) -> list[Sour
             return read_python(file.path, problems)
 
 
-def _is_meant_as_workflow(value: Any) -> bool:
-    return isinstance(value, dict) and any(
-        isinstance(key, str) and key.lower() in _MARKS_OF_A_WORKFLOW for key in value
-    )
-
-
 class _Preparation:
     """Replaces what only files may hold."""
 
-    def __init__(self, file: Path, source: Source, problems: list[Problem]) -> None:
+    def __init__(
+        self, file: Path, source: DocumentSource, problems: list[DefinitionProblem]
+    ) -> None:
         self._folder = file.absolute().parent
         self._source, self._problems = source, problems
 
@@ -159,7 +162,7 @@ class _Preparation:
         return value
 
     def _note(self, path: ValuePath, message: str) -> None:
-        self._problems.append(self._source.locate(Problem(path, message)))
+        self._problems.append(self._source.locate(DefinitionProblem(path, message)))
 
     def _with_folder(self, value: Any, path: ValuePath) -> Any:
         match value:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.core.checks.workflow import Problem
+from shoal.core.checks.workflow import DefinitionProblem
 
 YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 SUFFIXES = YAML_SUFFIXES | {".json", ".py"}
@@ -44,7 +44,7 @@ class DefinitionFile:
         return ".yaml" if suffix in YAML_SUFFIXES else suffix
 
 
-def find_files(paths: Sequence[Path], problems: list[Problem]) -> list[DefinitionFile]:
+def find_files(paths: Sequence[Path], problems: list[DefinitionProblem]) -> list[DefinitionFile]:
     """Return the files below ``paths``, each once, in order."""
     found: dict[Path, DefinitionFile] = {}
     for path in paths:
@@ -52,16 +52,18 @@ def find_files(paths: Sequence[Path], problems: list[Problem]) -> list[Definitio
             files = [DefinitionFile(file, named=False) for file in _walk(path)]
             if not files:
                 kinds = ", ".join(sorted(SUFFIXES))
-                problems.append(Problem((), f"the folder holds no {kinds} file", str(path), 1))
+                problems.append(
+                    DefinitionProblem((), f"the folder holds no {kinds} file", str(path), 1)
+                )
         elif not path.exists():
-            problems.append(Problem((), "there is no such file or folder", str(path), 1))
+            problems.append(DefinitionProblem((), "there is no such file or folder", str(path), 1))
             continue
         elif path.suffix.lower() not in SUFFIXES:
             kinds = ", ".join(sorted(SUFFIXES))
             message = (
                 f"{path.suffix or 'a file without suffix'} is not a kind of definition: {kinds}"
             )
-            problems.append(Problem((), message, str(path), 1))
+            problems.append(DefinitionProblem((), message, str(path), 1))
             continue
         else:
             files = [DefinitionFile(path, named=True)]
@@ -80,39 +82,39 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield Path(place, name)
 
 
-def read_text(file: DefinitionFile, problems: list[Problem]) -> str | None:
+def read_text(file: DefinitionFile, problems: list[DefinitionProblem]) -> str | None:
     """Return the text of a file. None: it is unusable, or is not a definition."""
     name = str(file.path)
     try:
         with file.path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        problems.append(Problem((), f"cannot be read: {error.strerror}", name, 1))
+        problems.append(DefinitionProblem((), f"cannot be read: {error.strerror}", name, 1))
         return None
     if not file.named and not _could_be_definition(file, content):
         return None
     if len(content) > MAX_BYTES:
         message = f"is larger than {MAX_BYTES // 2**20} MiB; no definition needs that much"
-        problems.append(Problem((), message, name, 1))
+        problems.append(DefinitionProblem((), message, name, 1))
         return None
     return _decode(content, name, problems)
 
 
-def _decode(content: bytes, name: str, problems: list[Problem]) -> str | None:
+def _decode(content: bytes, name: str, problems: list[DefinitionProblem]) -> str | None:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = f"is no UTF-8 text: byte 0x{content[error.start]:02x} at offset {error.start}"
-        problems.append(Problem((), message, name, line))
+        problems.append(DefinitionProblem((), message, name, line))
         return None
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         message = f"is not text: it has the control character U+{ord(found[0]):04X}"
-        problems.append(Problem((), message, name, line))
+        problems.append(DefinitionProblem((), message, name, line))
         return None
     if not text.strip():
-        problems.append(Problem((), "is empty", name, 1))
+        problems.append(DefinitionProblem((), "is empty", name, 1))
         return None
     return text
 

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Any
 
+from shoal.core.checks.workflow import DefinitionProblem
 from shoal.core.checks.workflow import Path as ValuePath
-from shoal.core.checks.workflow import Problem
-from shoal.runtime.documents.source import MAX_DEPTH, Position, Source, keeps_text
+from shoal.runtime.documents.source import MAX_DEPTH, DocumentSource, SourcePosition, keeps_text
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"[^\s,\]}]+")
@@ -17,25 +17,27 @@ class _TooDeep(Exception):
         self.line = line
 
 
-def read_json(text: str, file: str, problems: list[Problem]) -> list[Source]:
+def read_json(text: str, file: str, problems: list[DefinitionProblem]) -> list[DocumentSource]:
     """Return the one definition of ``text``; what is wrong is added to ``problems``."""
     try:
         json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         message = f"is no JSON: {error.msg} (column {error.colno})"
-        problems.append(Problem((), message, file, error.lineno))
+        problems.append(DefinitionProblem((), message, file, error.lineno))
         return []
     except ValueError as error:  # NaN, or a number of thousands of digits
-        problems.append(Problem((), f"is no JSON: {error}", file, 1))
+        problems.append(DefinitionProblem((), f"is no JSON: {error}", file, 1))
         return []
     except RecursionError:
-        problems.append(Problem((), f"is nested more than {MAX_DEPTH} levels deep", file, 1))
+        problems.append(
+            DefinitionProblem((), f"is nested more than {MAX_DEPTH} levels deep", file, 1)
+        )
         return []
     try:
         return [_JsonReader(text, file, problems).read()]
     except _TooDeep as error:
         message = f"is nested more than {MAX_DEPTH} levels deep"
-        problems.append(Problem((), message, file, error.line))
+        problems.append(DefinitionProblem((), message, file, error.line))
         return []
 
 
@@ -46,17 +48,17 @@ def _refuse_constant(name: str) -> Any:
 class _JsonReader:
     """Walks over text that has been found valid."""
 
-    def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
+    def __init__(self, text: str, file: str, problems: list[DefinitionProblem]) -> None:
         self._text, self._file, self._problems = text, file, problems
         self._decoder = json.JSONDecoder()
         self._at = 0  # index of the next character
         self._line, self._line_at = 1, 0  # the line of that index
-        self._positions: dict[ValuePath, Position] = {}
+        self._positions: dict[ValuePath, SourcePosition] = {}
 
-    def read(self) -> Source:
+    def read(self) -> DocumentSource:
         self._skip()
         self._positions[()] = self._position()
-        return Source(self._value((), 0), self._positions)
+        return DocumentSource(self._value((), 0), self._positions)
 
     def _value(self, path: ValuePath, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -84,7 +86,7 @@ class _JsonReader:
             inner = (*path, key)
             if key in found:
                 message = f"stands already in line {self._positions[inner].line}; keep one"
-                self._problems.append(Problem(inner, message, self._file, position.line))
+                self._problems.append(DefinitionProblem(inner, message, self._file, position.line))
             else:
                 self._positions[inner] = position
             self._skip()
@@ -124,7 +126,7 @@ class _JsonReader:
         assert space is not None, "it matches nothing at least"
         self._at = space.end()
 
-    def _position(self) -> Position:
+    def _position(self) -> SourcePosition:
         self._line += self._text.count("\n", self._line_at, self._at)
         self._line_at = self._at
-        return Position(self._file, self._line)
+        return SourcePosition(self._file, self._line)

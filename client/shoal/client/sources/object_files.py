@@ -13,10 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from shoal.core.alerts.receivers import ChannelSpec, ReceiverSpec
 from shoal.core.alerts.rules import RuleSpec
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.environments import EnvironmentSpec, findings
 from shoal.core.hints import Hints
-from shoal.runtime.documents.source import Source
+from shoal.runtime.documents.source import DocumentSource
 from shoal.runtime.documents.yaml_file import read_yaml
 
 # What the cluster adds to what is defined.
@@ -33,30 +33,34 @@ def read_environment(path: Path) -> EnvironmentSpec:
     except ValidationError as error:
         hints = Hints()
         problems = [
-            Problem(tuple(item["loc"]), _message(item, hints, EnvironmentSpec))
+            DefinitionProblem(tuple(item["loc"]), _message(item, hints, EnvironmentSpec))
             for item in error.errors()
         ]
     else:
-        problems = [Problem(tuple(field.split(".")), text) for field, text in findings(spec)]
+        problems = [
+            DefinitionProblem(tuple(field.split(".")), text) for field, text in findings(spec)
+        ]
         if not problems:
             return spec
     raise InvalidDefinition([source.locate(problem) for problem in problems])
 
 
-def read_mapping(path: Path, otherwise: str) -> Source:
+def read_mapping(path: Path, otherwise: str) -> DocumentSource:
     """Return the mapping that a file holds. Raises InvalidDefinition.
 
     ``otherwise``: what is said of a file that holds something else.
     """
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidDefinition([Problem((), f"cannot be read: {reason}", str(path), 1)]) from None
+        raise InvalidDefinition(
+            [DefinitionProblem((), f"cannot be read: {reason}", str(path), 1)]
+        ) from None
     sources = read_yaml(text, str(path), problems)  # JSON is YAML
     if not problems and (len(sources) != 1 or not isinstance(sources[0].value, Mapping)):
-        problems.append(Problem((), otherwise, str(path), 1))
+        problems.append(DefinitionProblem((), otherwise, str(path), 1))
     if problems:
         raise InvalidDefinition(problems)
     return sources[0]
@@ -82,7 +86,7 @@ class Defined:
 
 def read_alerts(path: Path) -> list[Defined]:
     """Return what a file defines, in an order in which it can be made. Raises InvalidDefinition."""
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     source = read_mapping(path, "is a mapping with channels, receivers and rules")
     found = list(_defined(source, problems))
     if problems:
@@ -90,23 +94,25 @@ def read_alerts(path: Path) -> list[Defined]:
     return found
 
 
-def _defined(source: Source, problems: list[Problem]) -> Iterator[Defined]:
+def _defined(source: DocumentSource, problems: list[DefinitionProblem]) -> Iterator[Defined]:
     hints = Hints()
     for key in source.value:
         if key not in _SECTIONS:
             hint = hints.of(str(key), _SECTIONS)
-            problems.append(Problem((str(key),), f"is not a known field{hint}"))
+            problems.append(DefinitionProblem((str(key),), f"is not a known field{hint}"))
     for section, (thing, model) in _SECTIONS.items():
         named = source.value.get(section) or {}
         if not isinstance(named, Mapping):
-            problems.append(Problem((section,), f"maps names to {section}"))
+            problems.append(DefinitionProblem((section,), f"maps names to {section}"))
             continue
         for name, fields in named.items():
             try:
                 spec = model.model_validate(fields)
             except ValidationError as error:
                 problems += [
-                    Problem((section, str(name), *item["loc"]), _message(item, hints, model))
+                    DefinitionProblem(
+                        (section, str(name), *item["loc"]), _message(item, hints, model)
+                    )
                     for item in error.errors()
                 ]
             else:

@@ -15,11 +15,11 @@ from types import ModuleType
 
 from shoal.client.errors import AuthoringError
 from shoal.client.sdk.workflow import Workflow
-from shoal.core.checks.workflow import Problem
-from shoal.runtime.documents.source import Source
+from shoal.core.checks.workflow import DefinitionProblem
+from shoal.runtime.documents.source import DocumentSource
 
 
-def read_python(file: Path, problems: list[Problem]) -> list[Source]:
+def read_python(file: Path, problems: list[DefinitionProblem]) -> list[DocumentSource]:
     """Return the workflows at the top level of ``file``; what is wrong goes to ``problems``."""
     name = str(file)
     try:
@@ -29,30 +29,32 @@ def read_python(file: Path, problems: list[Problem]) -> list[Source]:
             module.__spec__.loader.exec_module(module)
     except SyntaxError as error:
         where = error.filename if error.filename not in (None, str(file.absolute())) else name
-        problems.append(Problem((), f"is no Python: {error.msg}", where, error.lineno or 1))
+        problems.append(
+            DefinitionProblem((), f"is no Python: {error.msg}", where, error.lineno or 1)
+        )
         return []
     except SystemExit as error:
         message = f"ends the program (SystemExit: {error.code}); put that under __main__"
-        problems.append(Problem((), message, name, _line_in(file, error)))
+        problems.append(DefinitionProblem((), message, name, _line_in(file, error)))
         return []
     except AuthoringError as error:
-        problems.append(Problem((), str(error), name, _line_in(file, error)))
+        problems.append(DefinitionProblem((), str(error), name, _line_in(file, error)))
         return []
     except Exception as error:  # noqa: BLE001  the user's program may fail in any way
-        problems.append(Problem((), _in_words(error), name, _line_in(file, error)))
+        problems.append(DefinitionProblem((), _in_words(error), name, _line_in(file, error)))
         return []
     workflows = [value for value in vars(module).values() if isinstance(value, Workflow)]
     unique = list({id(workflow): workflow for workflow in workflows}.values())
     if not unique:
         message = "has no Workflow in a variable of the module, so it defines nothing"
-        problems.append(Problem((), message, name, 1))
+        problems.append(DefinitionProblem((), message, name, 1))
     sources = []
     for workflow in unique:
         try:
             sources.append(workflow.source(shown_as={str(file.absolute()): name}))
         except Exception as error:  # noqa: BLE001  what a program has done to its workflow since
             message = f"workflow {workflow.name!r} cannot be read: {_in_words(error)}"
-            problems.append(Problem((), message, name, workflow.position.line))
+            problems.append(DefinitionProblem((), message, name, workflow.position.line))
     return sources
 
 

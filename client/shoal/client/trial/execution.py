@@ -18,7 +18,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.task_types import Exit, SparkConnect
 from shoal.core.timing import poll_interval
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.storage import Limits
+from shoal.runtime.storage import StorageLimits
 from shoal.worker.execution.context import AttemptContext, prepare
 from shoal.worker.home.upload import Leaving, opened
 from shoal.worker.processes.environment import NOT_REACHED
@@ -108,7 +108,7 @@ async def try_task(
             found = collect(str(prepared.output_file), None, RESERVED_PATTERN)
         except (BadOutput, OSError) as error:
             return Tried(1, f"its outputs cannot be used: {error}")
-        left, largest = [], Limits.of(ClusterSettings()).file
+        left, largest = [], StorageLimits.of(ClusterSettings()).file
         try:
             for file, path in inputs.publications:
                 # As a worker opens what it hands over.

@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword, StoredDataSource
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.macros.placeholders import escape
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.scope import levels
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import TaskType
@@ -134,7 +134,7 @@ class _GivenSources(SourceMaker):
         except (ValueError, AttributeError, TypeError):
             raise NoDataSourceGiven(wanted.name, "that is no JSON object") from None
         now = datetime.now(UTC)
-        return StoredDataSource(*wanted.key, spec, StoredPassword(), 0, now, now)
+        return StoredDataSource(*wanted.key, spec, SourcePassword(), 0, now, now)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Given:
 class TaskInputs:
     """Everything that one task of a definition gets, rendered."""
 
-    def __init__(self, plan: Plan, task: str, logical_time: datetime, given: Given) -> None:
+    def __init__(self, plan: WorkflowPlan, task: str, logical_time: datetime, given: Given) -> None:
         """Raises NotForTrial, InvalidMacro, NoSecretGiven, NoDataSourceGiven, NoResourceGiven,
         NoEnvironmentGiven."""
         kind = load_task_type(plan.tasks[task].type)
@@ -201,7 +201,9 @@ class TaskInputs:
         )
 
 
-def _run(plan: Plan, attempt: Attempt, logical_time: datetime, given: Mapping[str, str]) -> Run:
+def _run(
+    plan: WorkflowPlan, attempt: Attempt, logical_time: datetime, given: Mapping[str, str]
+) -> Run:
     declared = {name: text for name, text in given.items() if name in plan.spec.parameters}
     others = {name: escape(text) for name, text in given.items() if name not in declared}
     try:

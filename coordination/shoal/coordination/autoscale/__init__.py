@@ -12,14 +12,14 @@ from shoal.coordination.autoscale.decision import (
     decide,
 )
 from shoal.coordination.autoscale.local_processes import LocalProcesses
-from shoal.coordination.autoscale.scaler import Autoscaler, Target
+from shoal.coordination.autoscale.scaler import Autoscaler, ScaleTarget
 
 __all__ = [
     "Autoscaler",
     "LocalProcesses",
     "Observation",
+    "ScaleTarget",
     "ScalingSettings",
     "ScalingState",
-    "Target",
     "decide",
 ]

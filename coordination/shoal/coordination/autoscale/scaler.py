@@ -23,7 +23,7 @@ log = structlog.get_logger()
 INTERVAL_S = 30.0  # between decisions: a worker takes seconds to start, a backlog minutes
 
 
-class Target(Protocol):
+class ScaleTarget(Protocol):
     """What has workers. Only the leader calls it, one call at a time."""
 
     async def count(self) -> int:
@@ -53,7 +53,7 @@ class Autoscaler(ElectionListener):
         name: str,
         candidate_id: str,
         observe: Callable[[], Awaitable[Observation]],
-        target: Target,
+        target: ScaleTarget,
         settings: ScalingSettings,
         *,
         interval_s: float = INTERVAL_S,

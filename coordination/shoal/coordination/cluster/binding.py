@@ -82,7 +82,7 @@ _REBIND = (
 )
 
 
-class Verdict(StrEnum):
+class BindingVerdict(StrEnum):
     """What a database and a tree have to do with each other; see above."""
 
     BOUND = "bound"
@@ -118,18 +118,18 @@ class BoundTree:
     binding: Binding
 
 
-def judge(found: Binding | None, stored: StoredBinding, path: str) -> Verdict:
+def judge(found: Binding | None, stored: StoredBinding, path: str) -> BindingVerdict:
     """Compare the binding in a tree (None: it has none) with that of the database.
 
     ``path`` is the tree's chroot, "/" for none.
     """
     if found is not None and found.cluster != stored.cluster:
-        return Verdict.FOREIGN
+        return BindingVerdict.FOREIGN
     if stored.tree is None:
-        return Verdict.FREE
+        return BindingVerdict.FREE
     if found is not None and found.tree == stored.tree:
-        return Verdict.BOUND
-    return Verdict.WAIT if path == path_of(stored.address) else Verdict.ELSEWHERE
+        return BindingVerdict.BOUND
+    return BindingVerdict.WAIT if path == path_of(stored.address) else BindingVerdict.ELSEWHERE
 
 
 def path_of(address: str) -> str:
@@ -147,10 +147,10 @@ async def bind_tree(
     timeouts if a bound tree seems to have been wiped. Raises BindingRefused; Mismatch if the tree
     belongs to another version or is not Shoal's.
     """
-    return await _Binder(session, partitions, store, rebind).run()
+    return await _TreeBinder(session, partitions, store, rebind).run()
 
 
-class _Binder:
+class _TreeBinder:
     def __init__(
         self, session: ZkSession, partitions: int, store: BindingStore, rebind: bool
     ) -> None:
@@ -184,7 +184,7 @@ class _Binder:
         found = None if config is None else config.binding
         stored = await self._store.read()
         verdict = judge(found, stored, self._session.path)
-        if verdict is Verdict.BOUND:
+        if verdict is BindingVerdict.BOUND:
             assert found is not None
             count = await layout.prepare(self._session, self._partitions, found)
             return BoundTree(count, found)
@@ -209,16 +209,16 @@ class _Binder:
         return None
 
     async def _allowed(
-        self, verdict: Verdict, found: Binding | None, stored: StoredBinding
+        self, verdict: BindingVerdict, found: Binding | None, stored: StoredBinding
     ) -> StoredBinding | None:
         """Return what the database may be bound anew from; None: not yet. Raises BindingRefused."""
         is_ours_already = stored.tree is not None and stored.address == self._session.address
-        if verdict is not Verdict.WAIT and not (self._rebind and is_ours_already):
-            if verdict is Verdict.FREE:
+        if verdict is not BindingVerdict.WAIT and not (self._rebind and is_ours_already):
+            if verdict is BindingVerdict.FREE:
                 return stored
             if not self._rebind:
                 raise self._refusal(verdict, found, stored)
-            if verdict is Verdict.FOREIGN:
+            if verdict is BindingVerdict.FOREIGN:
                 await self._require_no_masters(found, stored)
             return stored
         # Another process may be binding them at this moment, or members restore a wiped tree.
@@ -238,7 +238,7 @@ class _Binder:
         if now_s < self._until_s:
             return None
         if self._rebind:
-            if verdict is Verdict.FOREIGN:
+            if verdict is BindingVerdict.FOREIGN:
                 await self._require_no_masters(found, stored)
             return stored
         if stored.beats != self._watched.beats:
@@ -274,20 +274,20 @@ class _Binder:
             )
 
     def _refusal(
-        self, verdict: Verdict, found: Binding | None, stored: StoredBinding
+        self, verdict: BindingVerdict, found: Binding | None, stored: StoredBinding
     ) -> BindingRefused:
         here = "no cluster yet" if found is None else f"cluster {found.cluster} (tree {found.tree})"
         sides = (
             f"ZooKeeper at {self._session.address} belongs to {here}; the database "
             f"{stored.database} belongs to cluster {stored.cluster}"
         )
-        if verdict is Verdict.FOREIGN:
+        if verdict is BindingVerdict.FOREIGN:
             return BindingRefused(
                 f"{sides}. Nothing was started. Check the settings `zookeeper` (with its path) "
                 "and `database_url`: one of them is another cluster's. If this tree is to serve "
                 f"this database from now on: {_REBIND}"
             )
-        alive = " and masters there are at work" if verdict is Verdict.WAIT else ""
+        alive = " and masters there are at work" if verdict is BindingVerdict.WAIT else ""
         return BindingRefused(
             f"{sides}, which is bound to tree {stored.tree} at {stored.address}{alive}. Nothing "
             "was started. Check the setting `zookeeper` (hosts and path) of this process. If the "

@@ -15,7 +15,7 @@ from shoal.coordination.errors import NoNode
 from shoal.coordination.session.boottime import boottime
 from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError
-from shoal.core.timing.cluster_time import ClusterTime, Shown
+from shoal.core.timing.cluster_time import ClockReading, ClusterTime
 
 log = structlog.get_logger()
 
@@ -26,9 +26,9 @@ ANSWER_S = 2.0  # a clock that takes longer to answer is left out
 Source = Callable[[], Awaitable[datetime]]
 
 
-def read_clocks() -> Shown:
+def read_clocks() -> ClockReading:
     """Return what the wall clock and the time since boot are. The latter counts suspended time."""
-    return Shown(time.time(), boottime())
+    return ClockReading(time.time(), boottime())
 
 
 class ClusterClock:
@@ -45,7 +45,7 @@ class ClusterClock:
         self,
         session: ZkSession,
         sources: Mapping[str, Source] | None = None,
-        read: Callable[[], Shown] = read_clocks,
+        read: Callable[[], ClockReading] = read_clocks,
         every_s: float = COMPARE_EVERY_S,
     ) -> None:
         self._session = session

@@ -14,7 +14,7 @@ import structlog
 from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, NoNode
-from shoal.coordination.session.nodes import EventKind, WatchEvent
+from shoal.coordination.session.nodes import WatchEvent, WatchKind
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
 
@@ -94,7 +94,7 @@ class Notifications:
         if self._subscriptions.get(subscription.number) is not subscription:
             return
         self._unarmed.add(subscription.number)
-        if event.kind is EventKind.CHANGED and subscription.version is not None:
+        if event.kind is WatchKind.CHANGED and subscription.version is not None:
             subscription.version += 1
             self._call(subscription)
         else:

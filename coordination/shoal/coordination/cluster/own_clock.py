@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from shoal.coordination.cluster.cluster_clock import read_clocks
-from shoal.core.timing.cluster_time import LONGEST_AGE_S, LONGEST_TRIP_S, STEP_S, Shown
+from shoal.core.timing.cluster_time import LONGEST_AGE_S, LONGEST_TRIP_S, STEP_S, ClockReading
 
 CHANGE_S = 1.0  # a difference that changed by less is not worth a write
 RETRY_S = 60.0  # after a write whose answer came too late to say anything
@@ -17,11 +17,11 @@ class OwnClock:
     never measured, or too long ago.
     """
 
-    def __init__(self, read: Callable[[], Shown] = read_clocks) -> None:
+    def __init__(self, read: Callable[[], ClockReading] = read_clocks) -> None:
         self.read = read
         self._ahead_s = 0.0
         self._measured_s: float | None = None  # since boot
-        self._tried: Shown | None = None
+        self._tried: ClockReading | None = None
 
     @property
     def ahead_s(self) -> float | None:
@@ -37,7 +37,7 @@ class OwnClock:
             return now.since_boot_s - self._tried.since_boot_s > RETRY_S
         return now.since_boot_s - self._measured_s > LONGEST_AGE_S
 
-    def note(self, sent: Shown, stamp_ms: int) -> bool:
+    def note(self, sent: ClockReading, stamp_ms: int) -> bool:
         """Learn from a write that was ``sent`` and is answered now. Returns whether it is to be
         written again, with a new difference."""
         answered, was_s = self.read(), self.ahead_s or 0.0

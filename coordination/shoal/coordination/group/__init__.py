@@ -28,18 +28,18 @@ from shoal.coordination.group.messages import (
     Alive,
     Answer,
     Assigned,
-    Delete,
+    DeleteGroup,
     Heartbeat,
     Join,
     Joined,
     Leave,
-    Refused,
+    RefusedRequest,
     Request,
     Sync,
     Tick,
 )
-from shoal.coordination.group.model import Decision, GroupMetadata, MemberState
-from shoal.coordination.group.participant import Participant, Step
+from shoal.coordination.group.model import GroupDecision, GroupMetadata, MemberState
+from shoal.coordination.group.participant import Participant, ParticipantStep
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupSignal, GroupState
 from shoal.coordination.group.store import delete_group, read_group
@@ -48,9 +48,9 @@ __all__ = [
     "Alive",
     "Answer",
     "Assigned",
-    "Decision",
-    "Delete",
+    "DeleteGroup",
     "Group",
+    "GroupDecision",
     "GroupListener",
     "GroupMetadata",
     "GroupSettings",
@@ -62,9 +62,9 @@ __all__ = [
     "Leave",
     "MemberState",
     "Participant",
-    "Refused",
+    "ParticipantStep",
+    "RefusedRequest",
     "Request",
-    "Step",
     "Sync",
     "Tick",
     "decide",

@@ -18,21 +18,21 @@ from shoal.coordination.group.messages import (
     Alive,
     Answer,
     Assigned,
-    Delete,
+    DeleteGroup,
     Heartbeat,
     Join,
     Joined,
     Leave,
-    Refused,
+    RefusedRequest,
     Request,
     Sync,
     Tick,
 )
-from shoal.coordination.group.model import Decision, GroupMetadata, MemberState
+from shoal.coordination.group.model import GroupDecision, GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupSignal, GroupState, next_state
 
 
-def decide(group: GroupMetadata, request: Request, now_s: float) -> Decision:
+def decide(group: GroupMetadata, request: Request, now_s: float) -> GroupDecision:
     """Return what becomes of ``group``. A refused request leaves it as it was, but see below.
 
     The one exception: MemberIdRequired gives out an id, which ``GroupMetadata.pending`` remembers.
@@ -42,10 +42,12 @@ def decide(group: GroupMetadata, request: Request, now_s: float) -> Decision:
         turn.take(request)
     except MemberIdRequired as error:
         pending = group.pending | {error.member_id}
-        return Decision(replace(group, pending=pending), [Refused(error.member_id, error)])
+        return GroupDecision(
+            replace(group, pending=pending), [RefusedRequest(error.member_id, error)]
+        )
     except GroupError as error:
-        return Decision(group, [Refused(_sender(request), error)])
-    return Decision(turn.group, turn.answers)
+        return GroupDecision(group, [RefusedRequest(_sender(request), error)])
+    return GroupDecision(turn.group, turn.answers)
 
 
 def _sender(request: Request) -> str:
@@ -54,7 +56,7 @@ def _sender(request: Request) -> str:
             return request.member_id or request.fresh_id
         case Sync() | Heartbeat() | Leave():
             return request.member_id
-        case Tick() | Delete():
+        case Tick() | DeleteGroup():
             return ""
 
 
@@ -79,7 +81,7 @@ class _Turn:
                 self._leave(request.member_id)
             case Tick():
                 self._tick()
-            case Delete():
+            case DeleteGroup():
                 self._delete()
 
     # ------------------------------------------------------------------ join
@@ -380,7 +382,7 @@ class _Turn:
         )
 
     def _refuse(self, member_id: str, error: GroupError) -> None:
-        self.answers.append(Refused(member_id, error))
+        self.answers.append(RefusedRequest(member_id, error))
 
     def _signal(self, signal: GroupSignal) -> None:
         self.group = replace(self.group, state=next_state(self.group.state, signal))

@@ -21,12 +21,12 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.group.coordinator import decide
 from shoal.coordination.group.listener import HeldPartitions, TooSlow
-from shoal.coordination.group.messages import Leave, Refused, Request
-from shoal.coordination.group.model import Decision, GroupMetadata
-from shoal.coordination.group.participant import Participant, Step
+from shoal.coordination.group.messages import Leave, RefusedRequest, Request
+from shoal.coordination.group.model import GroupDecision, GroupMetadata
+from shoal.coordination.group.participant import Participant, ParticipantStep
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupState
-from shoal.coordination.group.store import GroupStore, Unreadable, View
+from shoal.coordination.group.store import GroupStore, UnreadableGroup, View
 from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 
@@ -100,7 +100,7 @@ class Life:
         while self._member.instance_id is None:
             try:
                 view = await self._session.retry(self._store.read)
-            except Unreadable:
+            except UnreadableGroup:
                 break  # the group has no members now
             if member_id not in view.metadata.members and member_id not in view.metadata.pending:
                 break
@@ -119,7 +119,7 @@ class Life:
             deadline_s = view.metadata.deadline_s
             if deadline_s is not None and self._store.clock.age_s > self._settings.reread_s:
                 await self._store.touch(self._member.id, self._data)
-        except (NoNode, Unreadable) as error:
+        except (NoNode, UnreadableGroup) as error:
             raise Expelled(str(error)) from error
         if self._member.id not in view.registered:
             raise Expelled(f"the registration of member {self._member.id} is gone")
@@ -152,10 +152,10 @@ class Life:
         log.error("group makes its members fail", group=view.metadata.name, problem=problem)
         try:
             await self._store.give_up(view, f"members fail on it: {problem}")
-        except Unreadable as error:
+        except UnreadableGroup as error:
             raise Expelled(str(error)) from error
 
-    def _step(self, view: View) -> Step:
+    def _step(self, view: View) -> ParticipantStep:
         now_s = self._store.clock.now_s()
         step = self._member.step(view.metadata, self._present(view), now_s)
         if self._member.is_fenced:
@@ -195,7 +195,7 @@ class Life:
 
     # ------------------------------------------------------------------ callbacks
 
-    async def _call_back(self, step: Step) -> None:
+    async def _call_back(self, step: ParticipantStep) -> None:
         if step.revoked:
             await self._guarded(self._held.revoke(step.revoked))
             self._must_be_in((await self._read()).metadata)
@@ -241,7 +241,7 @@ class Life:
         """
         decision = await self._read_safely(view, partial(self._decide, request))
         for answer in decision.answers:
-            if isinstance(answer, Refused) and answer.to == self._member.id:
+            if isinstance(answer, RefusedRequest) and answer.to == self._member.id:
                 if isinstance(answer.error, InconsistentGroupProtocol) and (
                     gone := view.metadata.members.keys() - self._present(view)
                 ):
@@ -262,7 +262,7 @@ class Life:
             raise Expelled(str(error)) from error
         return True
 
-    def _decide(self, request: Request, view: View) -> Decision:
+    def _decide(self, request: Request, view: View) -> GroupDecision:
         return decide(view.metadata, request, self._store.clock.now_s())
 
 

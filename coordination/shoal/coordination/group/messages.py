@@ -61,11 +61,11 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteGroup:
     """The group is to be no more."""
 
 
-Request = Join | Sync | Heartbeat | Leave | Tick | Delete
+Request = Join | Sync | Heartbeat | Leave | Tick | DeleteGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ class Alive:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRequest:
     """The request of ``to`` (its ``fresh_id`` if it had no id) changed nothing, and why."""
 
     to: str
     error: GroupError
 
 
-Answer = Joined | Assigned | Alive | Refused
+Answer = Joined | Assigned | Alive | RefusedRequest

@@ -64,7 +64,7 @@ class GroupMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GroupDecision:
     """The group after a request, and the answers to send once it is stored."""
 
     group: GroupMetadata

@@ -13,7 +13,7 @@ from shoal.coordination.group.states import GroupState
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ParticipantStep:
     """What a member does next, in this order.
 
     ``lost``: partitions that another member may have already; stop without writing. ``revoked``:
@@ -58,11 +58,11 @@ class Participant:
         self._was_member = False
         self._must_rejoin = False  # it gave up something that others wait for
 
-    def step(self, group: GroupMetadata, registered: Set[str], now_s: float) -> Step:
+    def step(self, group: GroupMetadata, registered: Set[str], now_s: float) -> ParticipantStep:
         """Return what to do about ``group``. ``registered`` are the ids with a live session."""
         if self.is_fenced or self._is_replaced(group):
             self.is_fenced = True
-            return Step(lost=self._drop())
+            return ParticipantStep(lost=self._drop())
         me = group.members.get(self.id)
         if me is None:
             return self._enter(group)
@@ -72,15 +72,15 @@ class Participant:
             case GroupState.PREPARING_REBALANCE:
                 return self._prepare(me, chore)
             case GroupState.COMPLETING_REBALANCE:
-                return Step(request=self._assign_or_wait(group, me) or chore)
+                return ParticipantStep(request=self._assign_or_wait(group, me) or chore)
             case GroupState.STABLE:
                 return self._settle(group, me, chore)
             case GroupState.EMPTY | GroupState.DEAD:
-                return Step()  # such a group has no members
+                return ParticipantStep()  # such a group has no members
 
-    def end_session(self) -> Step:
+    def end_session(self) -> ParticipantStep:
         """The session is over: all is lost, and so is the id."""
-        return Step(lost=self._drop())
+        return ParticipantStep(lost=self._drop())
 
     def is_out(self, group: GroupMetadata) -> bool:
         """Whether the group goes on without this member, which has been part of it."""
@@ -93,19 +93,21 @@ class Participant:
             for member in group.members.values()
         )
 
-    def _enter(self, group: GroupMetadata) -> Step:
+    def _enter(self, group: GroupMetadata) -> ParticipantStep:
         """Join for the first time, or again after an eviction."""
         lost = self._drop()
         self._was_member = self._must_rejoin = False
         if group.state is GroupState.DEAD:
-            return Step(lost=lost)
-        return Step(lost=lost, request=self._join(self.id if self.id in group.pending else None))
+            return ParticipantStep(lost=lost)
+        return ParticipantStep(
+            lost=lost, request=self._join(self.id if self.id in group.pending else None)
+        )
 
-    def _prepare(self, me: MemberState, chore: Request | None) -> Step:
+    def _prepare(self, me: MemberState, chore: Request | None) -> ParticipantStep:
         if me.is_joining:
-            return Step(request=chore)
+            return ParticipantStep(request=chore)
         revoked = () if self._cooperative else self._drop()
-        return Step(revoked=revoked, request=self._join(self.id))
+        return ParticipantStep(revoked=revoked, request=self._join(self.id))
 
     def _assign_or_wait(self, group: GroupMetadata, me: MemberState) -> Request | None:
         if self.id == group.leader_id:
@@ -115,7 +117,9 @@ class Participant:
             return None
         return Sync(self.id, group.generation, self.instance_id)
 
-    def _settle(self, group: GroupMetadata, me: MemberState, chore: Request | None) -> Step:
+    def _settle(
+        self, group: GroupMetadata, me: MemberState, chore: Request | None
+    ) -> ParticipantStep:
         revoked: tuple[Partition, ...] = ()
         assigned: tuple[Partition, ...] = ()
         if self.generation != group.generation:
@@ -129,7 +133,7 @@ class Participant:
             request = self._join(self.id)
         elif not me.has_synced:
             request = Sync(self.id, group.generation, self.instance_id)
-        return Step(revoked=revoked, assigned=assigned, request=request)
+        return ParticipantStep(revoked=revoked, assigned=assigned, request=request)
 
     def _drop(self) -> tuple[Partition, ...]:
         dropped = tuple(sorted(self.owned))

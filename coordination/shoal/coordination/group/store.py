@@ -48,7 +48,7 @@ class View:
         return self.node.stat.version
 
 
-class Unreadable(Exception):
+class UnreadableGroup(Exception):
     """What was stored was no group; it is quarantined, and the next reading finds another."""
 
 
@@ -94,7 +94,7 @@ class GroupStore:
         empty = GroupMetadata(self._name, generation=generation)
         path = znodes.group(self._name)
         await quarantine.isolate(self._session, path, node, problem, put=encode(empty))
-        raise Unreadable(f"the state of group {self._name!r} was quarantined: {problem}")
+        raise UnreadableGroup(f"the state of group {self._name!r} was quarantined: {problem}")
 
     async def give_up(self, view: View, problem: str) -> NoReturn:
         """What was read makes the members fail: begin anew. Always raises Unreadable."""

@@ -13,7 +13,7 @@ messages of a few kilobytes that must not be lost, not for streams of data.
 """
 
 from shoal.coordination.errors import MessageTooLarge
-from shoal.coordination.messages.consumer import Consumer, ConsumerSettings, Delivery
+from shoal.coordination.messages.consumer import Consumer, ConsumerSettings, MessageDelivery
 from shoal.coordination.messages.message import Message
 from shoal.coordination.messages.producer import Producer
 from shoal.coordination.messages.topic import DeadLetter, dead_letters, open_topic, waiting
@@ -22,8 +22,8 @@ __all__ = [
     "Consumer",
     "ConsumerSettings",
     "DeadLetter",
-    "Delivery",
     "Message",
+    "MessageDelivery",
     "MessageTooLarge",
     "Producer",
     "dead_letters",

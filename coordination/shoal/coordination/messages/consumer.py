@@ -43,7 +43,7 @@ class ConsumerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class MessageDelivery:
     """A message that was delivered to us. ``attempt`` counts its deliveries, from 1."""
 
     id: str
@@ -143,7 +143,7 @@ class Consumer:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Delivery:
+    async def __anext__(self) -> MessageDelivery:
         """Wait for a message. Raises what has ended our part in the group, if anything has."""
         while True:
             if self._stopped:
@@ -157,7 +157,7 @@ class Consumer:
                 async with asyncio.timeout(POLL_S):
                     await self._news.wait()
 
-    async def _take(self) -> Delivery | None:
+    async def _take(self) -> MessageDelivery | None:
         """Return a message from the next partition that has one, if we may have one more."""
         self._turn += 1
         numbers = sorted(self._owned)
@@ -174,7 +174,7 @@ class Consumer:
                     self._taking -= 1
         return None
 
-    async def _deliver(self, partition: int, owned: OwnedPartition) -> Delivery | None:
+    async def _deliver(self, partition: int, owned: OwnedPartition) -> MessageDelivery | None:
         try:
             taken = await owned.deliver()
         except CoordinationError as error:
@@ -187,7 +187,7 @@ class Consumer:
         if taken is None:
             return None
         number, message, attempt = taken
-        return Delivery(
+        return MessageDelivery(
             message.id,
             message.key,
             message.payload,

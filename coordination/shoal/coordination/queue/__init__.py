@@ -8,7 +8,7 @@
 - ``survey``: counting and paging without listing everything.
 """
 
-from shoal.coordination.queue.entry import Claim, Entry, parse
+from shoal.coordination.queue.entry import QueueEntry, TaskClaim, parse
 from shoal.coordination.queue.task_queue import TaskQueue
 
-__all__ = ["Claim", "Entry", "TaskQueue", "parse"]
+__all__ = ["QueueEntry", "TaskClaim", "TaskQueue", "parse"]

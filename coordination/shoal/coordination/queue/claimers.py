@@ -5,12 +5,12 @@ import time
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode
-from shoal.coordination.queue.contention import Place
+from shoal.coordination.queue.contention import ClaimerPlace
 from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 LONGEST_TRUST_S = 5.0  # in a list, for a watch is only a hint
-ALONE = Place(0, 1)
+ALONE = ClaimerPlace(0, 1)
 _SESSION = re.compile(r"[0-9a-f]{16}")
 
 
@@ -53,7 +53,7 @@ class Claimers:
             self._changed = True
             raise
         self._read_in, self._read_at = (session.generation if ours in names else 0), now
-        self.place = Place(names.index(ours), len(names)) if ours in names else ALONE
+        self.place = ClaimerPlace(names.index(ours), len(names)) if ours in names else ALONE
 
     async def _register(self, name: str) -> None:
         try:

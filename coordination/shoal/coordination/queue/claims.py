@@ -20,8 +20,8 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.queue.entry import Claim, Entry
-from shoal.coordination.queue.head import Head
+from shoal.coordination.queue.entry import QueueEntry, TaskClaim
+from shoal.coordination.queue.head import QueueHead
 from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Node, Operation
 from shoal.coordination.session.session import ZkSession
@@ -32,25 +32,25 @@ log = structlog.get_logger()
 RACES = 6  # that one claim loses before it gives up for now
 
 
-class Claiming:
+class SessionClaims:
     """The claims of one session, in all groups."""
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
-        self.held: dict[int, Claim] = {}  # by task instance
+        self.held: dict[int, TaskClaim] = {}  # by task instance
         self.lost_races = 0  # transactions that claimed nothing: another claimer was quicker
 
-    def holds(self, claim: Claim) -> bool:
+    def holds(self, claim: TaskClaim) -> bool:
         """Return whether it is a claim of the present session, as far as we know."""
         ours = claim.generation == self._session.generation
         return ours and self.held.get(claim.task_instance_id) is claim
 
-    def forget(self, claim: Claim) -> None:
+    def forget(self, claim: TaskClaim) -> None:
         """``claim`` is not ours any more."""
         if self.held.get(claim.task_instance_id) is claim:
             del self.held[claim.task_instance_id]
 
-    async def stats(self, claims: Sequence[Claim]) -> list[Stat | None]:
+    async def stats(self, claims: Sequence[TaskClaim]) -> list[Stat | None]:
         """Return what stands in the places of ``claims``, as of this call or later.
 
         First a sync: what an older connection sent is done, or never will be.
@@ -64,13 +64,13 @@ class Claiming:
             stats.append(answer)
         return stats[1:]
 
-    def is_ours(self, claim: Claim, stat: Stat | None) -> bool:
+    def is_ours(self, claim: TaskClaim, stat: Stat | None) -> bool:
         """Return whether ``stat``, which was just read, is that of this very claim."""
         if stat is None or claim.generation != self._session.generation:
             return False
         return (stat.session_id, stat.czxid) == (self._session.session_id, claim.epoch)
 
-    async def still_ours(self, claims: Sequence[Claim]) -> list[Claim]:
+    async def still_ours(self, claims: Sequence[TaskClaim]) -> list[TaskClaim]:
         """Return those of ``claims`` that stand; forget the others.
 
         While our session lives only we delete what it has made. (A deletion by hand is noticed
@@ -90,9 +90,9 @@ class Claiming:
                 self.forget(claim)
         return ours
 
-    async def claim(self, head: Head, count: int, worker_id: str) -> list[Claim]:
+    async def claim(self, head: QueueHead, count: int, worker_id: str) -> list[TaskClaim]:
         """Claim up to ``count`` entries; at least one if there is one and no other gets it."""
-        claims: list[Claim] = []
+        claims: list[TaskClaim] = []
         async with head.lock:
             try:
                 await self._claim(head, count, worker_id, claims)
@@ -103,7 +103,9 @@ class Claiming:
                 log.debug("claimed less than wanted", error=str(error))
         return claims
 
-    async def _claim(self, head: Head, count: int, worker_id: str, claims: list[Claim]) -> None:
+    async def _claim(
+        self, head: QueueHead, count: int, worker_id: str, claims: list[TaskClaim]
+    ) -> None:
         """Add to ``claims`` what is claimed."""
         races = 0
         while races < RACES and (wanted := min(count - len(claims), BATCH)):
@@ -125,8 +127,8 @@ class Claiming:
                 head.expire()  # an old window is not a sign of a rival
 
     async def _take_together(
-        self, head: Head, entries: Sequence[Entry], worker_id: str
-    ) -> list[Claim]:
+        self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str
+    ) -> list[TaskClaim]:
         """Claim all of ``entries`` in one multi, or none."""
         operations = [part for entry in entries for part in _take(entry, worker_id)]
         generation = self._session.generation
@@ -142,14 +144,14 @@ class Claiming:
         return self._taken(head, entries, worker_id, [node.czxid for node in created])
 
     async def _take_apart(
-        self, head: Head, entries: Sequence[Entry], worker_id: str
-    ) -> list[Claim]:
+        self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str
+    ) -> list[TaskClaim]:
         """Claim each of ``entries`` that is still there."""
         generation = self._session.generation
         multis = [self._session.multi(_take(entry, worker_id)) for entry in entries]
         results = await asyncio.gather(*multis, return_exceptions=True)
-        claims: list[Claim] = []
-        unknown: list[Entry] = []
+        claims: list[TaskClaim] = []
+        unknown: list[QueueEntry] = []
         errors: list[BaseException] = []
         for entry, result in zip(entries, results, strict=True):
             if isinstance(result, ConnectionLoss):
@@ -167,7 +169,7 @@ class Claiming:
             raise errors[0]
         return claims
 
-    def _drop_refused(self, head: Head, entry: Entry, failure: TransactionFailed) -> bool:
+    def _drop_refused(self, head: QueueHead, entry: QueueEntry, failure: TransactionFailed) -> bool:
         """Drop an entry that we could not get. Returns False if that does not explain it."""
         match failure.failed_at % 2, failure.cause:
             case (0, NoNode()):
@@ -183,8 +185,8 @@ class Claiming:
         return True
 
     async def _recover(
-        self, head: Head, entries: Sequence[Entry], worker_id: str, generation: int
-    ) -> list[Claim]:
+        self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str, generation: int
+    ) -> list[TaskClaim]:
         """Find out which of ``entries`` we claimed with a multi whose answer was lost."""
 
         async def read() -> list[Node | None]:
@@ -201,7 +203,7 @@ class Claiming:
 
         head.expire()
         nodes = await self._session.retry(read)
-        claims: list[Claim] = []
+        claims: list[TaskClaim] = []
         for entry, node in zip(entries, nodes, strict=True):
             held = self.held.get(entry.task_instance_id)
             if (
@@ -214,19 +216,19 @@ class Claiming:
         return claims
 
     def _taken(
-        self, head: Head, entries: Sequence[Entry], worker_id: str, epochs: Sequence[int]
-    ) -> list[Claim]:
+        self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str, epochs: Sequence[int]
+    ) -> list[TaskClaim]:
         head.taken(entries)
         generation = self._session.generation
         claims = [
-            Claim(entry, worker_id, epoch, generation)
+            TaskClaim(entry, worker_id, epoch, generation)
             for entry, epoch in zip(entries, epochs, strict=True)
         ]
         self.held.update((claim.task_instance_id, claim) for claim in claims)
         return claims
 
 
-def _take(entry: Entry, worker_id: str) -> list[Operation]:
+def _take(entry: QueueEntry, worker_id: str) -> list[Operation]:
     claim = layout.claim(entry.task_instance_id)
     # In this order: a lost race fails at the first, a task that still runs at the second.
     return [Delete(entry.path), Create(claim, worker_id.encode(), ephemeral=True)]

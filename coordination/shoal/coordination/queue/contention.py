@@ -10,12 +10,12 @@ over moves up in that entry's order: after ``1 + log2(claimers)`` such checks an
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads neighbouring ids evenly
 
 
-class Place(NamedTuple):
+class ClaimerPlace(NamedTuple):
     """One of ``claimers`` that serve a group; ``rank`` counts from 0."""
 
     rank: int
@@ -25,17 +25,19 @@ class Place(NamedTuple):
 class Choice(NamedTuple):
     """Entries to claim next. ``ours``: no other claimer is expected to want them."""
 
-    entries: list[Entry]
+    entries: list[QueueEntry]
     ours: bool
 
 
-def turn(entry: Entry, place: Place) -> int:
+def turn(entry: QueueEntry, place: ClaimerPlace) -> int:
     """Return how many claimers come before us in the order of ``entry``."""
     spread = (entry.task_instance_id * GOLDEN & (1 << 64) - 1) >> 32
     return (place.rank - spread) % place.claimers
 
 
-def choose(window: Sequence[Entry], wanted: int, place: Place, passed: Mapping[int, int]) -> Choice:
+def choose(
+    window: Sequence[QueueEntry], wanted: int, place: ClaimerPlace, passed: Mapping[int, int]
+) -> Choice:
     """Choose up to ``wanted`` of ``window``, the first entries of the queue in order.
 
     ``passed`` says by task instance how often we found an entry still there that we had passed
@@ -57,14 +59,14 @@ class PassedOver:
         self._since_check: set[int] = set()  # task instances
         self._checked_at = float("-inf")
 
-    def note(self, window: Sequence[Entry], chosen: Collection[Entry]) -> None:
+    def note(self, window: Sequence[QueueEntry], chosen: Collection[QueueEntry]) -> None:
         """Note what of ``window`` comes before the last of ``chosen`` and is not among them."""
         if chosen:
             ours, last = set(chosen), max(chosen)
             passed_over = (entry for entry in window if entry < last and entry not in ours)
             self._since_check.update(entry.task_instance_id for entry in passed_over)
 
-    def check(self, window: Sequence[Entry], now: float, patience_s: float) -> None:
+    def check(self, window: Sequence[QueueEntry], now: float, patience_s: float) -> None:
         """Count what is still in ``window``, which is as of ``now``, every ``patience_s``."""
         if not self._since_check or now <= self._checked_at + patience_s:
             return

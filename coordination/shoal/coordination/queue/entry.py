@@ -24,7 +24,7 @@ Place = tuple[int, int, int, int]  # priority and id of the workflow instance, t
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Entry:
+class QueueEntry:
     """A task instance that waits for a worker of ``group``. Within a group, smaller is earlier.
 
     Priorities run from 0 HIGHEST to 4 LOWEST.
@@ -81,7 +81,7 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Claim:
+class TaskClaim:
     """A worker's hold on an entry: one znode, for as long as the session that made it lives.
 
     Another claim of the same task is never equal to this one, even if the same worker made it.
@@ -90,7 +90,7 @@ class Claim:
     ``generation`` is that of the session.
     """
 
-    entry: Entry
+    entry: QueueEntry
     worker_id: str
     epoch: int
     generation: int
@@ -109,7 +109,7 @@ _PLACE = re.compile(
 )
 
 
-def parse(group: str, outer: str, inner: str, name: str) -> Entry:
+def parse(group: str, outer: str, inner: str, name: str) -> QueueEntry:
     """Return the entry whose path is ``outer``/``inner``/``name`` below that of ``group``.
 
     Raises ValueError for everything that is not the path of an entry to the last character: what
@@ -123,4 +123,4 @@ def parse(group: str, outer: str, inner: str, name: str) -> Entry:
     )
     if instance // BUCKET != outer_bucket or task // BUCKET != inner_bucket:
         raise ValueError(f"{outer}/{inner}/{name} is in a bucket that is not its own")
-    return Entry(group, workflow_priority, instance, priority, task, partition)
+    return QueueEntry(group, workflow_priority, instance, priority, task, partition)

@@ -12,11 +12,11 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.queue.claimers import ALONE, Claimers
 from shoal.coordination.queue.contention import Choice, PassedOver, choose
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.queue.pruner import Pruner
 from shoal.coordination.queue.put_log import Put, puts_since
-from shoal.coordination.queue.reader import Reader
-from shoal.coordination.queue.window import MOST_ENTRIES, Trust, Window
+from shoal.coordination.queue.reader import QueueReader
+from shoal.coordination.queue.window import MOST_ENTRIES, EntryWindow, Trust
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
 
@@ -25,7 +25,7 @@ SHARE, SHARE_CLAIMS = 32, 8  # … for each claimer that shares them: entries or
 BLOCK_S = 1.0
 
 
-class Head:
+class QueueHead:
     """A window on the head of the queue; one claimer uses it at a time (``lock``).
 
     The group's notification (its znode's data, set by every put) names new entries: the next
@@ -38,8 +38,8 @@ class Head:
         self._path = layout.queue(group)
         self._claimers = Claimers(session, group)
         self._pruner = Pruner(session)
-        self._reader = Reader(session, group, self._pruner, self.expire)
-        self._window, self._trust = Window(), Trust()
+        self._reader = QueueReader(session, group, self._pruner, self.expire)
+        self._window, self._trust = EntryWindow(), Trust()
         self._passed_over = PassedOver()
         # The notification's czxid and version, if we know of all puts until then.
         self._notification: tuple[int, int] | None = None
@@ -105,22 +105,22 @@ class Head:
         """Share the head out for a while: we were not quick enough to get the first."""
         self._trust.contend()
 
-    def taken(self, entries: Collection[Entry]) -> None:
+    def taken(self, entries: Collection[QueueEntry]) -> None:
         """Forget entries that are ours now."""
         self.drop(entries)
         self._pruner.used(entries)
 
-    def drop(self, entries: Iterable[Entry]) -> None:
+    def drop(self, entries: Iterable[QueueEntry]) -> None:
         """Forget entries that are no longer in the queue."""
         self._window.drop({entry.task_instance_id for entry in entries})
 
-    def block(self, entry: Entry) -> None:
+    def block(self, entry: QueueEntry) -> None:
         """Leave out an entry whose task is still claimed, for a second."""
         self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
         self.drop([entry])
         self._pruner.remove_lasting_claim(entry)
 
-    def mend(self, entry: Entry) -> None:
+    def mend(self, entry: QueueEntry) -> None:
         """The bucket for the claim of ``entry`` is missing: make it, and try again after that."""
         self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
         self.drop([entry])
@@ -143,7 +143,7 @@ class Head:
         self.notified.set()
 
     @property
-    def first(self) -> Entry | None:
+    def first(self) -> QueueEntry | None:
         """The first entry that we know to wait."""
         return self._window.entries[0] if self._window.entries else None
 
@@ -243,7 +243,7 @@ class Head:
         fair_share = max(SHARE, SHARE_CLAIMS * wanted) * self._claimers.place.claimers
         return max(wanted, LEAST_ENTRIES, min(fair_share, MOST_ENTRIES) if self._shares else 0)
 
-    async def _first(self, count: int, notification: Node | None) -> list[Entry]:
+    async def _first(self, count: int, notification: Node | None) -> list[QueueEntry]:
         self._notification = None
         try:
             # In this order: a put that comes after the first request fires the watch, one that

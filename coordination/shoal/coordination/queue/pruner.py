@@ -11,7 +11,7 @@ import structlog
 from shoal.coordination import background, quarantine
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError, NoNode
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.session.nodes import Delete
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.wire import Stat
@@ -37,7 +37,7 @@ class Pruner:
         self._used: dict[str, float] = {}  # path -> when; the oldest first
         self._repairs: dict[str, asyncio.Task[None]] = {}  # under way, by path
 
-    def used(self, entries: Iterable[Entry]) -> None:
+    def used(self, entries: Iterable[QueueEntry]) -> None:
         """Note that ``entries`` have been taken; delete what has long been left empty."""
         now = time.monotonic()
         for path in {entry.inner for entry in entries}:
@@ -58,7 +58,7 @@ class Pruner:
 
         self._repair(path, remove())
 
-    def remove_lasting_claim(self, entry: Entry) -> None:
+    def remove_lasting_claim(self, entry: QueueEntry) -> None:
         """A claim is held by a session: one that is not would keep its task waiting for ever."""
         path = layout.claim(entry.task_instance_id)
         self._repair(path, self._remove_if_lasting(path))
@@ -71,7 +71,7 @@ class Pruner:
         if not node.stat.session_id:
             await quarantine.isolate(self._session, path, node, "no claim: it lasts")
 
-    def make_claim_bucket(self, entry: Entry) -> None:
+    def make_claim_bucket(self, entry: QueueEntry) -> None:
         """Make the znode in which the claim of ``entry`` is to stand."""
         path = layout.claim_bucket(entry.task_instance_id % layout.CLAIM_BUCKETS)
         self._repair(path, self._session.ensure(path))

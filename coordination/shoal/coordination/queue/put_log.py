@@ -6,8 +6,8 @@ process that put last::
     17:2.5.2.41.9 2.5.2.42.9        the put that made version 17 of the data
     :1.6.2.50.3+                    this one; it has more entries than the one that is named
 
-An entry is its numbers in the order of ``Entry``. A put of many entries names only the first of
-them, which is enough for a claimer that knows that earlier ones wait. Empty data, and all else
+An entry is its numbers in the order of ``QueueEntry``. A put of many entries names only the first,
+which is enough for a claimer that knows that earlier ones wait. Empty data, and all else
 that does not fit, means: read the queue.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.session.wire import Stat
 
@@ -27,7 +27,7 @@ HISTORY_BYTES = 2000  # of earlier puts, repeated for claimers that were busy me
 class Put(NamedTuple):
     """One put: all its entries in order, or (``more``) only the first of them."""
 
-    entries: list[Entry]
+    entries: list[QueueEntry]
     more: bool
 
 
@@ -40,7 +40,7 @@ class PutLog:
         self._bytes = 0
         self._version = -1  # the last of them
 
-    def notification(self, batch: Sequence[Entry]) -> tuple[SetData, bytes]:
+    def notification(self, batch: Sequence[QueueEntry]) -> tuple[SetData, bytes]:
         """Return the operation that notifies of ``batch``, in order, and what ``record`` takes."""
         more = len(batch) > FEW
         names = " ".join(map(_name, batch[:1] if more else batch))
@@ -92,13 +92,13 @@ def _puts_since(group: str, version: int, notification: Node) -> list[Put] | Non
     return puts
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: QueueEntry) -> str:
     return (
         f"{entry.workflow_priority}.{entry.workflow_instance_id}.{entry.task_priority}"
         f".{entry.task_instance_id}.{entry.partition}"
     )
 
 
-def _entry(group: str, name: bytes) -> Entry:
+def _entry(group: str, name: bytes) -> QueueEntry:
     workflow_priority, instance, priority, task, partition = map(int, name.split(b"."))
-    return Entry(group, workflow_priority, instance, priority, task, partition)
+    return QueueEntry(group, workflow_priority, instance, priority, task, partition)

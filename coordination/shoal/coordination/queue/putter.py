@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.queue.put_log import PutLog
 from shoal.coordination.session.nodes import Create, Operation
 from shoal.coordination.session.session import ZkSession
@@ -27,7 +27,7 @@ class Putter:
         self._known: dict[str, float] = {}
         self._put_logs: dict[str, PutLog] = {}
 
-    async def put(self, group: str, batch: Sequence[Entry]) -> None:
+    async def put(self, group: str, batch: Sequence[QueueEntry]) -> None:
         """Create the entries of one group, in order, and notify its claimers.
 
         Raises NoNode without a tree.
@@ -53,7 +53,7 @@ class Putter:
             assert isinstance(notified, Stat)
             self._put_log(group).record(line, notified)
 
-    async def _put_singly(self, group: str, batch: Sequence[Entry]) -> None:
+    async def _put_singly(self, group: str, batch: Sequence[QueueEntry]) -> None:
         """One request for each node and the notification, sent together; nodes may exist already.
 
         The notification is empty, since not all that it could say may be true.
@@ -81,7 +81,7 @@ class Putter:
             self.forget(buckets_of(again))
             left = again
 
-    def create_buckets(self, entries: Collection[Entry]) -> "asyncio.Future[None]":
+    def create_buckets(self, entries: Collection[QueueEntry]) -> "asyncio.Future[None]":
         """Send the creation of what may be missing above ``entries`` now.
 
         Inner buckets come and go with every instance, so what we remember of them does not count.
@@ -123,7 +123,7 @@ class Putter:
         return self._put_logs[group]
 
 
-def buckets_of(entries: Collection[Entry]) -> list[str]:
+def buckets_of(entries: Collection[QueueEntry]) -> list[str]:
     """Return the znodes above ``entries``, parents first."""
     roots = {layout.queue(entry.group) for entry in entries}
     outers = {entry.outer for entry in entries}

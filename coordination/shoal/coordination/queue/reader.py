@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.queue.entry import QueueEntry, parse
 from shoal.coordination.queue.pruner import Pruner, ignore
 from shoal.coordination.session.nodes import Children
 from shoal.coordination.session.session import ZkSession
@@ -14,7 +14,7 @@ FIRST_AT_ONCE, AT_ONCE = 2, 64  # buckets to list in one go: few at first, they 
 WORTH_KEEPING = 200  # names; a longer list is not read again while its znode is unchanged
 
 
-class Reader:
+class QueueReader:
     """Reads one queue. ``on_repaired`` is called when a foreign znode has been removed from it."""
 
     def __init__(
@@ -30,23 +30,23 @@ class Reader:
         """Return the names of the outer buckets, in order. Raises NoNode."""
         return await self._list(self._path)
 
-    async def first(self, outers: Sequence[str], count: int) -> list[Entry]:
+    async def first(self, outers: Sequence[str], count: int) -> list[QueueEntry]:
         """Return the ``count`` first entries of ``outers``, or all there are."""
-        entries: list[Entry] = []
+        entries: list[QueueEntry] = []
         for outer in list(outers):
             if len(entries) >= count:
                 break
             entries += await self._read_outer(outer, count - len(entries))
         return entries
 
-    async def _read_outer(self, outer: str, count: int) -> list[Entry]:
+    async def _read_outer(self, outer: str, count: int) -> list[QueueEntry]:
         """Return the ``count`` first entries of one outer bucket, or all there are; prune it."""
         path = f"{self._path}/{outer}"
         try:
             inners = await self._list(path)
         except NoNode:
             return []
-        entries: list[Entry] = []
+        entries: list[QueueEntry] = []
         empty: list[str] = []
         needed, start, some = 0, 0, self._lists_needed
         while start < len(inners) and len(entries) < count:
@@ -67,7 +67,7 @@ class Reader:
         self._prune([*empty, path] if len(empty) == len(inners) else empty)
         return entries
 
-    def _parse_all(self, outer: str, inner: str, names: list[str]) -> list[Entry]:
+    def _parse_all(self, outer: str, inner: str, names: list[str]) -> list[QueueEntry]:
         entries = []
         for name in names:
             try:

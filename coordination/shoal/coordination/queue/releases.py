@@ -11,35 +11,35 @@ from collections.abc import Callable, Iterable, Sequence
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NodeExists, NoNode, TransactionFailed
-from shoal.coordination.queue.claims import Claiming
-from shoal.coordination.queue.entry import Claim
+from shoal.coordination.queue.claims import SessionClaims
+from shoal.coordination.queue.entry import TaskClaim
 from shoal.coordination.queue.putter import Putter
 from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Delete
 from shoal.coordination.session.session import ZkSession
 
 
-class Releasing:
+class ClaimReleases:
     """Ends the claims of one session. ``on_released`` is called with each that is gone."""
 
     def __init__(
         self,
         session: ZkSession,
-        claiming: Claiming,
+        claiming: SessionClaims,
         putter: Putter,
-        on_released: Callable[[Claim], None],
+        on_released: Callable[[TaskClaim], None],
     ) -> None:
         self._session, self._claiming, self._putter = session, claiming, putter
         self._on_released = on_released
-        self._in_doubt: set[Claim] = set()  # a deletion was sent, and not answered yet
+        self._in_doubt: set[TaskClaim] = set()  # a deletion was sent, and not answered yet
 
-    async def release(self, claims: Iterable[Claim], *, ended: bool) -> None:
+    async def release(self, claims: Iterable[TaskClaim], *, ended: bool) -> None:
         """Delete those of ``claims`` that stand. ``ended``: their tasks will never run again."""
         some = list(claims)
         for start in range(0, len(some), BATCH):
             await self._release(some[start : start + BATCH], ended)
 
-    async def requeue(self, claims: Iterable[Claim]) -> None:
+    async def requeue(self, claims: Iterable[TaskClaim]) -> None:
         """Turn those of ``claims`` that stand into entries, each in one step."""
         some = list(claims)
         left = self._present(some)
@@ -52,7 +52,7 @@ class Releasing:
         for group in groups:
             await self._session.set(layout.queue(group), b"")
 
-    async def lost(self) -> list[Claim]:
+    async def lost(self) -> list[TaskClaim]:
         """Return, and forget, the claims that are gone although we did not delete them.
 
         Two requests, however many claims there are.
@@ -66,7 +66,7 @@ class Releasing:
         ours = set(await self._claiming.still_ours(missing))
         return [claim for claim in missing if claim not in ours]
 
-    def _present(self, claims: Iterable[Claim]) -> list[Claim]:
+    def _present(self, claims: Iterable[TaskClaim]) -> list[TaskClaim]:
         """Return those of ``claims`` that are of this session; forget the others."""
         found = []
         for claim in claims:
@@ -77,7 +77,7 @@ class Releasing:
                 self._in_doubt.discard(claim)
         return found
 
-    async def _release(self, claims: list[Claim], ended: bool) -> None:
+    async def _release(self, claims: list[TaskClaim], ended: bool) -> None:
         left = self._present(claims)
         if not ended or not self._in_doubt.isdisjoint(left):
             left = await self._claiming.still_ours(left)
@@ -94,7 +94,7 @@ class Releasing:
                 left = []
         self._gone(claims)
 
-    async def _requeue(self, claims: Sequence[Claim]) -> list[Claim]:
+    async def _requeue(self, claims: Sequence[TaskClaim]) -> list[TaskClaim]:
         """Send a transaction for each; return those that have to be read again."""
         undone = [
             self._session.multi([Delete(claim.path), Create(claim.entry.path)]) for claim in claims
@@ -117,7 +117,7 @@ class Releasing:
             raise errors[0]
         return again
 
-    def _gone(self, claims: Iterable[Claim]) -> None:
+    def _gone(self, claims: Iterable[TaskClaim]) -> None:
         for claim in claims:
             self._claiming.forget(claim)
             self._in_doubt.discard(claim)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from shoal.coordination import znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.queue.entry import Entry, parse
+from shoal.coordination.queue.entry import QueueEntry, parse
 from shoal.coordination.session.nodes import Children, Node
 from shoal.coordination.session.session import ZkSession
 
@@ -27,7 +27,7 @@ DIGITS = 2  # of a number that was estimated from a sample
 _TASK = re.compile(r"[0-9]{1,14}", re.ASCII)
 
 
-class Position(NamedTuple):
+class QueuePosition(NamedTuple):
     """A bucket of a queue: names of znodes."""
 
     group: str
@@ -35,7 +35,7 @@ class Position(NamedTuple):
     inner: str
 
 
-START = Position("", "", "")
+START = QueuePosition("", "", "")
 
 
 async def depth(session: ZkSession, group: str) -> int:
@@ -62,7 +62,7 @@ async def depth(session: ZkSession, group: str) -> int:
     return _rounded(counted * total / len(inners))
 
 
-async def ahead(session: ZkSession, entry: Entry, most: int) -> int | None:
+async def ahead(session: ZkSession, entry: QueueEntry, most: int) -> int | None:
     """Return how many entries of its group are before ``entry``: see TaskQueue.ahead."""
     root = layout.queue(entry.group)
     outer, inner = entry.outer.rsplit("/", 1)[1], entry.inner.rsplit("/", 1)[1]
@@ -98,9 +98,11 @@ async def claims(session: ZkSession) -> dict[int, str]:
     return found
 
 
-async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Entry], Position]:
+async def page(
+    session: ZkSession, after: QueuePosition, most: int
+) -> tuple[list[QueueEntry], QueuePosition]:
     """Return entries of all groups that follow ``after``: see TaskQueue.page."""
-    entries: list[Entry] = []
+    entries: list[QueueEntry] = []
     lists = paused_at = 0
     for element in sorted(await _names(session, layout.QUEUE)):
         if element < after.group:
@@ -118,7 +120,7 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
                     entries += _parsed(group, outer, inner, found.names if found else [])
                     lists += 1
                     if len(entries) >= most or lists >= MOST_LISTS:
-                        return entries, Position(element, outer, inner)
+                        return entries, QueuePosition(element, outer, inner)
                     if len(entries) - paused_at >= AT_ONCE:
                         paused_at = len(entries)
                         await asyncio.sleep(0)
@@ -126,14 +128,14 @@ async def page(session: ZkSession, after: Position, most: int) -> tuple[list[Ent
 
 
 async def waiting(
-    session: ZkSession, group: str, after: Entry | None, most: int
-) -> tuple[list[Entry], bool]:
+    session: ZkSession, group: str, after: QueueEntry | None, most: int
+) -> tuple[list[QueueEntry], bool]:
     """Return entries of one group in order: see TaskQueue.waiting."""
     root = layout.queue(group)
     start = ("", "")
     if after is not None:
         start = (after.outer.rsplit("/", 1)[1], after.inner.rsplit("/", 1)[1])
-    entries: list[Entry] = []
+    entries: list[QueueEntry] = []
     lists = 0
     for outer in sorted(await _names(session, root)):
         if outer < start[0]:
@@ -152,7 +154,7 @@ async def waiting(
     return entries, False
 
 
-def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[Entry]:
+def _parsed(group: str, outer: str, inner: str, names: Sequence[str]) -> list[QueueEntry]:
     entries = []
     for name in sorted(names):
         try:

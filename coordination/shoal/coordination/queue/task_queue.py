@@ -48,12 +48,12 @@ from shoal.coordination.errors import (
     SessionLost,
 )
 from shoal.coordination.queue import survey
-from shoal.coordination.queue.claims import Claiming
-from shoal.coordination.queue.entry import Claim, Entry
-from shoal.coordination.queue.head import Head
+from shoal.coordination.queue.claims import SessionClaims
+from shoal.coordination.queue.entry import QueueEntry, TaskClaim
+from shoal.coordination.queue.head import QueueHead
 from shoal.coordination.queue.putter import Putter
-from shoal.coordination.queue.releases import Releasing
-from shoal.coordination.queue.survey import Position
+from shoal.coordination.queue.releases import ClaimReleases
+from shoal.coordination.queue.survey import QueuePosition
 from shoal.coordination.queue.transfer import ClaimTransfer, Moves
 from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.session import ZkSession
@@ -66,7 +66,7 @@ BATCHES_AT_ONCE = 8
 AT_ONCE = 500  # single requests in flight; entries that are compared without a turn for others
 TIMER_S = 0.001  # a timer may fire this much too early
 LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
-_IN_ORDER = attrgetter(*(each.name for each in fields(Entry)))
+_IN_ORDER = attrgetter(*(each.name for each in fields(QueueEntry)))
 
 
 class TaskQueue:
@@ -74,17 +74,17 @@ class TaskQueue:
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
-        self._heads: dict[str, Head] = {}
+        self._heads: dict[str, QueueHead] = {}
         self._left_out: frozenset[int] = frozenset()
         self._putter = Putter(session)
-        self._claiming = Claiming(session)
+        self._claiming = SessionClaims(session)
         self._transfers = ClaimTransfer(session, self._claiming)
-        self._releasing = Releasing(session, self._claiming, self._putter, self._unblock)
+        self._releasing = ClaimReleases(session, self._claiming, self._putter, self._unblock)
         self._requeuing: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ masters
 
-    async def put(self, entries: Iterable[Entry]) -> None:
+    async def put(self, entries: Iterable[QueueEntry]) -> None:
         """Add ``entries`` and notify their claimers. Those that are queued already are fine."""
         # Their own comparison would make two tuples each time.
         ordered = sorted(entries, key=_IN_ORDER)
@@ -95,7 +95,7 @@ class TaskQueue:
                 some = batches[start : start + BATCHES_AT_ONCE]
                 await asyncio.gather(*(self._putter.put(group, batch) for batch in some))
 
-    async def remove(self, entries: Collection[Entry]) -> None:
+    async def remove(self, entries: Collection[QueueEntry]) -> None:
         """Take ``entries`` out of the queue; those already gone are fine."""
         inners: set[str] = set()
         outers: set[str] = set()
@@ -107,14 +107,14 @@ class TaskQueue:
         await self._each(self._session.submit_delete, [*inners, *outers], (NoNode, NotEmpty))
         self._putter.forget(inners | outers)
 
-    async def contains(self, entries: Collection[Entry]) -> set[Entry]:
+    async def contains(self, entries: Collection[QueueEntry]) -> set[QueueEntry]:
         """Return those of ``entries`` that are in the queue, as of this call or later."""
-        in_bucket: defaultdict[str, list[Entry]] = defaultdict(list)
+        in_bucket: defaultdict[str, list[QueueEntry]] = defaultdict(list)
         for number, entry in enumerate(entries, 1):
             in_bucket[entry.inner].append(entry)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
-        found: set[Entry] = set()
+        found: set[QueueEntry] = set()
         if in_bucket:
             await self._session.sync("/")  # our server may lag behind
         compared = 0  # since others had their turn
@@ -148,7 +148,7 @@ class TaskQueue:
 
     # ------------------------------------------------------------------ workers
 
-    async def claim(self, group: str, count: int, worker_id: str) -> list[Claim]:
+    async def claim(self, group: str, count: int, worker_id: str) -> list[TaskClaim]:
         """Claim up to ``count`` of the first entries of ``group`` in this session.
 
         How claimers share the queue is said above. Fewer than ``count`` may come although more
@@ -178,11 +178,11 @@ class TaskQueue:
         for head in self._heads.values():
             head.leave_out(self._left_out)
 
-    def holds(self, claim: Claim) -> bool:
+    def holds(self, claim: TaskClaim) -> bool:
         """Return whether it is a claim of the present session, as far as is known."""
         return self._claiming.holds(claim)
 
-    def transfer(self, moves: Moves) -> Coroutine[Any, Any, set[Claim]]:
+    def transfer(self, moves: Moves) -> Coroutine[Any, Any, set[TaskClaim]]:
         """Let claims of this session become the claims of others, in one step for each.
 
         The new ones are of the same generation, and get their epochs now. The coroutine that is
@@ -192,14 +192,14 @@ class TaskQueue:
         self._transfers.begin(moves)
         return self._transfer(moves)
 
-    async def _transfer(self, moves: Moves) -> set[Claim]:
+    async def _transfer(self, moves: Moves) -> set[TaskClaim]:
         new = await self._transfers.move(moves)
         if unwanted := self._transfers.unwanted(moves):
             with suppress(SessionLost):  # then they are gone anyway
                 await self._session.retry(lambda: self.release(unwanted))
         return new - unwanted
 
-    async def release(self, claims: Iterable[Claim], *, ended: bool = False) -> None:
+    async def release(self, claims: Iterable[TaskClaim], *, ended: bool = False) -> None:
         """End ``claims``; those that are gone, or of another session, are fine.
 
         ``ended``: their task instances have ended, so they are never claimed again. That saves
@@ -208,22 +208,22 @@ class TaskQueue:
         ours = [claim for claim in claims if not self._transfers.postpone_release(claim)]
         await self._releasing.release(ours, ended=ended)
 
-    async def standing(self, claims: Collection[Claim]) -> set[Claim]:
+    async def standing(self, claims: Collection[TaskClaim]) -> set[TaskClaim]:
         """Return those of ``claims`` that stand in the present session, as of this call."""
         return set(await self._claiming.still_ours(list(claims)))
 
-    async def lost(self) -> list[Claim]:
+    async def lost(self) -> list[TaskClaim]:
         """Return, once, those claims of this session that another process has deleted.
 
         Two requests, however many claims there are; none if there are no claims.
         """
         return await self._releasing.lost()
 
-    async def requeue(self, claims: Iterable[Claim]) -> None:
+    async def requeue(self, claims: Iterable[TaskClaim]) -> None:
         """Undo ``claims``: each that stands goes from claimed to queued in one step."""
         await self._releasing.requeue(claims)
 
-    def front(self, group: str) -> tuple[Entry | None, bool]:
+    def front(self, group: str) -> tuple[QueueEntry | None, bool]:
         """Return the first entry known to wait in ``group``, and whether none comes before it.
 
         If that is not known, ``refresh`` helps. Entries that others have claimed since may count.
@@ -279,14 +279,16 @@ class TaskQueue:
         """
         return await survey.depth(self._session, group)
 
-    async def ahead(self, entry: Entry, most: int = 10_000) -> int | None:
+    async def ahead(self, entry: QueueEntry, most: int = 10_000) -> int | None:
         """Return how many entries of its group come before ``entry``, at most ``most``.
 
         None if it does not wait in the queue.
         """
         return await survey.ahead(self._session, entry, most)
 
-    async def waiting(self, group: str, after: Entry | None, most: int) -> tuple[list[Entry], bool]:
+    async def waiting(
+        self, group: str, after: QueueEntry | None, most: int
+    ) -> tuple[list[QueueEntry], bool]:
         """Return at most ``most`` entries of a group behind ``after``, in order; whether more wait.
 
         It takes at most some 1000 lists, so of many small instances fewer may come although more
@@ -298,7 +300,7 @@ class TaskQueue:
         """Return every live claim: task instance id -> worker id."""
         return await survey.claims(self._session)
 
-    async def page(self, after: Position, most: int) -> tuple[list[Entry], Position]:
+    async def page(self, after: QueuePosition, most: int) -> tuple[list[QueueEntry], QueuePosition]:
         """Return about ``most`` entries, of all groups in order, and the place to go on from.
 
         Begin and, after the last page, end with ``survey.START``. A page may have up to a
@@ -312,7 +314,7 @@ class TaskQueue:
         """How many transactions claimed nothing so far because another claimer was quicker."""
         return self._claiming.lost_races
 
-    async def _requeue_result(self, work: "asyncio.Task[list[Claim]]") -> None:
+    async def _requeue_result(self, work: "asyncio.Task[list[TaskClaim]]") -> None:
         try:
             claims = await work
             await self._session.retry(lambda: self.requeue(claims))
@@ -321,14 +323,14 @@ class TaskQueue:
 
     # ------------------------------------------------------------------ helpers
 
-    def _unblock(self, claim: Claim) -> None:
+    def _unblock(self, claim: TaskClaim) -> None:
         """An entry of the same task, if there is one, can be claimed again."""
         for head in self._heads.values():
             head.unblock(claim.task_instance_id)
 
-    def _head(self, group: str) -> Head:
+    def _head(self, group: str) -> QueueHead:
         if group not in self._heads:
-            self._heads[group] = Head(self._session, group)
+            self._heads[group] = QueueHead(self._session, group)
             self._heads[group].leave_out(self._left_out)
         return self._heads[group]
 

@@ -21,8 +21,8 @@ from shoal.coordination.errors import (
     SessionLost,
     TransactionFailed,
 )
-from shoal.coordination.queue.claims import Claiming
-from shoal.coordination.queue.entry import Claim
+from shoal.coordination.queue.claims import SessionClaims
+from shoal.coordination.queue.entry import TaskClaim
 from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation
 from shoal.coordination.session.session import ZkSession
@@ -31,30 +31,32 @@ log = structlog.get_logger()
 
 PAUSE_S = 0.05  # between repetitions, while a claim that we are to have is not free
 
-Moves = Mapping[Claim, Sequence[Claim]]  # which claim becomes which; the new have no epoch yet
+Moves = Mapping[
+    TaskClaim, Sequence[TaskClaim]
+]  # which claim becomes which; the new have no epoch yet
 
 
 class ClaimTransfer:
     """The claims of one session that are on their way from one task to others."""
 
-    def __init__(self, session: ZkSession, claiming: Claiming) -> None:
+    def __init__(self, session: ZkSession, claiming: SessionClaims) -> None:
         self._session, self._claiming = session, claiming
-        self._coming: set[Claim] = set()  # claims that will be there soon
-        self._going: set[Claim] = set()  # claims that will be gone then
-        self._unwanted: set[Claim] = set()  # of those coming: to be released at once
+        self._coming: set[TaskClaim] = set()  # claims that will be there soon
+        self._going: set[TaskClaim] = set()  # claims that will be gone then
+        self._unwanted: set[TaskClaim] = set()  # of those coming: to be released at once
 
     def begin(self, moves: Moves) -> None:
         """From now on the claims are on their way. ``move`` has to follow."""
         self._going.update(moves)
         self._coming.update(new for some in moves.values() for new in some)
 
-    def postpone_release(self, claim: Claim) -> bool:
+    def postpone_release(self, claim: TaskClaim) -> bool:
         """Return whether the claim is on its way; it is released afterwards, then."""
         if claim in self._coming:
             self._unwanted.add(claim)
         return claim in self._coming or claim in self._going
 
-    async def move(self, moves: Moves) -> set[Claim]:
+    async def move(self, moves: Moves) -> set[TaskClaim]:
         """Transfer claims; return the new ones that stand, which have their epochs then.
 
         A claim that is not transferred was lost together with the session, or was deleted by
@@ -67,13 +69,13 @@ class ClaimTransfer:
             self._coming.difference_update(new for some in moves.values() for new in some)
         return set().union(*done)
 
-    def unwanted(self, moves: Moves) -> set[Claim]:
+    def unwanted(self, moves: Moves) -> set[TaskClaim]:
         """Return, and forget, the new claims whose release was postponed."""
         found = self._unwanted.intersection(new for some in moves.values() for new in some)
         self._unwanted -= found
         return found
 
-    async def _some(self, moves: Moves) -> set[Claim]:
+    async def _some(self, moves: Moves) -> set[TaskClaim]:
         """Transfer claims together; if that cannot be, each for itself."""
         in_doubt = not all(map(self._claiming.holds, moves))
         if len(moves) > 1 and not in_doubt:
@@ -88,7 +90,9 @@ class ClaimTransfer:
         alone = (self._one(old, new, in_doubt) for old, new in moves.items())
         return set().union(*await asyncio.gather(*alone))
 
-    async def _one(self, old: Claim, new: Sequence[Claim], in_doubt: bool) -> set[Claim]:
+    async def _one(
+        self, old: TaskClaim, new: Sequence[TaskClaim], in_doubt: bool
+    ) -> set[TaskClaim]:
         """Transfer one claim. ``in_doubt``: the old one may have been transferred, or be lost."""
         moves = {old: new}
         while True:
@@ -108,13 +112,13 @@ class ClaimTransfer:
                     raise
             await asyncio.sleep(PAUSE_S * random.uniform(0.75, 1.0))
 
-    async def _try(self, moves: Moves) -> set[Claim]:
+    async def _try(self, moves: Moves) -> set[TaskClaim]:
         if any(old.generation != self._session.generation for old in moves):
             raise SessionLost("a claim that was to be transferred")
         outcomes = await self._session.multi(_operations(moves))
         return self._moved(moves, [made.czxid for made in outcomes if isinstance(made, Created)])
 
-    async def _check(self, old: Claim, new: Sequence[Claim]) -> "_Outcome | None":
+    async def _check(self, old: TaskClaim, new: Sequence[TaskClaim]) -> "_Outcome | None":
         """Return what has become of a claim that was to be transferred, None if it still is."""
         before, *after = await self._claiming.stats([old, *new])
         if old.generation != self._session.generation:
@@ -130,7 +134,7 @@ class ClaimTransfer:
         log.warning("claim not transferred: it is not ours any more", task_instance=task)
         return _Outcome(set())
 
-    def _moved(self, moves: Moves, epochs: Sequence[int]) -> set[Claim]:
+    def _moved(self, moves: Moves, epochs: Sequence[int]) -> set[TaskClaim]:
         for old in moves:
             self._claiming.forget(old)
         found = [new for some in moves.values() for new in some]
@@ -143,7 +147,7 @@ class ClaimTransfer:
 class _Outcome(NamedTuple):
     """A claim was transferred, or is not ours."""
 
-    new: set[Claim]
+    new: set[TaskClaim]
 
 
 def _operations(moves: Moves) -> list[Operation]:
@@ -158,7 +162,7 @@ def _operations(moves: Moves) -> list[Operation]:
 def _parted(moves: Moves) -> list[Moves]:
     """Return ``moves`` in parts for one multi each: a batch, or a claim that becomes more."""
     parts: list[Moves] = []
-    part: dict[Claim, Sequence[Claim]] = {}
+    part: dict[TaskClaim, Sequence[TaskClaim]] = {}
     size = BATCH
     for old, new in moves.items():
         if size + 1 + len(new) > BATCH:

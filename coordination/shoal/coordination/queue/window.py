@@ -4,7 +4,7 @@ import time
 from bisect import insort
 from collections.abc import Collection, Sequence
 
-from shoal.coordination.queue.entry import Entry
+from shoal.coordination.queue.entry import QueueEntry
 
 MOST_ENTRIES = 1000
 
@@ -18,17 +18,17 @@ CONTENDED_S = 3.0  # how long the head is shared out after a lost race
 READINGS, CONTENDED_READINGS = 5, 30
 
 
-class Window:
+class EntryWindow:
     """The first entries of a queue, in order: those of the last reading, and later puts."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[QueueEntry] = []
         self.is_complete = False  # it reaches to the end of the queue
-        self._reach: Entry | None = None  # else to this entry, which it may have lost since
+        self._reach: QueueEntry | None = None  # else to this entry, which it may have lost since
 
     def fill(
         self,
-        found: Sequence[Entry],
+        found: Sequence[QueueEntry],
         asked_for: int,
         blocked: Collection[int],
         left_out: Collection[int],
@@ -43,11 +43,11 @@ class Window:
             if entry.task_instance_id not in blocked and entry.partition not in left_out
         ]
 
-    def reaches(self, entry: Entry) -> bool:
+    def reaches(self, entry: QueueEntry) -> bool:
         """Return whether the window would contain ``entry`` if the queue were read now."""
         return self.is_complete or (self._reach is not None and entry < self._reach)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: QueueEntry) -> None:
         insort(self.entries, entry)
 
     def trim(self) -> None:

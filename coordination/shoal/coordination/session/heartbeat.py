@@ -37,7 +37,7 @@ STANDSTILL = 1.0  # a loop that has not turned for so long counts as dead
 NEVER = float("-inf")
 
 
-class Heartbeat:
+class SessionHeartbeat:
     """The heartbeat of one client.
 
     ``post`` has a function called on the event loop, in order. ``proof`` is written by the

@@ -68,7 +68,7 @@ class SessionState(StrEnum):
     LOST = "LOST"  # the session is over (the server said so, after we reconnected), or not begun
 
 
-class EventKind(StrEnum):
+class WatchKind(StrEnum):
     CREATED = "CREATED"
     DELETED = "DELETED"
     CHANGED = "CHANGED"
@@ -78,7 +78,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    kind: EventKind
+    kind: WatchKind
     path: str  # "" when kind is NONE
 
 

@@ -29,13 +29,13 @@ from shoal.coordination.errors import (
 from shoal.coordination.session import wire
 from shoal.coordination.session.boottime import boottime
 from shoal.coordination.session.client import Client
-from shoal.coordination.session.heartbeat import NEVER, Heartbeat
+from shoal.coordination.session.heartbeat import NEVER, SessionHeartbeat
 from shoal.coordination.session.nodes import (
     Check,
-    EventKind,
     SessionState,
     WatchCallback,
     WatchEvent,
+    WatchKind,
 )
 from shoal.coordination.session.requests import Proof, Requests
 
@@ -101,7 +101,7 @@ class ZkSession(Requests):
         self._lost = asyncio.Event()
         self._lost.set()
         self._proved = asyncio.Event()
-        self._heartbeat: Heartbeat
+        self._heartbeat: SessionHeartbeat
 
     # ------------------------------------------------------------------ life
 
@@ -114,7 +114,7 @@ class ZkSession(Requests):
             self._client = Client(self._servers, self.timeout_s, self._credential)
         except ValueError as error:
             raise BadAddress(self._servers, str(error)) from error
-        self._heartbeat = Heartbeat(
+        self._heartbeat = SessionHeartbeat(
             self._client, self._full("/"), self.name, self._post, self._was_proved
         )
         self._client.add_listener(self._state_changed)
@@ -397,4 +397,4 @@ class _Watch:
 
     def __call__(self, event: Any) -> None:
         path = (event.path or "")[len(self._session._chroot) :] if event.path else ""
-        self._session._post(self._callback, WatchEvent(EventKind(event.type), path))
+        self._session._post(self._callback, WatchEvent(WatchKind(event.type), path))

@@ -5,10 +5,10 @@ from enum import Enum, StrEnum, auto
 from typing import Any
 
 from shoal.core.access.permissions import GIVES_RIGHTS, OF_PLATFORM, OF_PROJECT, ROLES, Permission
-from shoal.core.access.principals import EVERYTHING, Principal, Scope
+from shoal.core.access.principals import EVERYTHING, Principal, TokenScope
 
 
-class Verdict(Enum):
+class AccessVerdict(Enum):
     """The answer to a request."""
 
     ALLOWED = auto()
@@ -16,7 +16,9 @@ class Verdict(Enum):
     HIDDEN = auto()  # the principal may not know whether the thing exists
 
 
-def judge(principal: Principal, permission: Permission, project: int | None = None) -> Verdict:
+def judge(
+    principal: Principal, permission: Permission, project: int | None = None
+) -> AccessVerdict:
     """Say whether a principal has a permission.
 
     ``project`` is the id of the project that a permission of projects is about; None for a project
@@ -24,14 +26,14 @@ def judge(principal: Principal, permission: Permission, project: int | None = No
     nothing else.
     """
     if principal.must_change_password and permission is not Permission.SIGNED_IN:
-        return Verdict.FORBIDDEN
+        return AccessVerdict.FORBIDDEN
     if permission in OF_PROJECT:
         if project is None or not _has(principal, Permission.PROJECT_READ, project):
-            return Verdict.HIDDEN
+            return AccessVerdict.HIDDEN
         is_allowed = _has(principal, permission, project)
     else:
         is_allowed = _has_of_platform(principal, permission)
-    return Verdict.ALLOWED if is_allowed else Verdict.FORBIDDEN
+    return AccessVerdict.ALLOWED if is_allowed else AccessVerdict.FORBIDDEN
 
 
 #: The ids of the projects whose things a list may show; None: of all.
@@ -70,7 +72,7 @@ def _has_of_platform(principal: Principal, permission: Permission) -> bool:
     return principal.is_admin and scope.is_of_platform and _covers(scope, permission)
 
 
-def _covers(scope: Scope, permission: Permission) -> bool:
+def _covers(scope: TokenScope, permission: Permission) -> bool:
     """Say whether a token's limits leave a permission.
 
     What gives rights is left by none: an account that a limited token made would have none of its

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from shoal.core.definition.kinds import LogicKind
-from shoal.core.definition.model import TaskSpec, WorkflowSpec
-from shoal.core.logic.dependent import Dependent
+
+if TYPE_CHECKING:
+    from shoal.core.definition.model import TaskSpec, WorkflowSpec
 
 #: Stands for every project.
 EVERY_PROJECT = "*"
@@ -81,7 +83,7 @@ def no_such_group(project: str, group: str) -> str:
 
 
 @dataclass(frozen=True)
-class Reach:
+class GrantNeed:
     """A task reaches another project. ``path`` leads to what names it."""
 
     path: tuple[str | int, ...]
@@ -89,23 +91,26 @@ class Reach:
     needs: Grant
 
 
-def reaches(spec: WorkflowSpec) -> Iterator[Reach]:
+def reaches(spec: "WorkflowSpec") -> Iterator[GrantNeed]:
     """Yield where a checked definition reaches other projects."""
     for index, task in enumerate(spec.tasks):
         for project, needs in _named(task):
             if project != spec.project:
-                yield Reach(("tasks", index, "params", _FIELDS[needs]), project, needs)
+                yield GrantNeed(("tasks", index, "params", _FIELDS[needs]), project, needs)
 
 
 _FIELDS = {Grant.RUN: "project", Grant.SEE: "when"}
 
 
-def _named(task: TaskSpec) -> Iterator[tuple[str, Grant]]:
+def _named(task: "TaskSpec") -> Iterator[tuple[str, Grant]]:
     match task.type:
         case LogicKind.SUB_WORKFLOW | LogicKind.MAP:
             if isinstance(project := task.params.get("project"), str):
                 yield project, Grant.RUN
         case LogicKind.DEPENDENT:
+            # `shoal --help` lists grants, and must not load what checks definitions.
+            from shoal.core.logic.dependent import Dependent
+
             for item in Dependent.Params.model_validate(task.params).when.items():
                 if item.project is not None:
                     yield item.project, Grant.SEE

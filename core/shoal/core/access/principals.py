@@ -17,7 +17,7 @@ class PrincipalKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Scope:
+class TokenScope:
     """What a token is limited to. Its owner's present rights limit it as well.
 
     ``projects`` holds ids. None: all that the owner may.
@@ -32,7 +32,7 @@ class Scope:
         return self.projects is None
 
 
-EVERYTHING = Scope()
+EVERYTHING = TokenScope()
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Principal:
     kind: PrincipalKind
     is_admin: bool = False
     roles: Mapping[int, Role] = field(default_factory=dict)
-    scope: Scope = EVERYTHING
+    scope: TokenScope = EVERYTHING
     must_change_password: bool = False
 
 

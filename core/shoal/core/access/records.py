@@ -27,7 +27,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Group:
+class UserGroup:
     """A group of principals; ``members`` are names."""
 
     id: int
@@ -46,7 +46,7 @@ class HolderKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Member:
+class ProjectMember:
     """Who has which role in a project."""
 
     kind: HolderKind

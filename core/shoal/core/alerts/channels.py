@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from shoal.core.alerts.messages.message import Message
+from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.errors import ShoalError
 
 SEND_S = 30.0  # seconds that sending may take, the answer included
@@ -56,7 +56,7 @@ class Channel(ABC, Generic[O]):
     needs_addresses: ClassVar[bool] = False
 
     @abstractmethod
-    async def send(self, message: Message, options: O, way: Way) -> str:
+    async def send(self, message: AlertMessage, options: O, way: Way) -> str:
         """Send a message; return what the other side said. Raises ChannelFailed.
 
         Cancelled after ``SEND_S``. A message whose ``key`` was sent before may come again.

@@ -26,7 +26,7 @@ _DAYS_BACK = (
 
 
 @dataclass(frozen=True)
-class Due:
+class DueCondition:
     """A deadline that has passed. A run counts if its logical time is later than ``since``."""
 
     day: date
@@ -35,7 +35,7 @@ class Due:
 
 
 @dataclass(frozen=True)
-class PastRun:
+class WatchedRun:
     """When a run was for, and when it began or ended."""
 
     logical_time: datetime
@@ -65,7 +65,7 @@ class Deadline(Strict):
             raise ValueError("deadline: set either at or percentile")
         return self
 
-    def last(self, now: datetime, past: Sequence[PastRun]) -> Due | None:
+    def last(self, now: datetime, past: Sequence[WatchedRun]) -> DueCondition | None:
         """Return the last deadline that has passed; None: there is none.
 
         ``past``: the last runs, in any order; too few of them on the deadline's days say nothing.
@@ -87,10 +87,10 @@ class Deadline(Strict):
                 at = _later(since, offset)
                 since -= timedelta(microseconds=1)
             if at <= now:
-                return Due(day, at, since)
+                return DueCondition(day, at, since)
         return None
 
-    def _usual(self, past: Sequence[PastRun], zone: ZoneInfo) -> timedelta | None:
+    def _usual(self, past: Sequence[WatchedRun], zone: ZoneInfo) -> timedelta | None:
         """Return how long after the midnight of their days runs are there, but for the slowest."""
         offsets = []
         for one in past:
@@ -130,7 +130,7 @@ def _later(moment: datetime, by: timedelta) -> datetime:
         return end.replace(tzinfo=UTC)
 
 
-def missed(due: Due, what: str, timezone: str) -> str:
+def missed(due: DueCondition, what: str, timezone: str) -> str:
     """Return the reason of an alert about a deadline; ``what`` has not happened."""
     at = shown_in(due.at, ZoneInfo(timezone))
     return f"no run for {due.day} has {what} by {at:%Y-%m-%d %H:%M} {timezone}"

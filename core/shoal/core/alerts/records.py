@@ -87,7 +87,7 @@ class NewDelivery:
 
 
 @dataclass(frozen=True)
-class Delivery(NewDelivery):
+class AlertDelivery(NewDelivery):
     """One that is stored; ``alerts`` are not read with it."""
 
     id: int = 0
@@ -118,7 +118,7 @@ class DefinitionKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Definition:
+class StoredAlertDefinition:
     """A rule, a receiver or a channel as it is stored; ``spec`` is checked by who uses it."""
 
     id: int
@@ -132,7 +132,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Silence:
+class AlertSilence:
     """Nobody is told of what it covers, between two moments."""
 
     id: int
@@ -147,7 +147,7 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Condition:
+class AlertCondition:
     """Something that a rule watches, and that is not as it should be; ``reason`` is not stored.
 
     ``workflow``: empty for one of the cluster.

@@ -1,7 +1,7 @@
 """The plan of a backfill: what runs for which dates, in which order, and what is left out.
 
 All logical times are aware UTC datetimes. Nothing here reads anything: what is needed comes in
-as ``Target``s (the workflows) and ``Past`` (what ran before).
+as ``BackfillTarget``s (the workflows) and ``Past`` (what ran before).
 """
 
 import heapq
@@ -18,8 +18,8 @@ from shoal.core.backfill.request import (
     BackfillRefused,
     BackfillRequest,
     By,
+    DateOrder,
     Only,
-    Order,
     Reprocess,
     read_when,
 )
@@ -44,7 +44,7 @@ class Past(StrEnum):
 
 
 @dataclass(frozen=True)
-class Target:
+class BackfillTarget:
     """A workflow of the plan. ``timetables``: of its enabled schedules."""
 
     workflow_id: int
@@ -76,7 +76,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BackfillPlan:
     """All runs in the order in which they start."""
 
     runs: tuple[PlannedRun, ...]
@@ -100,7 +100,7 @@ class Plan:
 # -- dates -----------------------------------------------------------------------------------
 
 
-def by_of(request: BackfillRequest, target: Target) -> By:
+def by_of(request: BackfillRequest, target: BackfillTarget) -> By:
     """Return what the dates of a range are for a workflow. Raises BackfillRefused."""
     if request.by is By.SCHEDULE and not target.timetables:
         raise BackfillRefused(
@@ -116,7 +116,7 @@ def calendar_of(request: BackfillRequest) -> By:
     return By.DAY if request.dates else request.by or By.SCHEDULE
 
 
-def dates_of(request: BackfillRequest, target: Target) -> list[datetime]:
+def dates_of(request: BackfillRequest, target: BackfillTarget) -> list[datetime]:
     """Return the logical times of the workflow that was named, ascending, each once.
 
     Raises BackfillRefused if there are none, or more than ``MAX_RUNS``.
@@ -147,7 +147,7 @@ def dates_of(request: BackfillRequest, target: Target) -> list[datetime]:
     return _in_range(_bounded(found), target)
 
 
-def _in_range(dates: list[datetime], target: Target) -> list[datetime]:
+def _in_range(dates: list[datetime], target: BackfillTarget) -> list[datetime]:
     """Return dates whose days, and those after them, are in the calendar of every time zone.
 
     A workflow with ``backfill_base: next_day`` counts from the day after. Raises BackfillRefused.
@@ -163,7 +163,10 @@ def _in_range(dates: list[datetime], target: Target) -> list[datetime]:
 
 
 def dates_downstream(
-    request: BackfillRequest, root: Target, dates: Sequence[datetime], target: Target
+    request: BackfillRequest,
+    root: BackfillTarget,
+    dates: Sequence[datetime],
+    target: BackfillTarget,
 ) -> list[datetime]:
     """Return the logical times of a workflow downstream: on the same logical days.
 
@@ -252,10 +255,10 @@ def _bounded(dates: list[datetime]) -> list[datetime]:
 
 def plan(
     request: BackfillRequest,
-    targets: Sequence[Target],
+    targets: Sequence[BackfillTarget],
     dates: Mapping[int, Sequence[datetime]],
     history: Mapping[tuple[int, datetime], Past],
-) -> Plan:
+) -> BackfillPlan:
     """Return the runs of a backfill.
 
     ``targets``: the workflow that was named, then those downstream of it; ``dates`` and
@@ -288,10 +291,12 @@ def plan(
         elif run.position in running:
             reason = None
         decided.append(replace(run, skipped=reason))
-    return Plan(tuple(decided))
+    return BackfillPlan(tuple(decided))
 
 
-def followers_of(request: BackfillRequest, targets: Iterable[Target]) -> dict[int, Follower]:
+def followers_of(
+    request: BackfillRequest, targets: Iterable[BackfillTarget]
+) -> dict[int, Follower]:
     """Return how the runs of each workflow depend on each other, by workflow id."""
     known = list(targets)
     ids = {target.key: target.workflow_id for target in known}
@@ -308,7 +313,7 @@ def followers_of(request: BackfillRequest, targets: Iterable[Target]) -> dict[in
 
 def _ordered(
     request: BackfillRequest,
-    targets: Sequence[Target],
+    targets: Sequence[BackfillTarget],
     dates: Mapping[int, Sequence[datetime]],
 ) -> list[PlannedRun]:
     all_runs = [(moment, target) for target in targets for moment in dates[target.workflow_id]]
@@ -319,7 +324,7 @@ def _ordered(
             "take a shorter range",
         )
     all_runs.sort(key=lambda one: (one[1].depth, one[1].key))
-    all_runs.sort(key=lambda one: one[0], reverse=request.order is Order.DESCENDING)
+    all_runs.sort(key=lambda one: one[0], reverse=request.order is DateOrder.DESCENDING)
     return [
         PlannedRun(position, target.workflow_id, *target.key, moment)
         for position, (moment, target) in enumerate(all_runs)

@@ -52,7 +52,7 @@ class Only(StrEnum):
     FAILED = "failed"  # dates that ran, and not once with success
 
 
-class Order(StrEnum):
+class DateOrder(StrEnum):
     """Which date goes first."""
 
     ASCENDING = "ascending"
@@ -124,7 +124,7 @@ class BackfillRequest(Strict):
     by: By | None = None  # None: by schedule if the workflow has one that is enabled, else by day
     dates: tuple[When, ...] = Field(default=(), max_length=MAX_RUNS)
     only: Only | None = None
-    order: Order = Order.ASCENDING
+    order: DateOrder = DateOrder.ASCENDING
     parallel: StrictInt = Field(default=1, ge=1, le=MAX_PARALLEL)  # never more run at the same time
     tasks: tuple[Name, ...] = ()  # none: all of them
     mode: SelectionMode = SelectionMode.ONLY

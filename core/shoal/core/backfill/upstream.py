@@ -25,7 +25,7 @@ WorkflowKey = tuple[str, str]  # project, name
 
 
 @dataclass(frozen=True)
-class Need:
+class UpstreamNeed:
     """One item of a DEPENDENT task: runs of another workflow, in the intervals of ``date``."""
 
     project: str
@@ -38,7 +38,7 @@ class Need:
         return self.project, self.workflow
 
 
-def needs_of(spec: WorkflowSpec, selection: Selection | None = None) -> tuple[Need, ...]:
+def needs_of(spec: WorkflowSpec, selection: Selection | None = None) -> tuple[UpstreamNeed, ...]:
     """Return what the DEPENDENT tasks of a definition look for, each once.
 
     Those that are disabled, or that a run of ``selection`` leaves out, look for nothing.
@@ -47,14 +47,14 @@ def needs_of(spec: WorkflowSpec, selection: Selection | None = None) -> tuple[Ne
     chosen: Collection[str] = upstream
     if selection is not None:
         chosen = selection.of(upstream, successors_of(upstream))
-    found: dict[Need, None] = {}
+    found: dict[UpstreamNeed, None] = {}
     for task in spec.tasks:
         if task.type == DEPENDENT and task.enabled and task.name in chosen:
             found.update(dict.fromkeys(_items(task.params.get("when"), spec.project)))
     return tuple(found)
 
 
-def _items(condition: Any, project: str) -> Iterator[Need]:
+def _items(condition: Any, project: str) -> Iterator[UpstreamNeed]:
     """Yield the items of a condition, whatever joins them."""
     if isinstance(condition, list | tuple):
         for one in condition:
@@ -62,7 +62,7 @@ def _items(condition: Any, project: str) -> Iterator[Need]:
     elif isinstance(condition, Mapping):
         if isinstance(workflow := condition.get("workflow"), str):
             date = condition.get("date")
-            yield Need(
+            yield UpstreamNeed(
                 str(condition.get("project") or project),
                 workflow,
                 date if isinstance(date, str) else SAME_DAY,

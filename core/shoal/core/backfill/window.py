@@ -49,7 +49,7 @@ class BackfillRun:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DayOutcome:
     """What has become of the newest try: of its START command, then of the instance."""
 
     command: CommandState
@@ -70,7 +70,7 @@ WaitsFor = Callable[[BackfillRun], Collection[int]]
 
 
 @dataclass(frozen=True)
-class Step:
+class WindowStep:
     """What is to be done. ``changed`` holds every run that is another one than before.
 
     ``start``: positions for which a run is to be asked for now; they are in ``changed`` as
@@ -86,13 +86,13 @@ class Step:
 def window(
     state: BackfillState,
     runs: Sequence[BackfillRun],
-    outcomes: Mapping[int, Outcome],
+    outcomes: Mapping[int, DayOutcome],
     *,
     parallel: int,
     stop_after: int | None,
     waits_for: WaitsFor,
     unseen: Mapping[BackfillRunState, int] | None = None,
-) -> Step:
+) -> WindowStep:
     """Return the next step of a backfill that has not ended.
 
     ``runs``, in their order: those that are STARTED, the first ones that are WAITING, and all
@@ -116,10 +116,10 @@ def window(
     changed = {run.position: now[run.position] for run in runs if now[run.position] != run}
     signal, reason = _end(state, others + Counter(run.state for run in now.values()))
     after = None if signal is None else next_backfill_state(state, signal)
-    return Step(changed, tuple(start), after, reason)
+    return WindowStep(changed, tuple(start), after, reason)
 
 
-def follow(run: BackfillRun, outcome: Outcome, cancelling: bool = False) -> BackfillRun:
+def follow(run: BackfillRun, outcome: DayOutcome, cancelling: bool = False) -> BackfillRun:
     """Return a STARTED run as its newest try has left it."""
     run = replace(run, instance_id=outcome.instance_id)
     if outcome.command is CommandState.REFUSED:
@@ -137,7 +137,9 @@ def follow(run: BackfillRun, outcome: Outcome, cancelling: bool = False) -> Back
             return run
 
 
-def retried(runs: Sequence[BackfillRun], outcomes: Mapping[int, Outcome]) -> dict[int, BackfillRun]:
+def retried(
+    runs: Sequence[BackfillRun], outcomes: Mapping[int, DayOutcome]
+) -> dict[int, BackfillRun]:
     """Return the runs that another try changes: all that failed or were cancelled.
 
     One whose instance was recovered or resumed in the meantime is taken as it is now.

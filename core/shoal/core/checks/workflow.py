@@ -35,7 +35,7 @@ from shoal.core.task_types import (
 
 
 @dataclass(frozen=True)
-class Problem:
+class DefinitionProblem:
     """One thing that is wrong. ``path`` leads to the value: ("tasks", 2, "depends_on", 0)."""
 
     path: Path
@@ -60,7 +60,7 @@ class Problem:
 class InvalidDefinition(ShoalError, ValueError):
     """A workflow definition with problems; ``problems`` holds all of them, or the first hundred."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[DefinitionProblem]) -> None:
         self.problems = problems
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(f"{count}:\n" + "\n".join(f"  {problem}" for problem in problems))
@@ -72,14 +72,14 @@ class _Enough(Exception):
 
 @dataclass
 class _Findings:
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[DefinitionProblem] = field(default_factory=list)
     hints: Hints = field(default_factory=Hints)
 
     def add(self, path: Path, message: str) -> None:
         if len(self.problems) >= MOST_MISTAKES:
-            self.problems.append(Problem((), f"and more than these {MOST_MISTAKES}"))
+            self.problems.append(DefinitionProblem((), f"and more than these {MOST_MISTAKES}"))
             raise _Enough
-        self.problems.append(Problem(path, message))
+        self.problems.append(DefinitionProblem(path, message))
 
 
 MAX_TASKS = 10_000
@@ -93,7 +93,9 @@ def check_workflow(raw: Any, find_type: FindTaskType) -> WorkflowSpec:
     ``find_type`` is ``shoal.runtime.plugins.load_task_type``.
     """
     if not isinstance(raw, Mapping):
-        raise InvalidDefinition([Problem((), "a workflow is a mapping with name and tasks")])
+        raise InvalidDefinition(
+            [DefinitionProblem((), "a workflow is a mapping with name and tasks")]
+        )
     findings = _Findings()
     spec = None
     with suppress(_Enough):

@@ -87,7 +87,7 @@ class ServerOptions(CertifiedOptions):
     connect_timeout: Seconds = Field(default=10, description="Seconds to connect and sign in.")
 
 
-class Need(StrEnum):
+class FieldNeed(StrEnum):
     """Whether a kind has a field."""
 
     REQUIRED = "required"
@@ -105,11 +105,11 @@ class SourceKind:
     probe: ClassVar[str]
 
     port: ClassVar[int | None] = None  # the default port; None: the kind is a file of the worker
-    host: ClassVar[Need] = Need.REQUIRED
-    database: ClassVar[Need] = Need.OPTIONAL
+    host: ClassVar[FieldNeed] = FieldNeed.REQUIRED
+    database: ClassVar[FieldNeed] = FieldNeed.OPTIONAL
     database_is: ClassVar[str] = "name of a database"
-    user: ClassVar[Need] = Need.REQUIRED
-    password: ClassVar[Need] = Need.OPTIONAL
+    user: ClassVar[FieldNeed] = FieldNeed.REQUIRED
+    password: ClassVar[FieldNeed] = FieldNeed.OPTIONAL
     credential: ClassVar[str] = "password"  # what the password is called there
     #: The option, and its value, without which no password is sent; None: it is always sent.
     password_needs: ClassVar[tuple[str, str] | None] = None
@@ -120,11 +120,11 @@ class SourceKind:
 class FileKind(SourceKind):
     """Base of the kinds that are a file of the worker."""
 
-    host = Need.NONE
-    database = Need.REQUIRED
+    host = FieldNeed.NONE
+    database = FieldNeed.REQUIRED
     database_is = "absolute path of a file on the worker, or :memory:"
-    user = Need.NONE
-    password = Need.NONE
+    user = FieldNeed.NONE
+    password = FieldNeed.NONE
 
 
 class UnknownSourceKind(ShoalError, ValueError):

@@ -20,7 +20,7 @@ from shoal.core.data_sources.kind import (
     LONGEST_PEM,
     PLAIN_NAME,
     VERIFYING,
-    Need,
+    FieldNeed,
     SourceKind,
     SourceOptions,
     options_schema,
@@ -95,7 +95,7 @@ def secret_of(password: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class StoredPassword:
+class SourcePassword:
     """A password as it is stored: ciphertext, the name of a secret, or neither."""
 
     ciphertext: str | None = field(default=None, repr=False)
@@ -112,7 +112,7 @@ class StoredDataSource:
     project: str
     name: str
     spec: DataSourceSpec
-    password: StoredPassword
+    password: SourcePassword
     version: int
     created_at: datetime
     updated_at: datetime
@@ -120,7 +120,7 @@ class StoredDataSource:
 
 def password_problem(spec: DataSourceSpec, kind: type[SourceKind]) -> str | None:
     """Return why a data source cannot have a password; None if it can."""
-    if kind.password is Need.NONE:
+    if kind.password is FieldNeed.NONE:
         return _not_taken(spec.kind, kind, "password")
     if kind.password_needs is not None:
         option, value = kind.password_needs
@@ -139,16 +139,16 @@ def findings(spec: DataSourceSpec, kind: type[SourceKind]) -> list[Finding]:
 
 
 def _fields(spec: DataSourceSpec, kind: type[SourceKind]) -> Iterator[Finding]:
-    database_problem = _path_problem if kind.host is Need.NONE else _name_problem
-    texts: Mapping[str, tuple[str, Need, Callable[[str], str | None]]] = {
+    database_problem = _path_problem if kind.host is FieldNeed.NONE else _name_problem
+    texts: Mapping[str, tuple[str, FieldNeed, Callable[[str], str | None]]] = {
         "host": (spec.host, kind.host, _host_problem),
         "database": (spec.database, kind.database, database_problem),
         "user": (spec.user, kind.user, _user_problem),
     }
     for name, (text, need, problem_of) in texts.items():
-        if need is Need.NONE and text:
+        if need is FieldNeed.NONE and text:
             yield name, _not_taken(spec.kind, kind, name)
-        elif need is Need.REQUIRED and not text:
+        elif need is FieldNeed.REQUIRED and not text:
             what = f": {kind.database_is}" if name == "database" else ""
             yield name, f"is required for {spec.kind}{what}"
         elif _CONTROL.search(text):
@@ -164,7 +164,7 @@ def _fields(spec: DataSourceSpec, kind: type[SourceKind]) -> Iterator[Finding]:
 
 
 def _not_taken(name: str, kind: type[SourceKind], field: str) -> str:
-    if kind.host is Need.NONE:
+    if kind.host is FieldNeed.NONE:
         return f"is not a field of {name}, which is a file of the worker: its path is `database`"
     advice = f": {kind.instead[field]}" if field in kind.instead else ""
     return f"is not a field of {name}{advice}"

@@ -43,7 +43,7 @@ class Child(TypedDict, total=False):
     again: bool
 
 
-class Children:
+class ChildRuns:
     """A changeable copy of the children of one attempt."""
 
     def __init__(self, attempt: Attempt) -> None:

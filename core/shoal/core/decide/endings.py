@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shoal.core.decide import deadlines
-from shoal.core.decide.children import Children
+from shoal.core.decide.children import ChildRuns
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
@@ -257,7 +257,7 @@ def stop_children(draft: Draft, attempt: Attempt) -> bool:
     """Ask the instances of an attempt to stop; False: none of them works."""
     if draft.kind(attempt.task) not in WITH_CHILDREN:
         return False
-    children = Children(attempt)
+    children = ChildRuns(attempt)
     to_stop = [*children.moving(), *children.paused()]
     for index in to_stop:
         ask_child(draft, attempt, children, index, CommandType.STOP)
@@ -266,7 +266,7 @@ def stop_children(draft: Draft, attempt: Attempt) -> bool:
 
 
 def ask_child(
-    draft: Draft, attempt: Attempt, children: Children, index: int, request: CommandType
+    draft: Draft, attempt: Attempt, children: ChildRuns, index: int, request: CommandType
 ) -> None:
     """Send one of the attempt's instances a request."""
     number, instance_id = children.ask(index, request)

@@ -5,18 +5,18 @@ from collections.abc import Collection, Mapping
 
 from shoal.core.decide import deadlines, endings
 from shoal.core.decide.child_states import ChildState
-from shoal.core.decide.children import Child, Children
+from shoal.core.decide.children import Child, ChildRuns
 from shoal.core.decide.draft import FAILURES, Draft
 from shoal.core.definition.kinds import WITH_CHILDREN, LogicKind
 from shoal.core.errors import ShoalError
 from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
-from shoal.core.logic.conditions import Outcome
+from shoal.core.logic.conditions import ConditionOutcome
 from shoal.core.macros import placeholders
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.events import ChildChanged, DependencyJudged, Verdict
+from shoal.core.runs.events import ChildChanged, DependencyJudged, DependencyVerdict
 from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Watch
-from shoal.core.runs.scope import Scope, levels
+from shoal.core.runs.scope import TaskScope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
@@ -51,27 +51,27 @@ def start(draft: Draft, task: str) -> None:
         endings.finish(draft, task, TaskSignal.FAIL, reason=str(error))
 
 
-def _outcome(draft: Draft, task: str) -> Outcome:
+def _outcome(draft: Draft, task: str) -> ConditionOutcome:
     attempt = draft.attempt(task)
     if attempt.state in FAILURES:
-        return Outcome.FAILURE
+        return ConditionOutcome.FAILURE
     absent = attempt.skip_cause in (SkipCause.DISABLED, SkipCause.NOT_SELECTED)
     if attempt.state is _T.SKIPPED and not absent:
-        return Outcome.SKIPPED
-    return Outcome.SUCCESS
+        return ConditionOutcome.SKIPPED
+    return ConditionOutcome.SUCCESS
 
 
-def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None) -> Scope:
+def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None) -> TaskScope:
     """Return what the texts of an attempt may refer to; ``own`` on top of everything."""
     run = draft.view()
-    return Scope(run, attempt, own=[*levels(run, attempt.task), own or {}])
+    return TaskScope(run, attempt, own=[*levels(run, attempt.task), own or {}])
 
 
 # -- sub-workflows ------------------------------------------------------------------------------
 
 
 def _start_children(draft: Draft, attempt: Attempt, goes_on: bool) -> None:
-    children = Children(attempt)
+    children = ChildRuns(attempt)
     if children.items is None:
         children.items = _items(draft, attempt)
     if goes_on:
@@ -92,7 +92,7 @@ def _items(draft: Draft, attempt: Attempt) -> list[str | None]:
     return list(items_of(_scope(draft, attempt).render(items) if isinstance(items, str) else items))
 
 
-def _advance(draft: Draft, attempt: Attempt, children: Children) -> None:
+def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     """Continue and start children while there is room, and end the task with the last of them."""
     params = draft.spec(attempt.task).params
     room = 1
@@ -139,7 +139,7 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
         return
     if attempt.finished or attempt.started_at is None:
         return  # while a pause holds it, or it waits for its slot after one, it listens
-    children = Children(attempt)
+    children = ChildRuns(attempt)
     if children.of(event.index) is None:
         return
     before = children.state(event.index)
@@ -151,7 +151,7 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
         _go_on(draft, attempt, children)
 
 
-def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
+def _go_on(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     """Do what follows from how the children stand, in whatever the instance is about to do."""
     if endings.must_end(draft, attempt):
         _ask_all(draft, attempt, children, _STOPPABLE, CommandType.STOP)
@@ -174,7 +174,7 @@ def _go_on(draft: Draft, attempt: Attempt, children: Children) -> None:
 def _ask_all(
     draft: Draft,
     attempt: Attempt,
-    children: Children,
+    children: ChildRuns,
     states: Collection[ChildState],
     request: CommandType,
 ) -> None:
@@ -187,7 +187,7 @@ def _ask_all(
         draft.note(attempt.task, detail=children.detail)
 
 
-def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
+def _complete(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     bad = children.not_succeeded()
     outputs = _outputs(draft, attempt, children)
     if not bad:
@@ -207,7 +207,7 @@ def _complete(draft: Draft, attempt: Attempt, children: Children) -> None:
     endings.finish(draft, attempt.task, TaskSignal.FAIL, reason=reason)
 
 
-def _outputs(draft: Draft, attempt: Attempt, children: Children) -> Mapping[str, str]:
+def _outputs(draft: Draft, attempt: Attempt, children: ChildRuns) -> Mapping[str, str]:
     """Of a SUB_WORKFLOW what its instance gave; of a MAP a JSON list for each name."""
     given = children.outputs()
     if draft.kind(attempt.task) is not LogicKind.MAP:
@@ -221,7 +221,7 @@ def _outputs(draft: Draft, attempt: Attempt, children: Children) -> Mapping[str,
 def hold(draft: Draft, attempt: Attempt) -> None:
     """Let a task that the master runs take part in a pause."""
     if draft.kind(attempt.task) in WITH_CHILDREN:
-        children = Children(attempt)
+        children = ChildRuns(attempt)
         for index in children.moving():
             endings.ask_child(draft, attempt, children, index, CommandType.PAUSE)
         attempt = draft.note(attempt.task, detail=children.detail)
@@ -233,7 +233,7 @@ def hold(draft: Draft, attempt: Attempt) -> None:
 def resume(draft: Draft, attempt: Attempt) -> None:
     """A pause is taken back before it was complete: so are the requests to the children."""
     if draft.kind(attempt.task) in WITH_CHILDREN:
-        children = Children(attempt)
+        children = ChildRuns(attempt)
         for index in children.moving():
             endings.ask_child(draft, attempt, children, index, CommandType.RESUME)
         children.continue_after_pause()
@@ -252,15 +252,15 @@ def dependency_judged(draft: Draft, event: DependencyJudged) -> None:
         return
     task = attempt.task
     match event.verdict:
-        case Verdict.WAIT:
+        case DependencyVerdict.WAIT:
             if attempt.detail != event.detail or attempt.reason != event.reason:
                 draft.note(task, detail=event.detail, reason=event.reason)
-        case Verdict.SUCCESS:
+        case DependencyVerdict.SUCCESS:
             fields = {"detail": event.detail, "reason": event.reason}
             endings.finish(draft, task, TaskSignal.SUCCEED, **fields)
-        case Verdict.FAILURE:
+        case DependencyVerdict.FAILURE:
             fields = {"detail": event.detail, "reason": event.reason}
             endings.finish(draft, task, TaskSignal.FAIL, **fields)
-        case Verdict.SKIP:
+        case DependencyVerdict.SKIP:
             draft.note(task, detail=event.detail)
             draft.skip(task, SkipCause.BRANCH, event.reason or say(Code.REASON_NO_RUN))

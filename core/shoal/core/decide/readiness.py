@@ -15,7 +15,7 @@ from shoal.core.runs.why.reasons import say
 _T = TaskState
 
 
-class Seen(Flag):
+class UpstreamSeen(Flag):
     """What an upstream task means for one task behind it."""
 
     OPEN = 0
@@ -26,26 +26,30 @@ class Seen(Flag):
     NOT_TAKEN = auto()
 
 
-def seen(draft: Draft, upstream: str, task: str) -> Seen:
+def seen(draft: Draft, upstream: str, task: str) -> UpstreamSeen:
     """Return what ``upstream`` means for ``task``."""
     attempt = draft.attempt(upstream)
     match attempt.state:
         case _T.SUCCEEDED:
             if task in draft.run.plan.choices.get(upstream, ()):
                 chosen = attempt.detail.get("chosen")  # none if it was forced: all are
-                return Seen.PASSED if chosen is None or task in chosen else Seen.NOT_TAKEN
-            return Seen.PASSED
+                return (
+                    UpstreamSeen.PASSED
+                    if chosen is None or task in chosen
+                    else UpstreamSeen.NOT_TAKEN
+                )
+            return UpstreamSeen.PASSED
         case state if state in FAILURES:
             ignored = draft.run.plan.spec.on_failure is FailureStrategy.IGNORE
-            return Seen.FAILED | Seen.PASSED if ignored else Seen.FAILED
+            return UpstreamSeen.FAILED | UpstreamSeen.PASSED if ignored else UpstreamSeen.FAILED
         case _T.SKIPPED if attempt.skip_cause in (SkipCause.DISABLED, SkipCause.NOT_SELECTED):
-            return Seen.PASSED
+            return UpstreamSeen.PASSED
         case _T.SKIPPED if attempt.skip_cause is SkipCause.BRANCH:
-            return Seen.NEUTRAL
+            return UpstreamSeen.NEUTRAL
         case _T.SKIPPED:
-            return Seen.BLOCKED
+            return UpstreamSeen.BLOCKED
         case _:
-            return Seen.OPEN
+            return UpstreamSeen.OPEN
 
 
 def judge(draft: Draft) -> None:
@@ -88,7 +92,7 @@ def _hold_back(draft: Draft, task: str, failing: bool) -> bool:
 def _was_left(draft: Draft, task: str) -> bool:
     """Skip a task that is ready by its other upstream tasks, but was not chosen meanwhile."""
     for chooser in draft.run.plan.choosers.get(task, ()):
-        if seen(draft, chooser, task) & Seen.NOT_TAKEN:
+        if seen(draft, chooser, task) & UpstreamSeen.NOT_TAKEN:
             draft.skip(task, SkipCause.BRANCH, say(Code.REASON_OTHER_BRANCH, task=chooser))
             return True
     return False
@@ -114,12 +118,12 @@ def _judge(draft: Draft, task: str, cause: str | None) -> None:
             if done:
                 draft.ready[task] = True
         case RunWhen.ONE_SUCCESS:
-            _judge_one(draft, task, views, Seen.PASSED, done)
+            _judge_one(draft, task, views, UpstreamSeen.PASSED, done)
         case RunWhen.ANY_FAILED:
-            _judge_one(draft, task, views, Seen.FAILED, done)
+            _judge_one(draft, task, views, UpstreamSeen.FAILED, done)
 
 
-def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bool) -> None:
+def _judge_all_success(draft: Draft, task: str, views: dict[str, UpstreamSeen], done: bool) -> None:
     bad = _bad(views)
     if bad is not None:
         draft.skip(task, SkipCause.UPSTREAM, _because(draft, bad))
@@ -129,7 +133,7 @@ def _judge_all_success(draft: Draft, task: str, views: dict[str, Seen], done: bo
         draft.ready[task] = True
 
 
-def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
+def _judge_transparent(draft: Draft, task: str, views: dict[str, UpstreamSeen]) -> None:
     """A task that does not take part keeps the order and the failures that lead through it."""
     bad = _bad(views)
     if bad is not None:
@@ -142,30 +146,36 @@ def _judge_transparent(draft: Draft, task: str, views: dict[str, Seen]) -> None:
         draft.skip(task, SkipCause.NOT_SELECTED, say(Code.REASON_NOT_SELECTED))
 
 
-def _judge_one(draft: Draft, task: str, views: dict[str, Seen], wanted: Seen, done: bool) -> None:
-    nothing_before = not views and wanted is Seen.PASSED
+def _judge_one(
+    draft: Draft, task: str, views: dict[str, UpstreamSeen], wanted: UpstreamSeen, done: bool
+) -> None:
+    nothing_before = not views and wanted is UpstreamSeen.PASSED
     if nothing_before or any(view & wanted for view in views.values()):
         draft.ready[task] = True
         return
     if not done:
         return
-    code = Code.REASON_NONE_SUCCEEDED if wanted is Seen.PASSED else Code.REASON_NONE_FAILED
-    hindered = Seen.BLOCKED if wanted is Seen.FAILED else Seen.BLOCKED | Seen.FAILED
+    code = Code.REASON_NONE_SUCCEEDED if wanted is UpstreamSeen.PASSED else Code.REASON_NONE_FAILED
+    hindered = (
+        UpstreamSeen.BLOCKED
+        if wanted is UpstreamSeen.FAILED
+        else UpstreamSeen.BLOCKED | UpstreamSeen.FAILED
+    )
     of_failure = any(view & hindered for view in views.values())
     cause = SkipCause.UPSTREAM if of_failure else SkipCause.BRANCH
     draft.skip(task, cause, say(code))
 
 
-def _bad(views: dict[str, Seen]) -> str | None:
+def _bad(views: dict[str, UpstreamSeen]) -> str | None:
     """Return an upstream task without which an ``all_success`` task cannot run."""
     for upstream, view in views.items():
-        if view is Seen.FAILED or view is Seen.BLOCKED:  # and not passed as well
+        if view is UpstreamSeen.FAILED or view is UpstreamSeen.BLOCKED:  # and not passed as well
             return upstream
     return None
 
 
-def _all_neutral(views: dict[str, Seen]) -> bool:
-    return bool(views) and all(view is Seen.NEUTRAL for view in views.values())
+def _all_neutral(views: dict[str, UpstreamSeen]) -> bool:
+    return bool(views) and all(view is UpstreamSeen.NEUTRAL for view in views.values())
 
 
 def _because(draft: Draft, upstream: str) -> str:

@@ -23,7 +23,7 @@ class DraftInfo:
 
 
 @dataclass(frozen=True)
-class Draft(DraftInfo):
+class DefinitionDraft(DraftInfo):
     """A draft."""
 
     text: str

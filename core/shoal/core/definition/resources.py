@@ -59,7 +59,7 @@ def path_problem(path: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ResourceLocator:
     """What a task asks for. ``version`` None: the newest; of a folder always.
 
     ``project`` None: of the project itself.
@@ -104,7 +104,7 @@ def shared_problem(text: str) -> str | None:
     return None if text == ALL_FILES else path_problem(text.removesuffix("/"))
 
 
-def is_shared(shared: Iterable[str], wanted: Reference) -> bool:
+def is_shared(shared: Iterable[str], wanted: ResourceLocator) -> bool:
     """Say whether what a task asks for is among what a project shares."""
     path = f"{wanted.path}/" if wanted.is_folder else wanted.path
     return any(
@@ -120,12 +120,12 @@ def foreign(text: str) -> str | None:
 
 def _reference(text: str) -> str:
     if not placeholders.is_open(text):  # else it is read when it has been rendered
-        Reference.parse(text)
+        ResourceLocator.parse(text)
     return text
 
 
 def _file(text: str) -> str:
-    if not placeholders.is_open(text) and Reference.parse(text).is_folder:
+    if not placeholders.is_open(text) and ResourceLocator.parse(text).is_folder:
         raise ValueError(f"{shortened(text, 120)} is a folder; name one file of it")
     return text
 
@@ -146,4 +146,4 @@ FileReference = Annotated[str, AfterValidator(_file)]
 
 def local_path(reference: str) -> str:
     """Return where an attempt finds the file of a reference, in its folder. Raises ValueError."""
-    return f"{RESOURCES}/{Reference.parse(reference).path}"
+    return f"{RESOURCES}/{ResourceLocator.parse(reference).path}"

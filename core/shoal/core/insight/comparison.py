@@ -56,7 +56,7 @@ class ComparedTask:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """A run and its tasks, those first that made it longer."""
 
     run: Compared
@@ -85,7 +85,7 @@ def compare(
     critical: Sequence[str],
     baselines: Baselines,
     now: datetime,
-) -> Comparison:
+) -> RunComparison:
     """Compare a run with what is usual for it.
 
     ``attempts``: the newest of each task; ``critical``: the tasks that the end of the run has
@@ -96,7 +96,7 @@ def compare(
     tasks = [_compared_task(one, waits.get(one.task), baselines, now) for one in newest.values()]
     tasks.sort(key=_rank)
     whole = _compared(run.created_at, run.started_at, run.finished_at, baselines, RUN, now=now)
-    return Comparison(whole, tasks)
+    return RunComparison(whole, tasks)
 
 
 def _path_waits(

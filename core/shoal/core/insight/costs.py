@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from shoal.core.insight.days import Cost
-from shoal.core.insight.windows import Window, rate
+from shoal.core.insight.windows import DayWindow, rate
 
 
 class CostBy(StrEnum):
@@ -35,7 +35,7 @@ class CostGroup:
     share: float | None
 
 
-def cost_groups(window: Window, days: Mapping[date, Named], total: Cost) -> list[CostGroup]:
+def cost_groups(window: DayWindow, days: Mapping[date, Named], total: Cost) -> list[CostGroup]:
     """Return the costs by name, the most seconds of slots first.
 
     ``total``: of the window. Labels may add up to more than that: a run can have several.

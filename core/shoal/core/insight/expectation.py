@@ -22,7 +22,7 @@ from shoal.core.insight.baselines import RUN, Baseline, Baselines
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_TASK, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
-from shoal.core.runs.why.findings import Finding, Layer
+from shoal.core.runs.why.findings import Layer, RunFinding
 from shoal.core.timing.durations import format_duration
 
 _T = TaskState
@@ -36,7 +36,7 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedRun:
     """When a run will end, and from when on it takes longer than runs before it.
 
     None: it has not begun or is held, or nothing is known.
@@ -48,10 +48,10 @@ class Expected:
     baseline: Baseline | None = None  # of the whole run
 
 
-NOTHING = Expected()
+NOTHING = ExpectedRun()
 
 
-def of_run(run: Instance, baselines: Baselines, now: datetime) -> Expected:
+def of_run(run: Instance, baselines: Baselines, now: datetime) -> ExpectedRun:
     """Return what is expected by the runs before it."""
     started = run.started_at
     if started is None or run.finished_at is not None:
@@ -61,8 +61,8 @@ def of_run(run: Instance, baselines: Baselines, now: datetime) -> Expected:
         return NOTHING
     late_after_at = _after(started, usual.late_after_s)
     if run.state is not WorkflowState.RUNNING:
-        return Expected(None, late_after_at, None, usual)
-    return Expected(_end_of(started, usual, now), late_after_at, Basis.RUN, usual)
+        return ExpectedRun(None, late_after_at, None, usual)
+    return ExpectedRun(_end_of(started, usual, now), late_after_at, Basis.RUN, usual)
 
 
 def of_tasks(
@@ -71,7 +71,7 @@ def of_tasks(
     newest: Mapping[str, TaskInstance],
     baselines: Baselines,
     now: datetime,
-) -> Expected:
+) -> ExpectedRun:
     """Return what is expected by the open tasks, else by the runs before it.
 
     ``newest``: the newest attempt of each task.
@@ -87,15 +87,15 @@ def of_tasks(
             return by_run
         ends[task] = end
     end_at = max([now, *ends.values()])
-    return Expected(end_at, by_run.late_after_at, Basis.TASKS, by_run.baseline)
+    return ExpectedRun(end_at, by_run.late_after_at, Basis.TASKS, by_run.baseline)
 
 
-def findings(expected: Expected, now: datetime) -> Iterator[Finding]:
+def findings(expected: ExpectedRun, now: datetime) -> Iterator[RunFinding]:
     """Say what is expected of a run, for people who ask why it has not ended."""
     if expected.end_at is not None:
         usual = expected.baseline
         takes = "" if usual is None else f"usually takes {format_duration(usual.p50_s)}; "
-        yield Finding(
+        yield RunFinding(
             Layer.INSTANCE,
             f"{takes}expected to end at {expected.end_at.isoformat(timespec='seconds')}",
             waits=False,
@@ -108,7 +108,7 @@ def findings(expected: Expected, now: datetime) -> Iterator[Finding]:
     if expected.late_after_at is not None and now > expected.late_after_at:
         by_s = (now - expected.late_after_at).total_seconds()
         since = expected.late_after_at
-        yield Finding(
+        yield RunFinding(
             Layer.INSTANCE,
             f"later than usual by {format_duration(by_s)}: since "
             f"{since.isoformat(timespec='seconds')} it takes longer than runs before it",

@@ -19,7 +19,7 @@ from shoal.core.insight.days import (
     tasks_of,
 )
 from shoal.core.insight.windows import (
-    Window,
+    DayWindow,
     added,
     difference,
     highest,
@@ -247,7 +247,7 @@ class WorkflowTrend:
 
 
 def workflow_order(
-    window: Window, results: Results, has: Callable[[Name], bool], sort: WorkflowSort
+    window: DayWindow, results: Results, has: Callable[[Name], bool], sort: WorkflowSort
 ) -> list[Name]:
     """Return the workflows with runs that ended in the window or the one before, sorted.
 
@@ -263,7 +263,7 @@ def workflow_order(
     return sorted(names, key=place)
 
 
-def workflow_trend(window: Window, results: Results, name: Name) -> WorkflowTrend:
+def workflow_trend(window: DayWindow, results: Results, name: Name) -> WorkflowTrend:
     """Return one workflow."""
     runs, runs_before = _divided(window, _of(results.runs, name))
     tasks, tasks_before = _divided(window, _of(results.tasks, name))
@@ -278,7 +278,7 @@ def workflow_trend(window: Window, results: Results, name: Name) -> WorkflowTren
     )
 
 
-def _values(window: Window, results: Results, sort: WorkflowSort) -> Mapping[Name, float | None]:
+def _values(window: DayWindow, results: Results, sort: WorkflowSort) -> Mapping[Name, float | None]:
     """Return by what workflows are sorted: only that, as there may be thousands."""
     if sort is WorkflowSort.COST:
         return _sums(window, results.costs, lambda block: block.total.slot_s)
@@ -297,7 +297,7 @@ def _values(window: Window, results: Results, sort: WorkflowSort) -> Mapping[Nam
 
 
 def _sums(
-    window: Window, days: Mapping[date, Mapping[Name, T]], value: Callable[[T], float]
+    window: DayWindow, days: Mapping[date, Mapping[Name, T]], value: Callable[[T], float]
 ) -> dict[Name, float]:
     found: dict[Name, float] = {}
     for day, values in days.items():
@@ -308,7 +308,7 @@ def _sums(
 
 
 def _means(
-    window: Window, days: Mapping[date, Mapping[Name, Any]], field: str
+    window: DayWindow, days: Mapping[date, Mapping[Name, Any]], field: str
 ) -> dict[Name, float]:
     sums: dict[Name, list[float]] = {}
     get = attrgetter(field)
@@ -369,7 +369,7 @@ class TaskTrend:
 
 
 def task_trends(
-    window: Window, rows: Iterable[tuple[date, tuple[str, str], TaskDay]]
+    window: DayWindow, rows: Iterable[tuple[date, tuple[str, str], TaskDay]]
 ) -> list[TaskTrend]:
     """Return the tasks of one workflow, by (task, type), what has taken longest in all first."""
     by_task: dict[tuple[str, str], list[tuple[date, TaskDay]]] = {}
@@ -383,7 +383,9 @@ def task_trends(
     return sorted(found, key=lambda one: (-(one.now.busy_s or 0.0), one.task, one.type))
 
 
-def _divided(window: Window, days: Iterable[tuple[date, T]]) -> tuple[dict[date, T], dict[date, T]]:
+def _divided(
+    window: DayWindow, days: Iterable[tuple[date, T]]
+) -> tuple[dict[date, T], dict[date, T]]:
     """Return by day what is of the window, and what is of the window before."""
     found: tuple[dict[date, T], dict[date, T]] = {}, {}
     before = window.before

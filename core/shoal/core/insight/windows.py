@@ -15,7 +15,7 @@ LONGEST_DAYS = 92
 
 
 @dataclass(frozen=True)
-class Window:
+class DayWindow:
     """Days in a row, both included. UTC."""
 
     first: date
@@ -27,17 +27,17 @@ class Window:
         return (self.last - self.first).days + 1
 
     @property
-    def before(self) -> "Window":
+    def before(self) -> "DayWindow":
         """The window of the same length that ends the day before."""
         days = timedelta(days=self.length)
-        return Window(self.first - days, self.last - days)
+        return DayWindow(self.first - days, self.last - days)
 
     def has(self, day: date) -> bool:
         """Whether the day is one of them."""
         return self.first <= day <= self.last
 
 
-def window_of(newest: date | None, first: date | None, last: date | None) -> Window | None:
+def window_of(newest: date | None, first: date | None, last: date | None) -> DayWindow | None:
     """Return the window that is asked for; None: there are no results, so there is none.
 
     ``newest``: of which day the newest results are. Without ``last`` the window ends with it,
@@ -49,7 +49,7 @@ def window_of(newest: date | None, first: date | None, last: date | None) -> Win
         return None
     end = last or max(first or newest, newest)
     try:
-        window = Window(first or end - timedelta(days=USUAL_DAYS - 1), end)
+        window = DayWindow(first or end - timedelta(days=USUAL_DAYS - 1), end)
         before = window.before
     except OverflowError:
         raise ValueError("lies outside of the years that there are") from None

@@ -10,7 +10,7 @@ from shoal.core.definition.fields import Name
 from shoal.core.task_types import LogicType, TaskParams
 
 
-class Outcome(StrEnum):
+class ConditionOutcome(StrEnum):
     """How an upstream task ended, as conditions ask for it."""
 
     SUCCESS = "success"
@@ -32,7 +32,7 @@ class Condition(TaskParams):
     """Exactly one of: ``task`` (with ``is``), ``all``, ``any``, ``not``."""
 
     task: Name | None = None
-    is_: Outcome | None = Field(default=None, alias="is")
+    is_: ConditionOutcome | None = Field(default=None, alias="is")
     all_: tuple["Condition", ...] | None = Field(default=None, alias="all", min_length=1)
     any_: tuple["Condition", ...] | None = Field(default=None, alias="any", min_length=1)
     not_: "Condition | None" = Field(default=None, alias="not")
@@ -46,10 +46,10 @@ class Condition(TaskParams):
             raise ValueError("task and is go together: {task: a, is: success}")
         return self
 
-    def holds(self, outcome_of: Callable[[str], Outcome]) -> bool:
+    def holds(self, outcome_of: Callable[[str], ConditionOutcome]) -> bool:
         """Evaluate; ``outcome_of`` says how a task ended: SUCCESS, FAILURE or SKIPPED."""
         if self.task is not None:
-            return self.is_ is Outcome.DONE or outcome_of(self.task) is self.is_
+            return self.is_ is ConditionOutcome.DONE or outcome_of(self.task) is self.is_
         if self.all_ is not None:
             return all(one.holds(outcome_of) for one in self.all_)
         if self.any_ is not None:
@@ -80,7 +80,9 @@ class Conditions(LogicType[Params]):
     Params = Params
 
 
-def choose(params: Mapping[str, Any], outcome_of: Callable[[str], Outcome]) -> tuple[str, ...]:
+def choose(
+    params: Mapping[str, Any], outcome_of: Callable[[str], ConditionOutcome]
+) -> tuple[str, ...]:
     """Return the chosen tasks of a CONDITIONS task."""
     checked = Params.model_validate(params)
     return checked.then if checked.when.holds(outcome_of) else checked.else_

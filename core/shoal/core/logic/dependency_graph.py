@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from shoal.core.logic.dependency_rules import WorkflowName
 from shoal.core.logic.intervals import UnknownDateValue, intervals
-from shoal.core.logic.references import Link
+from shoal.core.logic.references import WorkflowLink
 from shoal.core.timing.wallclock import SECOND, first_instant_from
 
 Window = tuple[datetime, datetime]  # of logical time, in UTC; the end is excluded
@@ -28,11 +28,11 @@ class Linked:
     """A workflow: its zone, and what its newest version names."""
 
     timezone: str
-    links: tuple[Link, ...] = ()
+    links: tuple[WorkflowLink, ...] = ()
 
 
 @dataclass(frozen=True)
-class Edge:
+class GraphEdge:
     """``target`` waits for ``source``, for each of ``links``.
 
     ``window``: of the runs of ``source`` that those of ``target`` look for, or start. It is not
@@ -41,7 +41,7 @@ class Edge:
 
     source: WorkflowName
     target: WorkflowName
-    links: tuple[Link, ...]
+    links: tuple[WorkflowLink, ...]
     window: Window
 
 
@@ -54,7 +54,7 @@ class DependencyGraph:
 
     windows: Mapping[WorkflowName, Window]
     distances: Mapping[WorkflowName, int]
-    edges: tuple[Edge, ...]
+    edges: tuple[GraphEdge, ...]
     is_cut: bool
 
 
@@ -130,23 +130,23 @@ class _Search:
                     if (link.named.project, link.named.workflow) == name:
                         yield other, looking(link, window, self.known[other].timezone)
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[GraphEdge]:
         for target in self.windows:
-            by_source: defaultdict[WorkflowName, list[Link]] = defaultdict(list)
+            by_source: defaultdict[WorkflowName, list[WorkflowLink]] = defaultdict(list)
             for link in self.known[target].links if target in self.known else ():
                 by_source[link.named.project, link.named.workflow].append(link)
             for source, some in by_source.items():
                 if source in self.windows:
                     zone = self.known[target].timezone
                     wanted = [looked_for(link, self.windows[target], zone) for link in some]
-                    yield Edge(source, target, tuple(some), _around(wanted))
+                    yield GraphEdge(source, target, tuple(some), _around(wanted))
 
 
 def _around(windows: Collection[Window]) -> Window:
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
-def looked_for(link: Link, window: Window, timezone: str) -> Window:
+def looked_for(link: WorkflowLink, window: Window, timezone: str) -> Window:
     """Return the window of the runs that runs in ``window`` look for, or start."""
     if link.date is None:
         return window
@@ -167,7 +167,7 @@ def looked_for(link: Link, window: Window, timezone: str) -> Window:
     )
 
 
-def looking(link: Link, window: Window, timezone: str) -> Window:
+def looking(link: WorkflowLink, window: Window, timezone: str) -> Window:
     """Return the window of the runs that look for runs in ``window``, or have started them.
 
     It is one day: of those on which they do, the first that is not before the window. Where zones
@@ -192,7 +192,7 @@ def looking(link: Link, window: Window, timezone: str) -> Window:
 
 
 @dataclass(frozen=True)
-class Progress:
+class GraphProgress:
     """When the first run of a window began, and the last one ended; None: it has not.
 
     A workflow without a run has no Progress.
@@ -204,8 +204,8 @@ class Progress:
 
 def critical_chain(
     graph: DependencyGraph,
-    progress: Mapping[WorkflowName, Progress],
-    of_edges: Mapping[Edge, Progress],
+    progress: Mapping[WorkflowName, GraphProgress],
+    of_edges: Mapping[GraphEdge, GraphProgress],
     end: WorkflowName,
 ) -> list[WorkflowName]:
     """Return the workflows that decide when ``end`` is done, the first one first.
@@ -214,7 +214,7 @@ def critical_chain(
     after it was done, was not waited for. One that has not ended, or has no run, counts as the last
     of those that a workflow still waits for. The chain does not go on behind runs of other days.
     """
-    before: defaultdict[WorkflowName, list[Edge]] = defaultdict(list)
+    before: defaultdict[WorkflowName, list[GraphEdge]] = defaultdict(list)
     for edge in graph.edges:
         before[edge.target].append(edge)
     chain, own = [end], progress.get(end)
@@ -234,7 +234,7 @@ def critical_chain(
             return chain[::-1]
 
 
-def _decides(source: Progress | None, own: Progress | None) -> bool:
+def _decides(source: GraphProgress | None, own: GraphProgress | None) -> bool:
     if own is None or own.started is None:
         return True
     if source is None or source.ended is None:
@@ -242,12 +242,12 @@ def _decides(source: Progress | None, own: Progress | None) -> bool:
     return own.started < source.ended and (own.ended is None or source.ended <= own.ended)
 
 
-def last(progress: Mapping[WorkflowName, Progress]) -> WorkflowName | None:
+def last(progress: Mapping[WorkflowName, GraphProgress]) -> WorkflowName | None:
     """Return the workflow that ends last; None: none has a run."""
     return max(progress, key=lambda one: (_end(progress[one]), one), default=None)
 
 
-def _end(progress: Progress | None) -> datetime:
+def _end(progress: GraphProgress | None) -> datetime:
     if progress is None or progress.ended is None:
         return datetime.max.replace(tzinfo=UTC)
     return progress.ended

@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.core.logic import intervals
 from shoal.core.logic.dependent import Dependency, IfMissing
-from shoal.core.runs.events import Verdict
+from shoal.core.runs.events import DependencyVerdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
@@ -20,7 +20,7 @@ WorkflowName = tuple[str, str]  # project, name
 
 MOST_RUNS = 5  # named for each interval
 _SECOND = timedelta(seconds=1)
-_V = Verdict
+_V = DependencyVerdict
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class WorkflowRun:
 
 
 @dataclass(frozen=True)
-class Window:
+class LogicalInterval:
     """An interval of logical time in which a run is wanted."""
 
     label: str  # its start, in the zone of the run that waits
@@ -59,14 +59,14 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Item:
+class DependencyItem:
     """A workflow, or a task of it, that must have run in each of ``windows``."""
 
     workflow: WorkflowName
     task: str | None
     date: str
     if_missing: IfMissing
-    windows: tuple[Window, ...]
+    windows: tuple[LogicalInterval, ...]
 
     def __str__(self) -> str:
         name = "/".join(self.workflow)
@@ -74,34 +74,34 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Group:
+class QuestionGroup:
     """Several questions, of which all or any must come true."""
 
     is_all: bool
     members: tuple["Question", ...]
 
 
-Question = Item | Group
+Question = DependencyItem | QuestionGroup
 
 
 @dataclass(frozen=True)
-class Judgement:
+class DependencyJudgement:
     """The verdict, in one sentence why, and every run that was considered."""
 
-    verdict: Verdict
+    verdict: DependencyVerdict
     reason: str | None
     detail: Mapping[str, Any]
 
 
 # What was found; None: there is no such workflow. Runs are in any order.
-Found = Mapping[WorkflowName, Sequence[WorkflowRun] | None]
+FoundRuns = Mapping[WorkflowName, Sequence[WorkflowRun] | None]
 
 
 def question_of(when: Dependency, base: datetime, project: str) -> Question:
     """Return what a DEPENDENT task asks. ``base``: the logical time of its run, in its zone."""
     if when.workflow is not None:
         assert when.date is not None, "checked with the definition"
-        return Item(
+        return DependencyItem(
             (when.project or project, when.workflow),
             when.task,
             when.date,
@@ -109,20 +109,20 @@ def question_of(when: Dependency, base: datetime, project: str) -> Question:
             tuple(_window(*one) for one in intervals.intervals(when.date, base)),
         )
     members = tuple(question_of(one, base, project) for one in (*(when.all_ or when.any_ or ()),))
-    return Group(when.all_ is not None, members)
+    return QuestionGroup(when.all_ is not None, members)
 
 
-def _window(start: datetime, end: datetime) -> Window:
+def _window(start: datetime, end: datetime) -> LogicalInterval:
     midnight = (start.hour, start.minute, start.second) == (0, 0, 0)
     whole_day = midnight and end.date() == start.date() and end.hour == 23
     label = start.strftime("%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M")
     # Intervals are closed and of whole seconds; logical times may have fractions.
-    return Window(label, start.astimezone(UTC), end.astimezone(UTC) + _SECOND)
+    return LogicalInterval(label, start.astimezone(UTC), end.astimezone(UTC) + _SECOND)
 
 
-def items_of(question: Question) -> Iterator[Item]:
+def items_of(question: Question) -> Iterator[DependencyItem]:
     """Yield the items of a question in their order."""
-    if isinstance(question, Item):
+    if isinstance(question, DependencyItem):
         yield question
     else:
         for member in question.members:
@@ -133,22 +133,24 @@ def items_of(question: Question) -> Iterator[Item]:
 class _Finding:
     """The verdict on a part of the question, and what led to it."""
 
-    verdict: Verdict
+    verdict: DependencyVerdict
     reasons: tuple[str, ...] = ()
 
 
-def judge(question: Question, found: Found, own_id: int) -> Judgement:
+def judge(question: Question, found: FoundRuns, own_id: int) -> DependencyJudgement:
     """Judge what was found. ``own_id``: the instance that waits, which cannot wait for itself."""
     shown: list[dict[str, Any]] = []
     finding = _judge(question, found, own_id, shown)
     reason = None
     if finding.reasons:
         reason = and_more(finding.reasons[0], len(finding.reasons) - 1)
-    return Judgement(finding.verdict, reason, {"items": shown})
+    return DependencyJudgement(finding.verdict, reason, {"items": shown})
 
 
-def _judge(question: Question, found: Found, own_id: int, shown: list[dict[str, Any]]) -> _Finding:
-    if isinstance(question, Item):
+def _judge(
+    question: Question, found: FoundRuns, own_id: int, shown: list[dict[str, Any]]
+) -> _Finding:
+    if isinstance(question, DependencyItem):
         return _judge_item(question, found, own_id, shown)
     # Every member is judged, also once the verdict is clear: people see all of them.
     findings = [_judge(member, found, own_id, shown) for member in question.members]
@@ -160,13 +162,15 @@ _ALL = (_V.FAILURE, _V.WAIT, _V.SKIP, _V.SUCCESS)
 _ANY = (_V.SUCCESS, _V.WAIT, _V.FAILURE, _V.SKIP)
 
 
-def _combined(order: Sequence[Verdict], findings: Sequence[_Finding]) -> _Finding:
+def _combined(order: Sequence[DependencyVerdict], findings: Sequence[_Finding]) -> _Finding:
     verdict = min((one.verdict for one in findings), key=order.index)
     reasons = [r for one in findings if one.verdict is verdict for r in one.reasons]
     return _Finding(verdict, tuple(reasons))
 
 
-def _judge_item(item: Item, found: Found, own_id: int, shown: list[dict[str, Any]]) -> _Finding:
+def _judge_item(
+    item: DependencyItem, found: FoundRuns, own_id: int, shown: list[dict[str, Any]]
+) -> _Finding:
     runs = found.get(item.workflow)
     others = [run for run in runs or () if run.instance_id != own_id]
     findings, windows = [], []
@@ -198,7 +202,7 @@ def _judge_item(item: Item, found: Found, own_id: int, shown: list[dict[str, Any
 _BEST = (_V.SUCCESS, _V.WAIT, _V.FAILURE)
 
 
-def _outcome(item: Item, run: WorkflowRun) -> Verdict | None:
+def _outcome(item: DependencyItem, run: WorkflowRun) -> DependencyVerdict | None:
     """Return what one run says about the item; None: nothing."""
     has_ended = run.state in FINISHED_WORKFLOW
     if item.task is None:
@@ -215,7 +219,7 @@ def _outcome(item: Item, run: WorkflowRun) -> Verdict | None:
     return _V.FAILURE if has_ended else _V.WAIT
 
 
-_MISSING: Mapping[IfMissing, Verdict] = {
+_MISSING: Mapping[IfMissing, DependencyVerdict] = {
     IfMissing.WAIT: _V.WAIT,
     IfMissing.FAIL: _V.FAILURE,
     IfMissing.SKIP: _V.SKIP,
@@ -223,7 +227,11 @@ _MISSING: Mapping[IfMissing, Verdict] = {
 
 
 def _judge_window(
-    item: Item, window: Window, outcomes: Sequence[tuple[Verdict, WorkflowRun]], *, is_known: bool
+    item: DependencyItem,
+    window: LogicalInterval,
+    outcomes: Sequence[tuple[DependencyVerdict, WorkflowRun]],
+    *,
+    is_known: bool,
 ) -> _Finding:
     named = {"upstream": item.task, "project": item.workflow[0], "workflow": item.workflow[1]}
     when = {"from_": window.label, "date": item.date}
@@ -245,10 +253,10 @@ def _judge_window(
 
 
 def _shown(
-    item: Item,
-    window: Window,
-    verdict: Verdict,
-    outcomes: Sequence[tuple[Verdict, WorkflowRun]],
+    item: DependencyItem,
+    window: LogicalInterval,
+    verdict: DependencyVerdict,
+    outcomes: Sequence[tuple[DependencyVerdict, WorkflowRun]],
 ) -> dict[str, Any]:
     runs = []
     for _, run in outcomes[:MOST_RUNS]:

@@ -13,7 +13,7 @@ from shoal.core.definition.model import WorkflowSpec
 
 
 @dataclass(frozen=True)
-class Reference:
+class WorkflowReference:
     """A task names a workflow. ``kind`` says what for."""
 
     task: str
@@ -22,42 +22,42 @@ class Reference:
     workflow: str
 
 
-def references(project: str, definition: Mapping[str, Any]) -> list[Reference]:
+def references(project: str, definition: Mapping[str, Any]) -> list[WorkflowReference]:
     """Return what the tasks of a definition of ``project`` name, each once, in their order."""
-    found: dict[Reference, None] = {}
+    found: dict[WorkflowReference, None] = {}
     for task in definition["tasks"]:
         for kind, named in _named(task):
             home = named.get("project") or project
-            one = Reference(str(task["name"]), kind, str(home), named["workflow"])
+            one = WorkflowReference(str(task["name"]), kind, str(home), named["workflow"])
             found[one] = None
     return list(found)
 
 
 @dataclass(frozen=True)
-class Link:
+class WorkflowLink:
     """A reference, and which runs are meant: those of ``date``, a date value, and a task of them.
 
     Both are None for tasks that run the workflow.
     """
 
-    named: Reference
+    named: WorkflowReference
     date: str | None = None
     of_task: str | None = None
 
 
-def links(project: str, definition: Mapping[str, Any]) -> list[Link]:
+def links(project: str, definition: Mapping[str, Any]) -> list[WorkflowLink]:
     """Return what the tasks of a definition of ``project`` name, with dates, in their order.
 
     Those that are disabled wait for nothing.
     """
-    found: dict[Link, None] = {}
+    found: dict[WorkflowLink, None] = {}
     for task in definition["tasks"]:
         if task.get("enabled") is False:
             continue
         for kind, named in _named(task):
             home = str(named.get("project") or project)
-            one = Reference(str(task["name"]), kind, home, named["workflow"])
-            found[Link(one, _text(named, "date"), _text(named, "task"))] = None
+            one = WorkflowReference(str(task["name"]), kind, home, named["workflow"])
+            found[WorkflowLink(one, _text(named, "date"), _text(named, "task"))] = None
     return list(found)
 
 

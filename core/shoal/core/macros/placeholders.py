@@ -33,7 +33,7 @@ from shoal.core.macros.template import (
     Expression,
     InvalidMacro,
     Node,
-    Parameter,
+    TemplateParameter,
     is_index,
     parse,
     placeholders,
@@ -107,7 +107,7 @@ def names(text: str) -> set[str]:
     found = (
         static_text(node.name)
         for node in placeholders(parse(text).nodes)
-        if isinstance(node, Parameter)
+        if isinstance(node, TemplateParameter)
     )
     return {name for name in found if name is not None}
 
@@ -182,7 +182,7 @@ class Renderer:
         return self._join(template.nodes, lambda node: self._placeholder(node, text, of))
 
     def _join(
-        self, nodes: tuple[Node, ...], replace: Callable[[Parameter | Expression], str]
+        self, nodes: tuple[Node, ...], replace: Callable[[TemplateParameter | Expression], str]
     ) -> str:
         parts: list[str] = []
         length = 0
@@ -197,12 +197,12 @@ class Renderer:
         return "".join(parts)
 
     def _placeholder(
-        self, node: Parameter | Expression, text: str, of: "_Definition | None"
+        self, node: TemplateParameter | Expression, text: str, of: "_Definition | None"
     ) -> str:
-        def replace(inner: Parameter | Expression) -> str:
+        def replace(inner: TemplateParameter | Expression) -> str:
             return self._placeholder(inner, text, of)
 
-        if isinstance(node, Parameter):
+        if isinstance(node, TemplateParameter):
             return self._value(self._join(node.name, replace), node.position, text, of)
         source = self._join(node.source, replace)
         if is_index(source):

@@ -38,7 +38,7 @@ class InvalidMacro(ShoalError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class TemplateParameter:
     """``${…}``; the name itself may hold placeholders."""
 
     position: int
@@ -55,7 +55,7 @@ class Expression:
     depth: int
 
 
-Node = str | Parameter | Expression
+Node = str | TemplateParameter | Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def static_text(nodes: tuple[Node, ...]) -> str | None:
     return None
 
 
-def placeholders(nodes: tuple[Node, ...]) -> Iterator[Parameter | Expression]:
+def placeholders(nodes: tuple[Node, ...]) -> Iterator[TemplateParameter | Expression]:
     """Yield every placeholder, the outer one before those inside it."""
     for node in nodes:
-        if isinstance(node, Parameter):
+        if isinstance(node, TemplateParameter):
             yield node
             yield from placeholders(node.name)
         elif isinstance(node, Expression):
@@ -139,7 +139,7 @@ class _Scanner:
         if mark in ("${", "$["):
             self._stack.append(_Frame(mark, position))
         elif mark == "}" and top.mark == "${":
-            self._close(Parameter(top.position, tuple(top.nodes), top.depth + 1))
+            self._close(TemplateParameter(top.position, tuple(top.nodes), top.depth + 1))
         elif mark == "]" and top.mark == "$[" and not top.quoted:
             self._close(Expression(top.position, tuple(top.nodes), top.depth + 1))
         else:
@@ -147,7 +147,7 @@ class _Scanner:
                 top.quoted = not top.quoted
             top.nodes.append(mark[1:] if mark.startswith("$$") else mark)
 
-    def _close(self, node: Parameter | Expression) -> None:
+    def _close(self, node: TemplateParameter | Expression) -> None:
         self._stack.pop()
         if node.depth > _DEEPEST:
             reason = f"placeholders are nested more than {_DEEPEST} deep"

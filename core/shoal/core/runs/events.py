@@ -130,7 +130,7 @@ class ChildChanged:
     refused: bool = False
 
 
-class Verdict(StrEnum):
+class DependencyVerdict(StrEnum):
     """What follows for a DEPENDENT task from the runs that it waits for."""
 
     WAIT = "WAIT"
@@ -144,7 +144,7 @@ class DependencyJudged:
     """The runs of a DEPENDENT task were searched; ``detail`` names them."""
 
     task_instance_id: int
-    verdict: Verdict
+    verdict: DependencyVerdict
     at: datetime
     reason: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)

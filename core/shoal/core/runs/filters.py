@@ -296,7 +296,7 @@ MOST_COUNTED = 1_000
 
 
 @dataclass(frozen=True)
-class Order:
+class SortOrder:
     """The order of a list, falling unless ``is_rising``. What has no value comes last."""
 
     key: SortKey = SortKey.CREATED
@@ -308,7 +308,7 @@ class Order:
         return self.key not in (SortKey.CREATED, SortKey.LOGICAL)
 
 
-NEWEST_FIRST = Order()
+NEWEST_FIRST = SortOrder()
 
 
 @dataclass(frozen=True)

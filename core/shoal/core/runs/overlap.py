@@ -16,7 +16,7 @@ _QUEUES = frozenset({Overlap.QUEUE, Overlap.QUEUE_BY_PRIORITY})
 
 
 @dataclass(frozen=True)
-class Policy:
+class OverlapPolicy:
     """What the newest published version of a workflow says about overlapping runs."""
 
     overlap: Overlap
@@ -85,7 +85,7 @@ class Moves:
     by: int | None = None
 
 
-def refusal(policy: Policy, active: int, waiting: int) -> str | None:
+def refusal(policy: OverlapPolicy, active: int, waiting: int) -> str | None:
     """Return why one more run is refused, given those that are active and wait; None: it is not."""
     room = max(0, policy.max_active - active)
     if policy.overlap is Overlap.SKIP_NEW and waiting >= room:
@@ -101,7 +101,7 @@ def refusal(policy: Policy, active: int, waiting: int) -> str | None:
     return None
 
 
-def settle(policy: Policy, lineup: Lineup) -> Moves:
+def settle(policy: OverlapPolicy, lineup: Lineup) -> Moves:
     """Return the runs to admit and to stop, so that none waits while there is room."""
     room = max(0, policy.max_active - lineup.active)
     match policy.overlap:
@@ -126,7 +126,7 @@ def _latest(lineup: Lineup, room: int) -> Moves:
     return Moves(admit, supersede=_ids(older), by=newest.id if older else None)
 
 
-def _newest(policy: Policy, lineup: Lineup, room: int) -> Moves:
+def _newest(policy: OverlapPolicy, lineup: Lineup, room: int) -> Moves:
     """The newest ``max_active`` runs, active or not, have the place; the others make room."""
     waiting = _ids(sorted(lineup.waiting, key=_age))
     if not waiting:

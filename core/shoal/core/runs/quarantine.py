@@ -1,8 +1,8 @@
 """What a process cannot work with and quarantines, so that it stops nothing else.
 
 One table for all consumers. A master quarantines runs and what starts them; an alert server the
-events, messages and workflows that it fails on. ``Consumer`` and ``Kind`` grow with the processes
-that isolate their items.
+events, messages and workflows that it fails on. ``ItemConsumer`` and ``ItemKind`` grow with
+the processes that isolate their items.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from shoal.core.untrusted import encodable
 LONGEST_REASON = 500  # characters
 
 
-class Consumer(StrEnum):
+class ItemConsumer(StrEnum):
     """Which part of Shoal cannot work with an item."""
 
     MASTERS = "masters"
     ALERTS = "alerts"
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     """What is quarantined."""
 
     # of masters
@@ -44,13 +44,13 @@ class Kind(StrEnum):
 class QuarantinedItem:
     """One quarantined thing. ``item``: its id as text, or its name."""
 
-    kind: Kind
+    kind: ItemKind
     item: str
     partition: int | None  # None: not of a partition
     reason: str
     tries: int  # how often it was tried so far
     since: datetime
-    consumer: Consumer = Consumer.MASTERS
+    consumer: ItemConsumer = ItemConsumer.MASTERS
     project: str | None = None
     workflow: str | None = None
     last_at: datetime | None = None  # of the last try; None: ``since``

@@ -69,7 +69,7 @@ class SecretInfo:
 
 
 @dataclass(frozen=True)
-class Workflow:
+class StoredWorkflow:
     """A workflow and its newest version; older versions stay readable."""
 
     id: int
@@ -220,7 +220,7 @@ class Takeover:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class StoredSchedule:
     """One timetable of a workflow. ``next_fire_at`` None: it never fires again."""
 
     id: int
@@ -278,7 +278,7 @@ class WorkflowOrder(StrEnum):
 Place = tuple[str, str] | tuple[datetime, int]
 
 
-def place_of(found: Workflow, order: WorkflowOrder) -> Place:
+def place_of(found: StoredWorkflow, order: WorkflowOrder) -> Place:
     """Return where a list of workflows continues behind one."""
     return (
         (found.project, found.name) if order is WorkflowOrder.NAME else (found.updated_at, found.id)

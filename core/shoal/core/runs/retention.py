@@ -26,7 +26,7 @@ class Retention:
         """Return the rules for lengths of time in days; 0 stands for ever."""
         return cls(_days(instances), newest, _days(events), _days(commands), _days(backfills))
 
-    def limits(self, now: datetime, before: datetime | None = None) -> "Limits":
+    def limits(self, now: datetime, before: datetime | None = None) -> "RetentionLimits":
         """Return what may go at ``now``.
 
         ``before``: what a user has asked for, in place of the rules. Commands stay for their
@@ -34,18 +34,18 @@ class Retention:
         """
         commands = _ago(now, self.commands)
         if before is None:
-            return Limits(
+            return RetentionLimits(
                 _ago(now, self.instances),
                 _ago(now, self.events),
                 commands,
                 _ago(now, self.backfills),
             )
         known_until = None if commands is None else min(commands, before)
-        return Limits(before, before, known_until, before)
+        return RetentionLimits(before, before, known_until, before)
 
 
 @dataclass(frozen=True)
-class Limits:
+class RetentionLimits:
     """What is older may go; None: nothing."""
 
     instances: datetime | None

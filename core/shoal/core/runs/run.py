@@ -21,7 +21,7 @@ from shoal.core.runs.states import BETWEEN_LOOKS, FINISHED_TASK, TaskState, Work
 
 
 @dataclass(frozen=True)
-class Plan:
+class WorkflowPlan:
     """The graph of one workflow version, shared by all its instances."""
 
     spec: WorkflowSpec
@@ -36,7 +36,7 @@ class Plan:
     publishes: bool = False  # whether a task makes resources
 
     @classmethod
-    def of(cls, spec: WorkflowSpec, once: frozenset[str] = frozenset()) -> "Plan":
+    def of(cls, spec: WorkflowSpec, once: frozenset[str] = frozenset()) -> "WorkflowPlan":
         """Index a checked definition by task name."""
         upstream = {task.name: task.depends_on for task in spec.tasks}
         choices = {task.name: chosen for task in spec.tasks if (chosen := choices_of(task))}
@@ -280,7 +280,7 @@ class Run:
     """A workflow instance as its owning master holds it."""
 
     id: int
-    plan: Plan
+    plan: WorkflowPlan
     state: WorkflowState
     partition: int
     attempts: MutableMapping[str, Attempt]  # the newest attempt of every task of the plan

@@ -34,7 +34,7 @@ class SecretUnusable(placeholders.InvalidMacro):
     """A secret stands where it must not go: on a command line, or in a task without a worker."""
 
 
-class Scope:
+class TaskScope:
     """Everything that the texts of one attempt may refer to.
 
     ``secret`` returns a secret's value by its name, or raises. Without it, texts that need a

@@ -13,7 +13,7 @@ from typing import Self
 from zoneinfo import ZoneInfo
 
 from shoal.core.definition.model import Missed, ScheduleSpec
-from shoal.core.runs.records import Schedule
+from shoal.core.runs.records import StoredSchedule
 from shoal.core.timing import wallclock
 from shoal.core.timing.cron import expression
 from shoal.core.timing.cron.expression import Cron
@@ -38,7 +38,7 @@ class Timetable:
     excluded: frozenset[date] = frozenset()
 
     @classmethod
-    def of(cls, schedule: Schedule, calendar: Iterable[date] = ()) -> Self:
+    def of(cls, schedule: StoredSchedule, calendar: Iterable[date] = ()) -> Self:
         """Return the timetable of a stored schedule; ``calendar``: the days of its calendar.
 
         Raises InvalidCron if this installation cannot read it (unknown zone, for example).
@@ -148,7 +148,7 @@ class Timetable:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueFires:
     """``fires``: what fires now, ascending; ``next``: the first fire time behind those.
 
     ``next`` may lie in the past: there was more than one round may fire. ``passed_over``: fire
@@ -167,7 +167,7 @@ def due(
     policy: Missed = Missed.LAST,
     window: timedelta | None = None,
     limit: int = 1_000,
-) -> Due:
+) -> DueFires:
     """Return what fires at ``now`` of the times from ``planned`` on, at most ``limit``.
 
     ``planned`` itself was computed earlier. It fires although the timetable does not contain it
@@ -184,7 +184,7 @@ def due(
     earliest = _first_from(timetable, planned, planned)
     first = fires[0] if fires else found
     passed_over = earliest is not None and (first is None or _utc(earliest) < _utc(first))
-    return Due(tuple(fires), found, passed_over)
+    return DueFires(tuple(fires), found, passed_over)
 
 
 def instant(moment: datetime | None, timezone: str) -> datetime | None:

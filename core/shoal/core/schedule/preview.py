@@ -22,7 +22,7 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownFire:
     """One fire time, in the schedule's zone."""
 
     moment: datetime
@@ -33,21 +33,21 @@ class Shown:
         return Mark.LEFT_OUT not in self.marks
 
 
-def preview(timetable: Timetable, after: datetime, count: int) -> list[Shown]:
+def preview(timetable: Timetable, after: datetime, count: int) -> list[ShownFire]:
     """Return the next ``count`` lines: fire times, and days left out, of which each is one line."""
     return list(islice(_lines(timetable, after), count))
 
 
-def _lines(timetable: Timetable, after: datetime) -> Iterator[Shown]:
+def _lines(timetable: Timetable, after: datetime) -> Iterator[ShownFire]:
     whole = replace(timetable, excluded=frozenset())
     moment = whole.next(after)
     while moment is not None:
         day = moment.date()
         if day in timetable.excluded:
-            yield Shown(moment, (Mark.LEFT_OUT,))
+            yield ShownFire(moment, (Mark.LEFT_OUT,))
             moment = replace(timetable, excluded=frozenset({day})).next(moment)
         else:
-            yield Shown(moment, marks_of(timetable.cron, moment))
+            yield ShownFire(moment, marks_of(timetable.cron, moment))
             moment = whole.next(moment)
 
 

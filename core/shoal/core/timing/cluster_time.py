@@ -26,7 +26,7 @@ LONGEST_AGE_S = 3600.0  # of an observation
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ClockReading:
     """What both clocks of this node showed at one moment."""
 
     wall_s: float
@@ -41,20 +41,20 @@ class Shown:
 class ClusterTime:
     """The time of the cluster, as one process knows it. Not safe for threads."""
 
-    def __init__(self, first: Shown) -> None:
+    def __init__(self, first: ClockReading) -> None:
         self._ahead_s = first.ahead_s  # the time that counts
         self._follows_own = True
         self._settled = False  # other clocks were compared at least once
-        self._others: dict[str, Shown] = {}
+        self._others: dict[str, ClockReading] = {}
         self._proposed: tuple[float, float] | None = None  # another time, and since when
 
-    def now_s(self, own: Shown) -> float:
+    def now_s(self, own: ClockReading) -> float:
         """Return the time. The own clock counts as long as it runs evenly and is believed."""
         if self._follows_own and abs(own.ahead_s - self._ahead_s) <= STEP_S:
             self._ahead_s = own.ahead_s
         return own.since_boot_s + self._ahead_s
 
-    def observe(self, name: str, wall_s: float, sent: Shown, answered: Shown) -> bool:
+    def observe(self, name: str, wall_s: float, sent: ClockReading, answered: ClockReading) -> bool:
         """Take what another clock showed between ``sent`` and ``answered``.
 
         Return False if the answer took too long to say anything.
@@ -62,10 +62,10 @@ class ClusterTime:
         trip_s = answered.since_boot_s - sent.since_boot_s
         if trip_s > LONGEST_TRIP_S:
             return False
-        self._others[name] = Shown(wall_s, sent.since_boot_s + trip_s / 2)
+        self._others[name] = ClockReading(wall_s, sent.since_boot_s + trip_s / 2)
         return True
 
-    def compare(self, own: Shown) -> None:
+    def compare(self, own: ClockReading) -> None:
         """Decide anew which time counts. Call it after every round of observations."""
         wanted_s, follows_own = self._judge(own)
         if not self._settled or abs(wanted_s - self._ahead_s) <= STEP_S:
@@ -77,7 +77,7 @@ class ClusterTime:
             self._take(wanted_s, follows_own)
         self._settled = self._settled or bool(self._others)
 
-    def differences(self, own: Shown) -> Mapping[str, float]:
+    def differences(self, own: ClockReading) -> Mapping[str, float]:
         """Return the clocks that are off by more than ``STEP_S``: name -> seconds ahead.
 
         "own" is the wall clock of this node.
@@ -89,7 +89,7 @@ class ClusterTime:
     def _take(self, ahead_s: float, follows_own: bool) -> None:
         self._ahead_s, self._follows_own, self._proposed = ahead_s, follows_own, None
 
-    def _judge(self, own: Shown) -> tuple[float, bool]:
+    def _judge(self, own: ClockReading) -> tuple[float, bool]:
         """Return the time that most clocks show, and whether the own clock is among them."""
         others = self._fresh(own)
         if not others or any(abs(own.ahead_s - other) <= STEP_S for other in others):
@@ -101,7 +101,7 @@ class ClusterTime:
         # Nothing is known yet: of two clocks the own one, of more the one in the middle.
         return (own.ahead_s, True) if len(others) == 1 else (median([own.ahead_s, *others]), False)
 
-    def _fresh(self, own: Shown) -> list[float]:
+    def _fresh(self, own: ClockReading) -> list[float]:
         """Return what the other clocks showed lately: even boot time drifts in the long run."""
         oldest_s = own.since_boot_s - LONGEST_AGE_S
         return [one.ahead_s for one in self._others.values() if one.since_boot_s >= oldest_s]

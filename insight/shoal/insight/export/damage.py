@@ -18,7 +18,7 @@ from shoal.insight.history.manifest import Contents, HistoryFile
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.history.tables import ATTEMPTS, COMMANDS, INSTANCES, PLANS, TABLES, TAKEOVERS
 from shoal.sql.repositories.exports.finished_rows import Ends
-from shoal.sql.repositories.exports.position import Position
+from shoal.sql.repositories.exports.position import ExportPosition
 
 Key = tuple[Any, ...]
 # Looked at again with each export: with four an hour 3,000 files a day.
@@ -80,12 +80,12 @@ def _keys(store: HistoryStore, file: HistoryFile, until: datetime) -> set[Key]:
     return {tuple(key) for *key, ended in rows if ended <= until}
 
 
-def damages_of(position: Position) -> list[Damage]:
+def damages_of(position: ExportPosition) -> list[Damage]:
     """Return the files that are damaged or missing, as far as was seen."""
     return [Damage.from_json(one) for one in position.damaged.values()]
 
 
-def with_damages(position: Position, damages: Iterable[Damage]) -> Position:
+def with_damages(position: ExportPosition, damages: Iterable[Damage]) -> ExportPosition:
     """Return the position with these files as the damaged ones."""
     return replace(position, damaged={one.file.path: one.to_json() for one in damages})
 
@@ -122,7 +122,7 @@ def next_few(files: Iterable[HistoryFile], checked: str) -> list[HistoryFile]:
     return few
 
 
-def gone_back(position: Position, files: Sequence[HistoryFile], ends: Ends) -> Position:
+def gone_back(position: ExportPosition, files: Sequence[HistoryFile], ends: Ends) -> ExportPosition:
     """Return from where an export brings the rows of these files once more."""
     tables = {file.table for file in files}
     if tables & {ATTEMPTS.name, INSTANCES.name, PLANS.name}:

@@ -11,7 +11,7 @@ purge may take their rows: see ``verifying``.
 
 import asyncio
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -30,7 +30,7 @@ from shoal.insight.export.damage import (
     to_look_at,
     with_damages,
 )
-from shoal.insight.export.extraction import Gathered, Gatherer
+from shoal.insight.export.extraction import PIECES, Gathered, Gatherer, Pieces
 from shoal.insight.history.manifest import Contents, HistoryFile, Manifest
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import HistoryTable
@@ -38,7 +38,7 @@ from shoal.runtime import failpoints
 from shoal.runtime.storage import ObjectMissing
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.exports.finished_rows import Ends
-from shoal.sql.repositories.exports.position import Exported, Position
+from shoal.sql.repositories.exports.position import Exported, ExportPosition
 
 MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
@@ -65,12 +65,21 @@ class ExportSummary:
     lacking: list[str] = field(default_factory=list)
 
 
+Clock = Callable[[Database], Awaitable[datetime]]
+
+
+async def clock_of(database: Database) -> datetime:
+    """Return the time by the clock of the database."""
+    return datetime.now(UTC) if database.kind == "sqlite" else await database.now()
+
+
 class Exporter:
     """Exports the history of a database to a store.
 
     ``share``: the part of the time in which it may have the database at work, above 0 to 1.
     ``keep_days``: the days that the history keeps; 0: all. ``anew``: an empty storage is meant to
     have a history from now on. ``forget_damaged``: give up files that are damaged or missing.
+    ``pieces``: how much is read at a time.
     """
 
     def __init__(
@@ -83,9 +92,11 @@ class Exporter:
         most_rows: int = MOST_ROWS,
         anew: bool = False,
         forget_damaged: bool = False,
+        pieces: Pieces = PIECES,
+        clock: Clock = clock_of,
     ) -> None:
-        self._database, self._store = database, store
-        self._gatherer = Gatherer(database, share)
+        self._database, self._store, self._clock = database, store, clock
+        self._gatherer = Gatherer(database, share, pieces)
         self._keep_days, self._most_rows = keep_days, most_rows
         self._anew, self._forget_damaged = anew, forget_damaged
         self._checked = ""  # the file that was looked at again last
@@ -98,7 +109,7 @@ class Exporter:
         """
         summary = ExportSummary()
         last, contents = await self._begin()
-        now = await self._now()
+        now = await self._clock(self._database)
         ends = await self._gatherer.ends()
         last, contents = await self._look_again(last, contents, ends, now, summary)
         position = _begin_at(last.position, ends)
@@ -230,7 +241,7 @@ class Exporter:
             await uow.commit()
 
     async def _advance(
-        self, uow: UnitOfWork, sequence: int, position: Position, now: datetime
+        self, uow: UnitOfWork, sequence: int, position: ExportPosition, now: datetime
     ) -> None:
         lacking = [str(one) for one in damages_of(position)]
         await uow.verified_history.advance(
@@ -322,7 +333,9 @@ class Exporter:
                     f"{self._store.root}; nothing is lost, the next one goes on behind it"
                 )
             if is_verified:
-                await self._advance(uow, sequence, found.position, await self._now())
+                await self._advance(
+                    uow, sequence, found.position, await self._clock(self._database)
+                )
             await uow.commit()
         failpoints.hit("export.after_commit")
         await asyncio.to_thread(self._store.put_manifest, manifest)
@@ -371,7 +384,7 @@ class Exporter:
         return joins, last, contents
 
     async def _sweep(
-        self, last: Exported, contents: Contents, position: Position, now: datetime
+        self, last: Exported, contents: Contents, position: ExportPosition, now: datetime
     ) -> tuple[Exported, Contents]:
         """Remove, once a day, the files that nobody reads any more, of all days there are."""
         since = now.timestamp() - KEEP_UNNAMED_S
@@ -383,9 +396,6 @@ class Exporter:
         return await self._store_step(
             last, contents, Gathered(position), [], None, is_verified=True
         )
-
-    async def _now(self) -> datetime:
-        return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()
 
 
 def _is_recent(until: datetime | None, now: datetime) -> bool:
@@ -401,7 +411,7 @@ def _ids(rows: pa.Table) -> tuple[int, int] | None:
     return found["min"].as_py(), found["max"].as_py()
 
 
-def _at(last: Exported) -> Position:
+def _at(last: Exported) -> ExportPosition:
     assert last.position is not None, "an export has a position"
     return last.position
 
@@ -411,8 +421,8 @@ def _damages(files: Sequence[HistoryFile], last: Exported, now: datetime) -> lis
     return [Damage(file, now, last.sequence + 1) for file in files]
 
 
-def _start(ends: Ends) -> Position:
-    return Position(event=ends.event, instances_end=ends.instance)
+def _start(ends: Ends) -> ExportPosition:
+    return ExportPosition(event=ends.event, instances_end=ends.instance)
 
 
 def _lacks(root: str, files: Sequence[str]) -> str:
@@ -423,7 +433,7 @@ def _lacks(root: str, files: Sequence[str]) -> str:
     )
 
 
-def _begin_at(position: Position | None, ends: Ends) -> Position:
+def _begin_at(position: ExportPosition | None, ends: Ends) -> ExportPosition:
     """Return where an export goes on."""
     if position is None:
         return _start(ends)
@@ -434,7 +444,7 @@ def _begin_at(position: Position | None, ends: Ends) -> Position:
     return position
 
 
-def _is_at(position: Position, ends: Ends) -> bool:
+def _is_at(position: ExportPosition, ends: Ends) -> bool:
     """Whether all up to these ends was exported."""
     return (
         position.instances >= position.instances_end

@@ -20,25 +20,39 @@ from shoal.insight.history.tables import (
 )
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
-from shoal.sql.repositories.exports.finished_rows import Ends, Rows
-from shoal.sql.repositories.exports.position import Position
+from shoal.sql.repositories.exports.finished_rows import Ends, ExportedRows
+from shoal.sql.repositories.exports.position import ExportPosition
 
 T = TypeVar("T")
 
-# So many rows are read in one transaction, more or less: some ten milliseconds of the database.
-_PIECE = 5_000
 _FEW_IDS = 1_000  # rows that are read by their ids in one query
 _FEW_PLANS = 20  # versions that are read at once: one may have 10,000 tasks
-_MOST_OPEN = 10_000  # commands that are not handled yet and are looked at each time
-_COMMANDS = 5_000  # ids of commands and takeovers, in one export
 _MOST_PIECES = 256  # that an export has at most, however few rows they have
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """How much is read at a time.
+
+    ``rows``: in one transaction, more or less: some ten milliseconds of the database.
+    ``instances``: at first; the number follows from the attempts that they have. ``commands``: ids
+    of commands and takeovers in one export. ``open_commands``: not handled yet, and read each time.
+    """
+
+    rows: int = 5_000
+    instances: int = 50
+    commands: int = 5_000
+    open_commands: int = 10_000
+
+
+PIECES = Pieces()
 
 
 @dataclass
 class Gathered:
     """What one export is made of. ``rows`` counts those of all tables."""
 
-    position: Position
+    position: ExportPosition
     tables: dict[HistoryTable, list[pa.Table]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     rows: int = 0
@@ -59,9 +73,9 @@ class Gatherer:
     ``share``: the part of the time in which it may have the database at work, 0 to 1.
     """
 
-    def __init__(self, database: Database, share: float) -> None:
-        self._database, self._share = database, share
-        self._instances_at_once = 50  # grows and shrinks with the attempts that they have
+    def __init__(self, database: Database, share: float, pieces: Pieces) -> None:
+        self._database, self._share, self._pieces = database, share, pieces
+        self._instances_at_once = pieces.instances  # grows and shrinks with their attempts
 
     async def ends(self) -> Ends:
         """Return the highest ids; all rows up to these are seen, or never will be, from now on."""
@@ -77,7 +91,7 @@ class Gatherer:
         later = await self._read(lambda uow: uow.finished_rows.ends())
         return replace(ends, instance=later.instance)
 
-    async def gather(self, position: Position, ends: Ends, most: int) -> Gathered:
+    async def gather(self, position: ExportPosition, ends: Ends, most: int) -> Gathered:
         """Return what comes next behind ``position``, up to ``ends`` and to some ``most`` rows."""
         found = Gathered(position)
         for _ in range(_MOST_PIECES):
@@ -87,7 +101,7 @@ class Gatherer:
             if at.instances < at.instances_end:
                 await self._add_old(found)
             else:
-                await self._add_changed(found, min(ends.event, at.event + _PIECE))
+                await self._add_changed(found, min(ends.event, at.event + self._pieces.rows))
         await self._add_commands(found, ends.command)
         await self._add_takeovers(found, ends.takeover)
         return found
@@ -97,7 +111,7 @@ class Gatherer:
         at = found.position
         until = min(at.instances_end, at.instances + self._instances_at_once)
 
-        async def read(uow: UnitOfWork) -> tuple[Rows, Rows]:
+        async def read(uow: UnitOfWork) -> tuple[ExportedRows, ExportedRows]:
             rows = uow.finished_rows
             return (
                 await rows.instances_between(at.instances, until),
@@ -106,8 +120,10 @@ class Gatherer:
 
         instances, attempts = await self._read(read)
         size = max(len(attempts.values) + len(instances.values), 1)
-        wanted = self._instances_at_once * _PIECE // size
-        self._instances_at_once = max(1, min(wanted, 2 * self._instances_at_once, _PIECE))
+        wanted = self._instances_at_once * self._pieces.rows // size
+        self._instances_at_once = max(
+            1, min(wanted, 2 * self._instances_at_once, self._pieces.rows)
+        )
         await self._add(found, instances, attempts, lambda _: at.event)
         found.position = replace(found.position, instances=until)
 
@@ -136,8 +152,8 @@ class Gatherer:
     async def _add(
         self,
         found: Gathered,
-        instances: Rows | None,
-        attempts: Rows | None,
+        instances: ExportedRows | None,
+        attempts: ExportedRows | None,
         event_of: Callable[[int], int],
     ) -> None:
         if attempts is not None and attempts.values:
@@ -185,8 +201,8 @@ class Gatherer:
     async def _add_commands(self, found: Gathered, end: int) -> None:
         """Add commands that were handled; what was not is remembered, and looked at again."""
         at = found.position
-        room = _MOST_OPEN - len(at.open_commands)
-        until = min(end, at.command + min(_COMMANDS, room))
+        room = self._pieces.open_commands - len(at.open_commands)
+        until = min(end, at.command + min(self._pieces.commands, room))
         still_open: list[int] = []
         for few in batched(at.open_commands, _FEW_IDS):
             still_open += self._add_handled(found, await self._commands_of(few))
@@ -199,11 +215,11 @@ class Gatherer:
             found.position, command=max(until, at.command), open_commands=tuple(still_open)
         )
 
-    async def _commands_of(self, ids: Sequence[int]) -> Rows:
+    async def _commands_of(self, ids: Sequence[int]) -> ExportedRows:
         return await self._read(lambda uow: uow.finished_rows.commands_of(ids))
 
     @staticmethod
-    def _add_handled(found: Gathered, rows: Rows) -> list[int]:
+    def _add_handled(found: Gathered, rows: ExportedRows) -> list[int]:
         """Add the commands that were handled; return the ids of the others."""
         columns = rows.columns()
         is_open = [at is None for at in columns["handled_at"]]
@@ -219,7 +235,7 @@ class Gatherer:
 
     async def _add_takeovers(self, found: Gathered, end: int) -> None:
         after = found.position.takeover
-        until = min(end, after + _COMMANDS)
+        until = min(end, after + self._pieces.commands)
         if until > after:
             rows = await self._read(lambda uow: uow.finished_rows.takeovers_between(after, until))
             columns = rows.columns()

@@ -28,13 +28,10 @@ _FOOTERS = 4_096  # some KB each
 _ID_COLUMNS = 512  # of files: 16 bytes a row
 _PLAN_FILES = 512
 _READERS = 8  # files that are read at once: storages answer slowly
-_SMALL = 1 << 20  # bytes of a file that is fetched as a whole
-_PAGE_S = 0.7  # a page that has taken so long ends where it is
 _DAYS_AT_ONCE = 8  # whose files are read together
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US = 86_400 * 1_000_000
 _LAST_US = (date.max - _EPOCH.date()).days * _DAY_US
-_MOST_ATTEMPTS = 10_000  # of a run that are told: the newest
 _LOOKED_AT = ["finished_at", "instance_id", "event_id", "project", "workflow", "state"]
 _ORDER = [(name, "descending") for name in ("finished_at", "instance_id", "event_id")]
 
@@ -80,10 +77,22 @@ class _Found:
 
 
 class PastReader:
-    """Reads past runs out of a store. One thread asks at a time."""
+    """Reads past runs out of a store. One thread asks at a time.
 
-    def __init__(self, store: HistoryStore) -> None:
+    ``page_s``: a page that has taken so long ends where it is. ``most_attempts``: of a run that are
+    returned, the newest. ``small``: bytes of a file that is fetched as a whole.
+    """
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        *,
+        page_s: float = 0.7,
+        most_attempts: int = 10_000,
+        small: int = 1 << 20,
+    ) -> None:
         self._store = store
+        self._page_s, self._most_attempts, self._small = page_s, most_attempts, small
         self._contents = Contents()
         self._footers = lru_cache(_FOOTERS)(self._footer)
         self._ids = lru_cache(_ID_COLUMNS)(self._id_columns)
@@ -104,7 +113,7 @@ class PastReader:
     def page(self, wanted: PageWanted) -> PastPage:
         """Return a page. Raises StorageError, DamagedHistory."""
         self._refresh()
-        until, chosen = time.monotonic() + _PAGE_S, list[_Found]()
+        until, chosen = time.monotonic() + self._page_s, list[_Found]()
         before = wanted.before
         days = self._days(wanted)
         for some in _growing(days, _DAYS_AT_ONCE):
@@ -251,7 +260,7 @@ class PastReader:
             if known is None or known["event_id"] < one["event_id"]:
                 attempts[one["attempt_id"]] = one
         order = sorted(attempts.values(), key=lambda one: one["attempt_id"])
-        left_out = max(0, len(order) - _MOST_ATTEMPTS)
+        left_out = max(0, len(order) - self._most_attempts)
         return PastInstance(row, order[left_out:], self._tasks(row), left_out)
 
     def _of_instance(self, files: Sequence[HistoryFile], instance_id: int) -> list[dict[str, Any]]:
@@ -301,7 +310,7 @@ class PastReader:
 
     def _open(self, file: HistoryFile) -> pq.ParquetFile:
         source: Any = _Ranged(self._store, file)
-        if file.size <= _SMALL:
+        if file.size <= self._small:
             source = io.BytesIO(self._store.read_range(file, 0, file.size))
             return pq.ParquetFile(source)
         return pq.ParquetFile(source, metadata=self._footers(file), pre_buffer=True)

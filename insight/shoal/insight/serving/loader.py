@@ -84,13 +84,21 @@ class Loader:
     """Loads results from a store into a database.
 
     ``share``: the part of the time in which it may have the database at work, above 0 to 1.
-    ``keep_days``: the days that results of days stay; 0: all.
+    ``keep_days``: the days that results of days stay; 0: all. ``abandoned_after``: the age of a
+    batch that is removed, as its loader has ended.
     """
 
     def __init__(
-        self, database: Database, store: ResultStore, *, share: float = 1.0, keep_days: float = 0
+        self,
+        database: Database,
+        store: ResultStore,
+        *,
+        share: float = 1.0,
+        keep_days: float = 0,
+        abandoned_after: timedelta = ABANDONED,
     ) -> None:
         self._database, self._store = database, store
+        self._abandoned_after = abandoned_after
         self._share, self._keep_days = share, keep_days
 
     async def run(self, *, is_all: bool = False) -> LoadSummary:
@@ -242,7 +250,7 @@ class Loader:
 
     async def _clean(self, now: datetime) -> None:
         """Remove batches that do not count, in pieces."""
-        before = now - ABANDONED
+        before = now - self._abandoned_after
         for batch in await self._in_turn(
             lambda uow: uow.rollup_batches.abandoned(before), is_reading=True
         ):

@@ -25,7 +25,7 @@ from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.definition.model import TaskSpec, TimeoutAction
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
-from shoal.core.runs.scope import Levels, Scope, levels, undeclared
+from shoal.core.runs.scope import Levels, TaskScope, levels, undeclared
 from shoal.core.task_types import Verbatim, fields_marked
 from shoal.master.dispatch.environments import environment_of, wanted_environment
 from shoal.master.dispatch.resources import resources_of, wanted_resources
@@ -205,7 +205,7 @@ def payload(
     assert attempt.id is not None
     spec = run.plan.tasks[attempt.task]
     own = levels(run, attempt.task) if own is None else own
-    scope = Scope(run, attempt, secrets, own)
+    scope = TaskScope(run, attempt, secrets, own)
     params = scope.params(load_task_type(spec.type).Params)
     parameters = scope.parameters()
     if secrets is not None:

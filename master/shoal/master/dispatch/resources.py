@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import NoReturn
 
 from shoal.core.access.grants import no_such_file
-from shoal.core.definition.resources import Reference, is_shared
+from shoal.core.definition.resources import ResourceLocator, is_shared
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.runs.run import Attempt, Run
-from shoal.core.runs.scope import Levels, Scope, SecretUnusable
+from shoal.core.runs.scope import Levels, SecretUnusable, TaskScope
 from shoal.core.task_types import ResourceName, fields_marked
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
@@ -80,7 +80,7 @@ class WantedResource:
     """A resource that one field of a task names."""
 
     field: str
-    reference: Reference
+    reference: ResourceLocator
 
 
 def wanted_resources(run: Run, attempt: Attempt, own: Levels) -> list[WantedResource]:
@@ -93,14 +93,14 @@ def wanted_resources(run: Run, attempt: Attempt, own: Levels) -> list[WantedReso
     texts = [(f"params.{name}", spec.params.get(name)) for name in sorted(marked)]
     texts += [(f"resources[{index}]", text) for index, text in enumerate(spec.resources)]
     found = []
-    scope: Scope | None = None
+    scope: TaskScope | None = None
     for field, text in texts:
         if not isinstance(text, str) or not text:
             continue
-        scope = scope or Scope(run, attempt, _refuse_secret, own)
+        scope = scope or TaskScope(run, attempt, _refuse_secret, own)
         rendered = scope.render(text)
         try:
-            found.append(WantedResource(field, Reference.parse(rendered)))
+            found.append(WantedResource(field, ResourceLocator.parse(rendered)))
         except ValueError as error:
             raise BadResourceName(field, shortened(str(error), _LONGEST_NAME)) from None
     return found

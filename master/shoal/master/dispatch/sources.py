@@ -15,7 +15,7 @@ from shoal.core.errors import ShoalError, shortened
 from shoal.core.hints import Hints
 from shoal.core.macros.placeholders import SECRETS_PREFIX
 from shoal.core.runs.run import Attempt, Run
-from shoal.core.runs.scope import Levels, Scope, SecretUnusable
+from shoal.core.runs.scope import Levels, SecretUnusable, TaskScope
 from shoal.master.dispatch.secrets import ProjectSecrets
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import to_message
@@ -97,7 +97,7 @@ def wanted_sources(run: Run, attempt: Attempt, own: Levels) -> list[WantedSource
     model = load_task_type(spec.type).Params
     if not names_sources(model):
         return []
-    scope = Scope(run, attempt, _refuse_secret, own)
+    scope = TaskScope(run, attempt, _refuse_secret, own)
     found = []
     for path, text, mark in sources_named(model, spec.params):
         field, name = _written(path), scope.render(text)
@@ -142,7 +142,7 @@ class SourceMaker:
         secrets: Mapping[str, ProjectSecrets],
     ) -> None:
         self._project = run.plan.spec.project
-        self._scope = Scope(run, attempt, secrets.get(self._project), own)
+        self._scope = TaskScope(run, attempt, secrets.get(self._project), own)
         self._vault, self._secrets = vault, secrets
 
     def make(

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable,
 
 import structlog
 
-from shoal.coordination import Entry, Members, TaskQueue
+from shoal.coordination import Members, QueueEntry, TaskQueue
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, Withdraw
 from shoal.core.runs.states import TaskState
@@ -109,11 +109,11 @@ class ActionQueue:
             self._on_success(run)
 
 
-def queue_entry(run: Run, attempt: Attempt) -> Entry:
+def queue_entry(run: Run, attempt: Attempt) -> QueueEntry:
     """Return the queue entry of a stored attempt."""
     assert attempt.id is not None
     spec = run.plan.tasks[attempt.task]
-    return Entry(
+    return QueueEntry(
         group=spec.worker_group,
         workflow_priority=run.priority,
         workflow_instance_id=run.id,
@@ -138,8 +138,8 @@ class Performer:
 
     async def __call__(self, performed: Performed) -> None:
         """Perform the actions of one stored batch."""
-        put: list[Entry] = []
-        withdraw: list[Entry] = []
+        put: list[QueueEntry] = []
+        withdraw: list[QueueEntry] = []
         kills: dict[str, list[int]] = defaultdict(list)
         turn = LongTurn()
         for run, actions in performed:
@@ -198,7 +198,7 @@ def _is_queued(run: Run, key: AttemptKey) -> bool:
     return run.attempts[key[0]].state is TaskState.QUEUED
 
 
-def _entries(run: Run, key: AttemptKey) -> list[Entry]:
+def _entries(run: Run, key: AttemptKey) -> list[QueueEntry]:
     task, number = key
     attempt = run.attempts[task]
     return [queue_entry(run, attempt)] if attempt.number == number and attempt.id else []

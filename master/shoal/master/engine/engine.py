@@ -32,7 +32,7 @@ from shoal.core.runs.events import (
     TaskStarted,
     TimeReached,
 )
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.engine.actions import ActionQueue, Perform
@@ -50,7 +50,7 @@ from shoal.master.engine.publications import (
 from shoal.master.errors import NotStored, PartitionNotOwned, Quarantined
 from shoal.master.loops import ErrorBackoff, LongTurn
 from shoal.runtime import failpoints
-from shoal.runtime.storage import Limits
+from shoal.runtime.storage import StorageLimits
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.driver.connection import batched
 from shoal.sql.errors import Fenced, IntegrityViolated, InvalidValue, NotFound, UnreadableRow
@@ -79,7 +79,9 @@ class ClusterFacts:
 
     partitions: int = 1
     uid: str = ""  # no other cluster has it
-    files: Limits = field(default_factory=lambda: Limits(file=1 << 30, project=10 << 30))
+    files: StorageLimits = field(
+        default_factory=lambda: StorageLimits(file=1 << 30, project=10 << 30)
+    )
     tree: Callable[[], str] | None = None  # see ``HeldRuns``
 
 
@@ -226,7 +228,7 @@ class Engine(HeldRuns):
         turn = LongTurn()
         for change in changes.values():
             # A quarantined run has passed when its actions are performed, and not before.
-            on_trial = self.quarantine.tries(Kind.INSTANCE, change.run.id)
+            on_trial = self.quarantine.tries(ItemKind.INSTANCE, change.run.id)
             self._actions.add(change.run, change.decision.actions, on_trial=on_trial)
         for item in items:
             item.answer(self.runs[item.instance_id])
@@ -282,20 +284,20 @@ class Engine(HeldRuns):
             return False  # requeued, and then refused with the batch that it came from
         if item.partition not in self.epochs:
             item.fail(PartitionNotOwned(item.partition))
-        elif not self.quarantine.holds(Kind.INSTANCE, item.instance_id):
+        elif not self.quarantine.holds(ItemKind.INSTANCE, item.instance_id):
             return True
         elif isinstance(item.event, RecoverRequested):
             # A request to try again: the run goes on as after a takeover.
             item.event = Begun(item.event.at)
             self._evict_spoilt()
-            self.quarantine.try_again(Kind.INSTANCE, item.instance_id)
+            self.quarantine.try_again(ItemKind.INSTANCE, item.instance_id)
             return True
         else:
             item.fail(self._quarantined(item.instance_id))
         return False
 
     def _quarantined(self, instance_id: int) -> Quarantined:
-        return Quarantined(instance_id, self.quarantine.reason(Kind.INSTANCE, instance_id))
+        return Quarantined(instance_id, self.quarantine.reason(ItemKind.INSTANCE, instance_id))
 
     async def _bring_in(self, items: list[PendingEvent]) -> None:
         """Load the runs of these events that are not held, since they are paused or have ended."""
@@ -342,7 +344,7 @@ class Engine(HeldRuns):
                 break
             await turn.pause()
             run = self.runs[item.instance_id]
-            if self.quarantine.holds(Kind.INSTANCE, run.id):
+            if self.quarantine.holds(ItemKind.INSTANCE, run.id):
                 item.fail(self._quarantined(run.id))  # by an event before
                 continue
             try:
@@ -390,7 +392,7 @@ class Engine(HeldRuns):
 
         It stays as stored, with what was decided of it before this batch.
         """
-        self.quarantine.put(Kind.INSTANCE, item.instance_id, item.partition, error)
+        self.quarantine.put(ItemKind.INSTANCE, item.instance_id, item.partition, error)
         self._spoilt.add(item.instance_id)
         item.fail(self._quarantined(item.instance_id))
 

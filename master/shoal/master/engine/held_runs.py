@@ -12,7 +12,7 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
 from shoal.master.engine.listeners import Listener, Listeners
@@ -147,7 +147,7 @@ class HeldRuns(ABC):
             del self._taking[partition]
             self.epochs[partition] = epoch
             for error in bad:
-                self.quarantine.put(Kind.INSTANCE, error.key, partition, error)
+                self.quarantine.put(ItemKind.INSTANCE, error.key, partition, error)
             turn = LongTurn()
             for run in runs:
                 self.adopt(run)
@@ -157,24 +157,24 @@ class HeldRuns(ABC):
 
     def quarantine_run(self, run: Run, error: Exception) -> None:
         """Do nothing more with a run: its actions, or a decision about it, fail."""
-        self.quarantine.put(Kind.INSTANCE, run.id, run.partition, error)
+        self.quarantine.put(ItemKind.INSTANCE, run.id, run.partition, error)
         self._spoilt.add(run.id)
 
     def _passed(self, run: Run) -> None:
         """Let a run leave quarantine: what was decided about it is stored and performed."""
-        if not self.quarantine.holds(Kind.INSTANCE, run.id):
-            self.quarantine.passed(Kind.INSTANCE, run.id)
+        if not self.quarantine.holds(ItemKind.INSTANCE, run.id):
+            self.quarantine.passed(ItemKind.INSTANCE, run.id)
 
     def _evict_spoilt(self) -> None:
         """Evict the runs that are quarantined. Called while nothing is being decided."""
         for instance_id in self._spoilt:
-            if self.quarantine.holds(Kind.INSTANCE, instance_id):
+            if self.quarantine.holds(ItemKind.INSTANCE, instance_id):
                 self.runs.pop(instance_id, None)
         self._spoilt.clear()
 
     def _try_again(self, one: QuarantinedItem) -> None:
         """A quarantined run is due: the next ``heal`` reads it again."""
-        if one.kind is Kind.INSTANCE:
+        if one.kind is ItemKind.INSTANCE:
             self._stale.add(int(one.item))
 
     def _evict(self, instance_ids: Iterable[int]) -> None:
@@ -215,17 +215,17 @@ class HeldRuns(ABC):
                         try:
                             found.append(await uow.instances.run(instance_id))
                         except NotFound:
-                            self.quarantine.passed(Kind.INSTANCE, instance_id)
+                            self.quarantine.passed(ItemKind.INSTANCE, instance_id)
                         except UnreadableRow as error:
                             if error.partition in self.epochs:
                                 self.quarantine.put(
-                                    Kind.INSTANCE, instance_id, error.partition, error
+                                    ItemKind.INSTANCE, instance_id, error.partition, error
                                 )
             for run in found:
-                if self.quarantine.holds(Kind.INSTANCE, run.id):
+                if self.quarantine.holds(ItemKind.INSTANCE, run.id):
                     continue
                 if run.partition in self.epochs and run.state in OPEN_WORKFLOW:
                     self.adopt(run)
                 else:
-                    self.quarantine.passed(Kind.INSTANCE, run.id)
+                    self.quarantine.passed(ItemKind.INSTANCE, run.id)
             self._stale.clear()

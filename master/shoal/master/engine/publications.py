@@ -17,12 +17,12 @@ from shoal.core.definition.resources import path_problem
 from shoal.core.errors import ShoalError, shortened
 from shoal.core.runs.events import TaskEnded
 from shoal.core.runs.run import Attempt, Decision, Run
-from shoal.core.runs.scope import Levels, Scope, SecretUnusable
+from shoal.core.runs.scope import Levels, SecretUnusable, TaskScope
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.engine.batch import PendingEvent, PublishedFile
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
-from shoal.runtime.storage import Limits, Storage
+from shoal.runtime.storage import Storage, StorageLimits
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import ResourceRefused, UploadExpired
 
@@ -70,7 +70,7 @@ class Publications:
     ``cluster``: a name that no other cluster has.
     """
 
-    def __init__(self, cluster: str, limits: Limits) -> None:
+    def __init__(self, cluster: str, limits: StorageLimits) -> None:
         self._cluster, self._limits = cluster, limits
 
     async def note(
@@ -144,7 +144,7 @@ def publications(run: Run, attempt: Attempt, own: Levels) -> list[tuple[str, str
 
     Raises InvalidMacro, BadPublication.
     """
-    scope = Scope(run, attempt, _refuse_secret, own)
+    scope = TaskScope(run, attempt, _refuse_secret, own)
     found: dict[str, str] = {}
     for file, path in sorted(run.plan.tasks[attempt.task].publish.items()):
         rendered = scope.render(file), scope.render(path)

@@ -15,7 +15,7 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import Kind, QuarantinedItem, failure_of
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, failure_of
 from shoal.master.loops import trace_of, wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 _LONGEST_PAUSE_S = 600.0  # between two tries: a repair is noticed within ten minutes
 _STORE_AGAIN_S = 1.0  # pause after the list of what is quarantined could not be stored
 
-_Key = tuple[Kind, str]
+_Key = tuple[ItemKind, str]
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Quarantine:
         self._news = asyncio.Event()
         self._on_retry = on_retry
 
-    def put(self, kind: Kind, item: object, partition: int, error: BaseException) -> None:
+    def put(self, kind: ItemKind, item: object, partition: int, error: BaseException) -> None:
         """Quarantine a thing because of ``error``; its trace is logged the first time."""
         key = (kind, str(item))
         known = self._items.get(key)
@@ -82,35 +82,35 @@ class Quarantine:
         )
         self._changed(key)
 
-    def holds(self, kind: Kind, item: object) -> bool:
+    def holds(self, kind: ItemKind, item: object) -> bool:
         """Whether nothing is to be done with a thing now."""
         if not self._items:
             return False
         found = self._items.get((kind, str(item)))
         return found is not None and not found.on_trial
 
-    def tries(self, kind: Kind, item: object) -> bool:
+    def tries(self, kind: ItemKind, item: object) -> bool:
         """Whether a thing was quarantined and is being tried again now."""
         if not self._items:
             return False
         found = self._items.get((kind, str(item)))
         return found is not None and found.on_trial
 
-    def reason(self, kind: Kind, item: object) -> str:
+    def reason(self, kind: ItemKind, item: object) -> str:
         """Return why a thing is quarantined."""
         found = self._items.get((kind, str(item)))
         return found.record.reason if found else ""
 
-    def held(self, kind: Kind) -> int:
+    def held(self, kind: ItemKind) -> int:
         """Return how many things of a kind are quarantined."""
         return sum(of is kind for of, _ in self._items)
 
-    def try_again(self, kind: Kind, item: object) -> None:
+    def try_again(self, kind: ItemKind, item: object) -> None:
         """Let a thing be worked with again: ``put`` or ``passed`` follows."""
         if (found := self._items.get((kind, str(item)))) is not None:
             found.on_trial = True
 
-    def passed(self, kind: Kind, item: object) -> None:
+    def passed(self, kind: ItemKind, item: object) -> None:
         """A thing was worked with. Costs nothing as a rule."""
         if self._items and self._items.pop(key := (kind, str(item)), None) is not None:
             log.info("no longer quarantined", kind=kind, item=str(item))

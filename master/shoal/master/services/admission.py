@@ -17,7 +17,7 @@ from typing import Self
 import structlog
 
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
-from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
+from shoal.core.runs.overlap import Lineup, Moves, OverlapPolicy, Waiter, refusal, settle
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
 from shoal.core.runs.why.codes import Code
@@ -41,7 +41,7 @@ _SCANS_PER_POLL = 6
 class _WorkflowLineup:
     """One locked workflow."""
 
-    policy: Policy
+    policy: OverlapPolicy
     lineup: Lineup
     moves: list[Moves] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class _WorkflowLineup:
 class Gate:
     """The workflows that one transaction has locked, and what it does to their runs."""
 
-    def __init__(self, uow: UnitOfWork, policies: dict[int, Policy]) -> None:
+    def __init__(self, uow: UnitOfWork, policies: dict[int, OverlapPolicy]) -> None:
         self._uow = uow
         self._policies = policies
         self._unknown = uow.admission.unknown

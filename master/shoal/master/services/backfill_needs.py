@@ -14,7 +14,7 @@ from shoal.core.backfill.request import (
     Downstream,
 )
 from shoal.core.backfill.upstream import Upstream
-from shoal.core.backfill.window import BackfillRun, Outcome, Step, window
+from shoal.core.backfill.window import BackfillRun, DayOutcome, WindowStep, window
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql import UnitOfWork
 from shoal.sql.backfill_plans import Scheduled, workflows_of
@@ -28,9 +28,9 @@ class Needs:
 
     backfill: Backfill
     runs: Sequence[BackfillRun]
-    outcomes: Mapping[int, Outcome]
+    outcomes: Mapping[int, DayOutcome]
     workflows: Mapping[int, Scheduled]
-    step: Step
+    step: WindowStep
 
     @property
     def stops(self) -> list[BackfillRun]:
@@ -86,7 +86,7 @@ async def _first_runs(
     uow: UnitOfWork,
     backfill: Backfill,
     counts: Mapping[BackfillRunState, int],
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[DayOutcome],
 ) -> list[BackfillRun]:
     """Return which are started and which may be next, of dates that do not depend on each other.
 

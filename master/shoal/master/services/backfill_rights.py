@@ -6,16 +6,16 @@ plans anew: definitions of other projects, and rights, may have changed meanwhil
 
 from collections.abc import Collection
 
-from shoal.core.access.authorization import Thing, Verdict, judge
+from shoal.core.access.authorization import AccessVerdict, Thing, judge
 from shoal.core.access.permissions import Permission
-from shoal.core.backfill.plan import Plan
+from shoal.core.backfill.plan import BackfillPlan
 from shoal.core.backfill.request import BackfillRefused
 from shoal.core.runs.commands import Command
 from shoal.sql import UnitOfWork
 
 
 async def require_plan(
-    uow: UnitOfWork, command: Command, plan: Plan, judged: Collection[int]
+    uow: UnitOfWork, command: Command, plan: BackfillPlan, judged: Collection[int]
 ) -> None:
     """Return if all that is planned may be run. Raises BackfillRefused.
 
@@ -37,7 +37,7 @@ async def require_rights(uow: UnitOfWork, command: Command, projects: Collection
         return
     caller = await uow.rights.of_principal(command.caller_id)
     if caller is None or any(
-        judge(caller, Permission.RUN_OPERATE, one) is not Verdict.ALLOWED for one in projects
+        judge(caller, Permission.RUN_OPERATE, one) is not AccessVerdict.ALLOWED for one in projects
     ):
         raise _refusal()
 

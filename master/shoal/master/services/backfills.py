@@ -32,7 +32,7 @@ from shoal.core.backfill.window import (
 )
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType, NewCommand
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import IllegalTransition
 from shoal.core.runs.why.codes import Code
@@ -132,7 +132,7 @@ class BackfillRunner(PeriodicService):
     async def _try_step(self, backfill_id: int, partition: int) -> None:
         """Make a step; one backfill in trouble holds up no other."""
         quarantine = self._engine.quarantine
-        if quarantine.holds(Kind.BACKFILL, backfill_id):
+        if quarantine.holds(ItemKind.BACKFILL, backfill_id):
             return
         try:
             await self.step(backfill_id, partition)
@@ -140,9 +140,9 @@ class BackfillRunner(PeriodicService):
             if is_passing(error):
                 log.warning("step not made; trying again", backfill=backfill_id, error=str(error))
             else:
-                quarantine.put(Kind.BACKFILL, backfill_id, partition, error)
+                quarantine.put(ItemKind.BACKFILL, backfill_id, partition, error)
         else:
-            quarantine.passed(Kind.BACKFILL, backfill_id)
+            quarantine.passed(ItemKind.BACKFILL, backfill_id)
 
     # -- requests ----------------------------------------------------------------------------
 

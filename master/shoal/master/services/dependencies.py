@@ -23,8 +23,8 @@ import structlog
 from shoal.core.access.grants import Grant
 from shoal.core.errors import ShoalError
 from shoal.core.logic.dependency_rules import (
-    Found,
-    Judgement,
+    DependencyJudgement,
+    FoundRuns,
     Question,
     WorkflowName,
     items_of,
@@ -61,7 +61,7 @@ class _Watched:
     question: Question
     names: frozenset[WorkflowName]
     registered: set[WorkflowName] = field(default_factory=set)  # has a row for these
-    posted: Judgement | None = None  # the last one that the engine got
+    posted: DependencyJudgement | None = None  # the last one that the engine got
 
 
 class DependencyWatcher(PeriodicService):
@@ -297,10 +297,10 @@ class DependencyWatcher(PeriodicService):
 class _VisibleRuns:
     """The runs of workflows, and which projects let which others see theirs."""
 
-    runs: Found
+    runs: FoundRuns
     given: frozenset[tuple[str, str]]
 
-    def seen_from(self, project: str) -> Found:
+    def seen_from(self, project: str) -> FoundRuns:
         """Return what the tasks of a project may see: the rest is as if it were not there."""
         return {
             name: runs if (name[0], project) in self.given else None

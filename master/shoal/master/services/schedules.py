@@ -14,9 +14,9 @@ import structlog
 
 from shoal.coordination import partition_of
 from shoal.core.runs.commands import CommandType, NewCommand
-from shoal.core.runs.quarantine import Kind
-from shoal.core.runs.records import Schedule
-from shoal.core.schedule.fire_times import Due, Timetable, due
+from shoal.core.runs.quarantine import ItemKind
+from shoal.core.runs.records import StoredSchedule
+from shoal.core.schedule.fire_times import DueFires, Timetable, due
 from shoal.master.errors import PartitionNotOwned
 from shoal.master.services.service import MasterContext, PeriodicService, is_passing
 from shoal.runtime import failpoints
@@ -37,9 +37,9 @@ _FIRES_OF_ONE = 1_000
 class _Firing:
     """A schedule and what fires of it now."""
 
-    schedule: Schedule
+    schedule: StoredSchedule
     planned: datetime
-    due: Due
+    due: DueFires
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Scheduler(PeriodicService):
         if not partitions:
             return self._interval_s
         polled_at = self._clock()
-        most = _SCHEDULES_PER_POLL + self._engine.quarantine.held(Kind.SCHEDULE)
+        most = _SCHEDULES_PER_POLL + self._engine.quarantine.held(ItemKind.SCHEDULE)
         async with self._database.unit_of_work(read_only=True) as uow:
             next_due = await uow.schedules.next_due(partitions)
             if is_due := next_due is not None and next_due <= polled_at:
@@ -96,7 +96,7 @@ class Scheduler(PeriodicService):
         if is_due:
             # Those in quarantine are tried seldom, despite notifications.
             holds = self._engine.quarantine.holds
-            ready = [one for one in overdue if not holds(Kind.SCHEDULE, one.id)]
+            ready = [one for one in overdue if not holds(ItemKind.SCHEDULE, one.id)]
             if await self._fire_all(ready) or (ready and len(overdue) == _SCHEDULES_PER_POLL):
                 return 0.0
             async with self._database.unit_of_work(read_only=True) as uow:
@@ -107,15 +107,15 @@ class Scheduler(PeriodicService):
             return self._interval_s
         return min(self._interval_s, max(0.0, (next_due - self._clock()).total_seconds()))
 
-    def _quarantine(self, schedule: Schedule, error: Exception) -> None:
+    def _quarantine(self, schedule: StoredSchedule, error: Exception) -> None:
         """Leave a schedule that cannot fire alone, for a while."""
-        self._engine.quarantine.put(Kind.SCHEDULE, schedule.id, schedule.partition, error)
+        self._engine.quarantine.put(ItemKind.SCHEDULE, schedule.id, schedule.partition, error)
 
     def _quarantine_row(self, error: UnreadableRow) -> None:
-        if not self._engine.quarantine.holds(Kind.SCHEDULE, error.key):
-            self._engine.quarantine.put(Kind.SCHEDULE, error.key, error.partition, error)
+        if not self._engine.quarantine.holds(ItemKind.SCHEDULE, error.key):
+            self._engine.quarantine.put(ItemKind.SCHEDULE, error.key, error.partition, error)
 
-    async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
+    async def _fire_all(self, overdue: Sequence[StoredSchedule]) -> bool:
         """Fire schedules, a few hundred at a time; return whether they have more to fire now."""
         share = min(_FIRES_OF_ONE, max(1, _FIRES_PER_POLL // max(1, len(overdue))))
         is_more = False
@@ -138,7 +138,9 @@ class Scheduler(PeriodicService):
                 left = left[batch.taken :]
         return is_more
 
-    async def _fire_singly(self, chunk: Sequence[Schedule], now: datetime, share: int) -> bool:
+    async def _fire_singly(
+        self, chunk: Sequence[StoredSchedule], now: datetime, share: int
+    ) -> bool:
         """Fire one by one, since the database refused something in all of them together."""
         is_more = False
         for schedule in chunk:
@@ -152,7 +154,7 @@ class Scheduler(PeriodicService):
                 self._quarantine(schedule, error)
         return is_more
 
-    async def _fire(self, chunk: Sequence[Schedule], now: datetime, share: int) -> _Batch:
+    async def _fire(self, chunk: Sequence[StoredSchedule], now: datetime, share: int) -> _Batch:
         """Fire the first schedules of ``chunk``, at least one, in one transaction."""
         epochs = {one.partition: self._engine.epoch_of(one.partition) for one in chunk}
         async with self._database.unit_of_work() as uow:
@@ -170,12 +172,12 @@ class Scheduler(PeriodicService):
         failpoints.hit("fire.after_commit")
         self._notify_owners({command.partition for command in commands})
         for one in batch.firings:
-            self._engine.quarantine.passed(Kind.SCHEDULE, one.schedule.id)
+            self._engine.quarantine.passed(ItemKind.SCHEDULE, one.schedule.id)
             _log_fired(one)
         return batch
 
     async def _due(
-        self, uow: UnitOfWork, chunk: Sequence[Schedule], now: datetime, share: int
+        self, uow: UnitOfWork, chunk: Sequence[StoredSchedule], now: datetime, share: int
     ) -> _Batch:
         """Return what fires of the first schedules; they cannot change until the commit."""
         present = await uow.schedules.hold([one.id for one in chunk], self._quarantine_row)
@@ -202,7 +204,7 @@ class Scheduler(PeriodicService):
         return batch
 
     def _firing(
-        self, schedule: Schedule, days: frozenset[date], now: datetime, share: int
+        self, schedule: StoredSchedule, days: frozenset[date], now: datetime, share: int
     ) -> _Firing | None:
         """Return what fires of a schedule; None if it is not due or cannot fire."""
         planned = schedule.next_fire_at

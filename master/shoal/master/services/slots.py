@@ -17,7 +17,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.events import SlotGranted
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Action, AskSlot, AttemptKey, Decision, Run
 from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.master.services.service import MasterContext, PeriodicService
@@ -121,7 +121,7 @@ class SlotKeeper(PeriodicService):
             shortages = await uow.slots.shortages(groups)
             given = [s for s in await uow.slots.given(groups) if self._is_ours(s)]
         for group in sorted(groups):
-            if not shortages[group].is_free or self._engine.quarantine.holds(Kind.GROUP, group):
+            if not shortages[group].is_free or self._engine.quarantine.holds(ItemKind.GROUP, group):
                 continue
             try:
                 given += await self._give(group)
@@ -130,7 +130,7 @@ class SlotKeeper(PeriodicService):
                     raise
                 self._quarantine(group, error)  # an error of one group holds up no other
             else:
-                self._engine.quarantine.passed(Kind.GROUP, group)
+                self._engine.quarantine.passed(ItemKind.GROUP, group)
         for slot in given:
             if self._is_ours(slot):
                 event = SlotGranted(slot.task_instance_id, self._clock())
@@ -150,7 +150,7 @@ class SlotKeeper(PeriodicService):
     def _quarantine(self, group: str, error: Exception) -> None:
         homes = (one.partition for one in self._waiting.values() if one.group == group)
         if (partition := next(homes, None)) is not None:
-            self._engine.quarantine.put(Kind.GROUP, group, partition, error)
+            self._engine.quarantine.put(ItemKind.GROUP, group, partition, error)
 
     async def _give(self, group: str) -> list[Slot]:
         async with self._database.unit_of_work() as uow:

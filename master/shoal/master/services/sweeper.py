@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import structlog
 
-from shoal.coordination import CoordinationError, Entry, TaskQueue
+from shoal.coordination import CoordinationError, QueueEntry, TaskQueue
 from shoal.coordination.queue.survey import START
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import HELD_BY_WORKER, TaskState
@@ -130,7 +130,7 @@ class Sweeper(PeriodicService):
         # A claim moves an entry from the queue to the claims in one transaction, so absence in
         # both reads, in this order, proves that neither exists.
         turn = LongTurn()
-        entries: dict[int | None, Entry] = {}
+        entries: dict[int | None, QueueEntry] = {}
         for run, a in queued:
             entries[a.id] = queue_entry(run, a)
             await turn.pause()
@@ -206,12 +206,12 @@ class Sweeper(PeriodicService):
         if strays := [entry for entry in entries if entry.partition >= self._partitions]:
             log.warning("entries of no partition removed from the queue", count=len(strays))
             await self._queue.remove(strays)
-        of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+        of_run: defaultdict[int, list[QueueEntry]] = defaultdict(list)
         for entry in entries:
             if entry.partition in self._engine.epochs:
                 of_run[entry.workflow_instance_id].append(entry)
         turn = LongTurn()
-        suspects: dict[int, list[Entry]] = {}
+        suspects: dict[int, list[QueueEntry]] = {}
         for run_id, some in of_run.items():
             if not_queued := _not_queued(self._engine.runs.get(run_id), some):
                 suspects[run_id] = not_queued
@@ -221,15 +221,15 @@ class Sweeper(PeriodicService):
             batch = runs[start : start + _SUSPECT_RUNS]
             await self._remove_if_stale([e for run_id in batch for e in suspects[run_id]])
 
-    async def _remove_if_stale(self, suspects: Sequence[Entry]) -> None:
+    async def _remove_if_stale(self, suspects: Sequence[QueueEntry]) -> None:
         """Remove those of ``suspects`` that are stale while nothing is decided: see above."""
         async with self._engine.stored({e.workflow_instance_id for e in suspects}) as runs:
-            of_run: defaultdict[int, list[Entry]] = defaultdict(list)
+            of_run: defaultdict[int, list[QueueEntry]] = defaultdict(list)
             for entry in suspects:
                 if entry.partition in self._engine.epochs:
                     of_run[entry.workflow_instance_id].append(entry)
             turn = LongTurn()
-            stale: list[Entry] = []
+            stale: list[QueueEntry] = []
             for run_id, some in of_run.items():
                 stale += _not_queued(runs.get(run_id), some)
                 await turn.pause()
@@ -243,7 +243,7 @@ def _in_states(run: Run, *states: TaskState) -> list[Attempt]:
     return [a for a in run.attempts.values() if a.state in states and a.id is not None]
 
 
-def _not_queued(run: Run | None, entries: Sequence[Entry]) -> list[Entry]:
+def _not_queued(run: Run | None, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
     """Return those of ``entries``, all of ``run``, whose attempt is not queued."""
     if run is None or not run.counts[TaskState.QUEUED]:
         return list(entries)

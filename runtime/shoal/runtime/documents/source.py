@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shoal.core.checks.workflow import DefinitionProblem
 from shoal.core.checks.workflow import Path as ValuePath
-from shoal.core.checks.workflow import Problem
 
 # Deeper nesting is not a definition; the limit keeps recursion harmless.
 MAX_DEPTH = 100
 
 
 @dataclass(frozen=True)
-class Position:
+class SourcePosition:
     """A place in a file. Lines count from 1."""
 
     file: str
@@ -23,7 +23,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """One workflow definition before it is checked.
 
     ``positions`` leads from the path of a value, such as ``("tasks", 2, "type")``, to where it
@@ -31,15 +31,15 @@ class Source:
     """
 
     value: Any
-    positions: Mapping[ValuePath, Position] = field(repr=False)
+    positions: Mapping[ValuePath, SourcePosition] = field(repr=False)
 
-    def where(self, path: ValuePath) -> Position:
+    def where(self, path: ValuePath) -> SourcePosition:
         """Return the position of a value, or of the innermost written one around it."""
         while path not in self.positions:
             path = path[:-1]
         return self.positions[path]
 
-    def locate(self, problem: Problem) -> Problem:
+    def locate(self, problem: DefinitionProblem) -> DefinitionProblem:
         """Return ``problem`` with its file and line."""
         position = self.where(problem.path)
         return replace(problem, file=position.file, line=position.line)

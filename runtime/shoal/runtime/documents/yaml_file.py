@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 import yaml
 
+from shoal.core.checks.workflow import DefinitionProblem
 from shoal.core.checks.workflow import Path as ValuePath
-from shoal.core.checks.workflow import Problem
-from shoal.runtime.documents.source import MAX_DEPTH, Position, Source, keeps_text
+from shoal.runtime.documents.source import MAX_DEPTH, DocumentSource, SourcePosition, keeps_text
 
 # Values after all aliases are expanded: stops files that double themselves with every line.
 MAX_VALUES = 1_000_000
@@ -43,13 +43,13 @@ class _Anchored:
 class _Document:
     """What is known of the document that is being read."""
 
-    positions: dict[ValuePath, Position] = field(default_factory=dict)
+    positions: dict[ValuePath, SourcePosition] = field(default_factory=dict)
     # None: being built, an alias to it would hold itself.
     anchors: dict[str, _Anchored | None] = field(default_factory=dict)
     size: int = 0
 
 
-def read_yaml(text: str, file: str, problems: list[Problem]) -> list[Source]:
+def read_yaml(text: str, file: str, problems: list[DefinitionProblem]) -> list[DocumentSource]:
     """Return the documents of ``text``; what is wrong is added to ``problems``."""
     return _Reader(text, file, problems).read()
 
@@ -60,13 +60,13 @@ def _parser(text: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
+    def __init__(self, text: str, file: str, problems: list[DefinitionProblem]) -> None:
         self._file, self._problems = file, problems
         self._text = text
         self._document = _Document()
 
-    def read(self) -> list[Source]:
-        sources: list[Source] = []
+    def read(self) -> list[DocumentSource]:
+        sources: list[DocumentSource] = []
         try:
             self._parser = _parser(self._text)
             self._next()  # the stream starts
@@ -79,13 +79,13 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             self._note_syntax(error)
         except yaml.YAMLError as error:
-            self._problems.append(Problem((), f"is no YAML: {error}", self._file, 1))
+            self._problems.append(DefinitionProblem((), f"is no YAML: {error}", self._file, 1))
         return sources
 
     def _next(self) -> Any:
         return self._parser.get_event()
 
-    def _read_document(self, start: Any) -> Source | None:
+    def _read_document(self, start: Any) -> DocumentSource | None:
         document = self._document = _Document()
         first = self._next()
         document.positions[()] = self._position(first)
@@ -95,7 +95,7 @@ class _Reader:
             return None  # nothing but comments
         if isinstance(value, dict):
             value = {key: item for key, item in value.items() if not _only_for_anchors(key)}
-        return Source(value, document.positions)
+        return DocumentSource(value, document.positions)
 
     def _build(self, event: Any, path: ValuePath, depth: int) -> Any:
         """Return the value that begins with ``event``."""
@@ -202,12 +202,12 @@ class _Reader:
 
     # -- problems ----------------------------------------------------------------------------
 
-    def _position(self, event: Any) -> Position:
-        return Position(self._file, event.start_mark.line + 1)
+    def _position(self, event: Any) -> SourcePosition:
+        return SourcePosition(self._file, event.start_mark.line + 1)
 
     def _note(self, event: Any, path: ValuePath, message: str) -> None:
         line = event.start_mark.line + 1
-        self._problems.append(Problem(path, message, self._file, line))
+        self._problems.append(DefinitionProblem(path, message, self._file, line))
 
     def _stop(self, event: Any, path: ValuePath, message: str) -> NoReturn:
         self._note(event, path, message)
@@ -227,7 +227,7 @@ class _Reader:
             if start is not None and start.line != line:
                 said += f" that begins in line {start.line + 1}"
         message = f"is no YAML: {said} (column {column + 1})"
-        self._problems.append(Problem((), message, self._file, line + 1))
+        self._problems.append(DefinitionProblem((), message, self._file, line + 1))
 
 
 _NONE = object()  # no value of that kind

@@ -59,7 +59,7 @@ def read_networks(text: str) -> tuple[Network, ...]:
 
 
 @dataclass(frozen=True)
-class Policy:
+class AddressPolicy:
     """``allowed`` goes before ``denied``, which adds to what is refused by default."""
 
     allowed: tuple[Network, ...] = ()

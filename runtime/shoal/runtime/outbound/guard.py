@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import httpcore
 
 from shoal.core.errors import ShoalError
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 
 CONNECT_S = 10.0  # for each address of a host; the deadline of the task may end it earlier
 
@@ -128,7 +128,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     """Connects to addresses that the policy lets through, and to the worker's proxy."""
 
     def __init__(
-        self, policy: Policy, proxy: Proxy | None = None, resolve: Resolve = resolve
+        self, policy: AddressPolicy, proxy: Proxy | None = None, resolve: Resolve = resolve
     ) -> None:
         self._policy, self._resolve = policy, resolve
         self._proxy = proxy.address if proxy is not None else None
@@ -176,7 +176,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             require_allowed(self._policy, host, address)
 
 
-async def open_socket(policy: Policy, host: str, port: int) -> socket.socket:
+async def open_socket(policy: AddressPolicy, host: str, port: int) -> socket.socket:
     """Return a connection to a judged address of ``host``, for libraries that take one.
 
     Raises AddressRefused, OSError.
@@ -210,7 +210,7 @@ async def open_socket(policy: Policy, host: str, port: int) -> socket.socket:
     raise trouble
 
 
-def require_allowed(policy: Policy, host: str, address: str) -> None:
+def require_allowed(policy: AddressPolicy, host: str, address: str) -> None:
     """Raise AddressRefused unless ``policy`` lets this address of ``host`` through."""
     if why := policy.refusal(address):
         raise AddressRefused(host, str(ipaddress.ip_address(address)), why)

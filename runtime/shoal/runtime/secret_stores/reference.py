@@ -21,7 +21,7 @@ _FOLDER = re.compile(rf"(?:{_PATH}/?)")
 
 
 @dataclass(frozen=True)
-class Reference:
+class SecretReference:
     """Where a secret is. ``field``: of the things that a store has at one path; None: it is one."""
 
     store: str

@@ -21,7 +21,7 @@ from shoal.runtime.secret_stores.errors import (
     StoreGivenUp,
     StoreUnavailable,
 )
-from shoal.runtime.secret_stores.reference import Reference
+from shoal.runtime.secret_stores.reference import SecretReference
 from shoal.runtime.secret_stores.stores import SecretStores
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ _MOST_KEPT = 2_000
 
 
 @dataclass
-class _Line:
+class _StoreState:
     """What is known of one store."""
 
     breaker: Breaker = field(default_factory=lambda: Breaker(failures=_FAILURES, retry_s=DOWN_S))
@@ -46,7 +46,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _Lookup:
     until: float
     value: str = field(default="", repr=False)
     error: SecretStoreError | None = None
@@ -57,10 +57,10 @@ class Resolver:
 
     def __init__(self, stores: SecretStores, now_s: Callable[[], float] = time.monotonic) -> None:
         self._stores, self._now_s = stores, now_s
-        self._lines: dict[str, _Line] = {}
-        self._looks: dict[Reference, asyncio.Task[None]] = {}
-        self._outcomes: OrderedDict[Reference, _Outcome] = OrderedDict()
-        self._waiting: OrderedDict[tuple[int, Reference], float] = OrderedDict()  # since when
+        self._lines: dict[str, _StoreState] = {}
+        self._looks: dict[SecretReference, asyncio.Task[None]] = {}
+        self._outcomes: OrderedDict[SecretReference, _Lookup] = OrderedDict()
+        self._waiting: OrderedDict[tuple[int, SecretReference], float] = OrderedDict()  # since when
 
     async def aclose(self) -> None:
         """Forget everything, and wait for nothing."""
@@ -83,9 +83,9 @@ class Resolver:
         self._waiting.pop((asker, reference), None)
         return found
 
-    async def _value(self, reference: Reference) -> str:
+    async def _value(self, reference: SecretReference) -> str:
         if (known := self._known(reference)) is None:
-            line = self._lines.setdefault(reference.store, _Line())
+            line = self._lines.setdefault(reference.store, _StoreState())
             look = self._looks.get(reference) or self._begun(reference, line)
             await asyncio.wait({look}, timeout=0.0 if self._is_slow(line) else WAIT_S)
             if (known := self._known(reference)) is None:
@@ -94,16 +94,16 @@ class Resolver:
             raise known.error
         return known.value
 
-    def _known(self, reference: Reference) -> _Outcome | None:
+    def _known(self, reference: SecretReference) -> _Lookup | None:
         found = self._outcomes.get(reference)
         return found if found is not None and self._now_s() < found.until else None
 
-    def _is_slow(self, line: _Line) -> bool:
+    def _is_slow(self, line: _StoreState) -> bool:
         """Say whether somebody has waited in vain for a look that is still under way."""
         now = self._now_s()
         return any(now - begun > WAIT_S for begun in line.looks.values())
 
-    def _begun(self, reference: Reference, line: _Line) -> asyncio.Task[None]:
+    def _begun(self, reference: SecretReference, line: _StoreState) -> asyncio.Task[None]:
         """Begin a look. Raises StoreUnavailable if the store is left alone just now."""
         now = self._now_s()
         if now < line.quiet_until or not line.breaker.allows(now):
@@ -117,7 +117,7 @@ class Resolver:
         look.add_done_callback(over)
         return look
 
-    async def _look(self, reference: Reference, line: _Line) -> None:
+    async def _look(self, reference: SecretReference, line: _StoreState) -> None:
         """Look, and keep what comes of it."""
         value, failure = "", None
         try:
@@ -134,10 +134,10 @@ class Resolver:
         else:
             line.breaker.succeeded()
         kept_s = DOWN_S if failure else self._stores.settings_of(reference).cache_s
-        _keep(self._outcomes, reference, _Outcome(now + kept_s, value, failure))
+        _keep(self._outcomes, reference, _Lookup(now + kept_s, value, failure))
 
     def _with_patience(
-        self, reference: Reference, asker: int, error: StoreUnavailable
+        self, reference: SecretReference, asker: int, error: StoreUnavailable
     ) -> StoreUnavailable:
         """Return what to raise: after some time it is the last word for who asks."""
         key, now = (asker, reference), self._now_s()

@@ -18,7 +18,7 @@ from shoal.runtime.secret_stores.errors import (
     SecretStoreError,
     StoreUnavailable,
 )
-from shoal.runtime.secret_stores.reference import Reference, is_within, open_paths
+from shoal.runtime.secret_stores.reference import SecretReference, is_within, open_paths
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
 from shoal.runtime.settings import ClusterSettings, InvalidSettings
 
@@ -42,9 +42,9 @@ class SecretStores:
         """Return the stores of the settings. None of them is asked. Raises InvalidSettings."""
         return cls({name: open_store(name, one) for name, one in cluster.secret_stores.items()})
 
-    def checked(self, project: str, text: str) -> Reference:
+    def checked(self, project: str, text: str) -> SecretReference:
         """Return what a text refers to, if the project may read it. Raises InvalidReference."""
-        reference = Reference.parse(text)
+        reference = SecretReference.parse(text)
         store = self._stores.get(reference.store)
         if store is None:
             hint = Hints().of(reference.store, self._stores)
@@ -65,7 +65,7 @@ class SecretStores:
             raise InvalidReference(problem)
         return reference
 
-    def settings_of(self, reference: Reference) -> StoreSettings:
+    def settings_of(self, reference: SecretReference) -> StoreSettings:
         """Return the settings of the store of a checked reference."""
         found: StoreSettings = self._stores[reference.store].settings
         return found
@@ -78,7 +78,7 @@ class SecretStores:
         """
         return await self.look(self.checked(project, text))
 
-    async def look(self, reference: Reference) -> str:
+    async def look(self, reference: SecretReference) -> str:
         """Do the same for a checked reference."""
         store, room = self._stores[reference.store], self._rooms[reference.store]
         limit_s = store.settings.timeout_s + _GRACE_S

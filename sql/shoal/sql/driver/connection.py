@@ -42,7 +42,7 @@ class Length(Enum):
     UNKNOWN = auto()  # a query: it may be stopped and done again
 
 
-class Link(Protocol):
+class DriverLink(Protocol):
     """A driver's connection in a transaction."""
 
     dialect: str  # sqlite or postgresql
@@ -66,7 +66,7 @@ class Link(Protocol):
         """Roll back what was not committed and give the connection up, cancelled or not."""
 
 
-class Source(Protocol):
+class ConnectionSource(Protocol):
     """Where connections come from."""
 
     async def open(self) -> "Connection":
@@ -83,7 +83,7 @@ class Connection:
     once. All others take any statement. What is executed goes one way, through the link.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: DriverLink) -> None:
         self._link = link
         self._over = False
         self.dialect = link.dialect

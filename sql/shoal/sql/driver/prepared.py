@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 Change = Insert | Update | Delete
 
 
-class Prepared:
+class PreparedStatements:
     """One statement, translated for rows of values with certain names."""
 
     def __init__(self, statement: Change, names: tuple[str, ...], dialect: Dialect) -> None:
@@ -48,14 +48,14 @@ class Prepared:
             raise StatementError(str(error), None, None, error) from error
 
 
-_known: dict[tuple[int, tuple[str, ...], str], Prepared] = {}
+_known: dict[tuple[int, tuple[str, ...], str], PreparedStatements] = {}
 
 
-def prepared(statement: Change, names: tuple[str, ...], dialect: Dialect) -> Prepared:
+def prepared(statement: Change, names: tuple[str, ...], dialect: Dialect) -> PreparedStatements:
     """Return a statement that a module holds, for rows of values with these names."""
     key = (id(statement), names, dialect.name)
     if (found := _known.get(key)) is None:
-        found = _known[key] = Prepared(statement, names, dialect)
+        found = _known[key] = PreparedStatements(statement, names, dialect)
     return found
 
 

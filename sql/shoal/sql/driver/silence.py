@@ -37,7 +37,7 @@ _SUSPECT = 1 / 3
 _CROSSING = 1 / 6
 
 
-class Waiting(Protocol):
+class SilentWait(Protocol):
     """A connection, and what it waits for. Times are monotonic."""
 
     session: Session | None  # None: not known yet
@@ -52,7 +52,7 @@ class Waiting(Protocol):
         """Shut the socket down; ``reason`` is what its caller gets."""
 
 
-class Silence:
+class SilenceWatch:
     """Watches the connections of one pool. It costs a timer while a caller waits long."""
 
     def __init__(
@@ -67,12 +67,12 @@ class Silence:
         self.answered_s = time.monotonic()  # when any of the connections last had an answer
         self._suspect_s = _SUSPECT * patience.doubt_s
         self._ask, self._on_gone = ask, on_gone
-        self._connections: WeakSet[Waiting] = WeakSet()
+        self._connections: WeakSet[SilentWait] = WeakSet()
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.Task[None] | None = None
         self._in_haste = False
 
-    def add(self, connection: Waiting) -> None:
+    def add(self, connection: SilentWait) -> None:
         """Watch another one. It calls ``waits`` whenever it begins to wait."""
         self._connections.add(connection)
 
@@ -98,7 +98,7 @@ class Silence:
             self._asking.cancel()
             await asyncio.gather(self._asking, return_exceptions=True)
 
-    def _waiting(self) -> list[Waiting]:
+    def _waiting(self) -> list[SilentWait]:
         return [one for one in self._connections if one.is_waiting]
 
     def _look(self) -> None:

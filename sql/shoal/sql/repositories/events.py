@@ -15,7 +15,7 @@ from sqlalchemy import Row, delete, func, insert, select
 from shoal.core.runs.records import ChangeEvent
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import event
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 INSERT_EVENT = insert(event)
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,7 +107,7 @@ def change_event(row: Row[Any]) -> ChangeEvent:
     """Return the domain's form of a row; readers count on every id, so none is left out."""
     return ChangeEvent(
         row.id,
-        _UNKNOWN if isinstance(row.at, Unreadable) else row.at,
+        _UNKNOWN if isinstance(row.at, UnreadableValue) else row.at,
         row.kind,
         row.project,
         row.workflow_instance_id,

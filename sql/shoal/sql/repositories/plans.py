@@ -11,7 +11,7 @@ from shoal.core.definition import long_json
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.quarantine import reason_of
-from shoal.core.runs.run import Plan
+from shoal.core.runs.run import WorkflowPlan
 from shoal.runtime.plugins import load_task_type
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, SqlError, UnusableDefinition
@@ -32,7 +32,7 @@ class StoredPlan:
     """A plan and where it belongs."""
 
     project_id: int
-    plan: Plan  # ``plan.tasks`` is in the order of the definition
+    plan: WorkflowPlan  # ``plan.tasks`` is in the order of the definition
 
     def selected(self, selection: Selection | None) -> frozenset[str] | None:
         """Return the tasks that a selection means; None: all."""
@@ -119,14 +119,14 @@ async def _read(
     return found, errors
 
 
-def _plan(text: str) -> Plan:
+def _plan(text: str) -> WorkflowPlan:
     """Return the plan of a stored definition. On any thread."""
     try:
         spec = long_json.read(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"column spec: {error}") from None
     made = WorkflowSpec.model_validate(spec)
-    return Plan.of(made, frozenset(task.name for task in made.tasks if not _repeats(task)))
+    return WorkflowPlan.of(made, frozenset(task.name for task in made.tasks if not _repeats(task)))
 
 
 def _repeats(task: TaskSpec) -> bool:

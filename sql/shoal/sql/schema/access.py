@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 
 # Users and service accounts. Rows stay: what somebody has done keeps its author. ``key`` is the
 # name as it is compared. ``project_id``: of a service account. Who signs in at an OpenID provider
@@ -25,16 +25,16 @@ principal = Table(
     "principal",
     metadata,
     row_id(),
-    Column("kind", Line(20), nullable=False),
-    Column("name", Line(201), nullable=False),  # of a service account PROJECT/NAME
-    Column("key", Line(201), nullable=False, unique=True),
-    Column("full_name", Line(200), nullable=False),
+    Column("kind", OneLine(20), nullable=False),
+    Column("name", OneLine(201), nullable=False),  # of a service account PROJECT/NAME
+    Column("key", OneLine(201), nullable=False, unique=True),
+    Column("full_name", OneLine(200), nullable=False),
     Column("project_id", ForeignKey("project.id"), index=True),
     Column("is_admin", Boolean, nullable=False),
     Column("password", Prose),
     Column("must_change_password", Boolean, nullable=False),
-    Column("issuer", Line(500)),
-    Column("subject", Line(255)),
+    Column("issuer", OneLine(500)),
+    Column("subject", OneLine(255)),
     Column("created_at", UtcDateTime, nullable=False),
     Column("disabled_at", UtcDateTime),
     UniqueConstraint("issuer", "subject"),
@@ -45,8 +45,8 @@ principal_group = Table(
     "principal_group",
     metadata,
     row_id(),
-    Column("name", Line(100), nullable=False),
-    Column("key", Line(100), nullable=False, unique=True),
+    Column("name", OneLine(100), nullable=False),
+    Column("key", OneLine(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
@@ -71,7 +71,7 @@ project_role = Table(
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("principal_id", ForeignKey("principal.id"), index=True),
     Column("group_id", ForeignKey("principal_group.id"), index=True),
-    Column("role", Line(20), nullable=False),
+    Column("role", OneLine(20), nullable=False),
     UniqueConstraint("project_id", "principal_id"),
     UniqueConstraint("project_id", "group_id"),
     CheckConstraint("(principal_id IS NULL) <> (group_id IS NULL)", name="one_holder"),
@@ -83,13 +83,13 @@ login_session = Table(
     "login_session",
     metadata,
     row_id(),
-    Column("digest", Line(64), nullable=False, unique=True),
+    Column("digest", OneLine(64), nullable=False, unique=True),
     Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("used_at", UtcDateTime, nullable=False),  # now and then, not with each request
     Column("expires_at", UtcDateTime, nullable=False, index=True),  # however much it is used
-    Column("address", Line(100), nullable=False),
-    Column("agent", Line(200), nullable=False),
+    Column("address", OneLine(100), nullable=False),
+    Column("agent", OneLine(200), nullable=False),
     sqlite_autoincrement=True,
 )
 
@@ -99,10 +99,10 @@ login_session = Table(
 sign_in = Table(
     "sign_in",
     metadata,
-    Column("digest", Line(64), primary_key=True),
+    Column("digest", OneLine(64), primary_key=True),
     Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
-    Column("code", Line(64), unique=True),
-    Column("challenge", Line(43)),
+    Column("code", OneLine(64), unique=True),
+    Column("challenge", OneLine(43)),
     Column("code_expires_at", UtcDateTime),
     Column("expires_at", UtcDateTime, nullable=False, index=True),
 )
@@ -112,9 +112,9 @@ api_token = Table(
     "api_token",
     metadata,
     row_id(),
-    Column("digest", Line(64), nullable=False, unique=True),
+    Column("digest", OneLine(64), nullable=False, unique=True),
     Column("principal_id", ForeignKey("principal.id"), nullable=False, index=True),
-    Column("name", Line(100), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("permissions", Json(list, texts=True)),
     Column("projects", Json(list)),
     Column("created_at", UtcDateTime, nullable=False),
@@ -129,8 +129,8 @@ project_grant = Table(
     "project_grant",
     metadata,
     Column("project_id", ForeignKey("project.id"), primary_key=True, autoincrement=False),
-    Column("taker", Line(100), primary_key=True),
-    Column("what", Line(20), nullable=False),
+    Column("taker", OneLine(100), primary_key=True),
+    Column("what", OneLine(20), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
 
@@ -140,7 +140,7 @@ resource_grant = Table(
     "resource_grant",
     metadata,
     Column("project_id", ForeignKey("project.id"), primary_key=True, autoincrement=False),
-    Column("taker", Line(100), primary_key=True),
+    Column("taker", OneLine(100), primary_key=True),
     Column("paths", Json(list, texts=True), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -151,8 +151,8 @@ resource_grant = Table(
 restriction = Table(
     "restriction",
     metadata,
-    Column("kind", Line(20), primary_key=True),
-    Column("name", Line(100), primary_key=True),
+    Column("kind", OneLine(20), primary_key=True),
+    Column("name", OneLine(100), primary_key=True),
     Column("projects", Json(list, texts=True), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),

@@ -14,7 +14,7 @@ from sqlalchemy import (
 
 from shoal.core.alerts.records import AlertState, DeliveryState
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Id, Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Id, Json, OneLine, Prose, UtcDateTime
 
 # Rules, receivers and channels, each kind with names of its own.
 alert_definition = Table(
@@ -22,8 +22,8 @@ alert_definition = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("kind", Line(20), nullable=False),
-    Column("name", Line(100), nullable=False),
+    Column("kind", OneLine(20), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("spec", Json(dict), nullable=False),
     Column("version", Integer, nullable=False),  # grows with each change
     Column("created_at", UtcDateTime, nullable=False),
@@ -38,13 +38,13 @@ alert_silence = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("workflow", Line(200), nullable=False),
-    Column("task", Line(200), nullable=False),
-    Column("rule", Line(200), nullable=False),
+    Column("workflow", OneLine(200), nullable=False),
+    Column("task", OneLine(200), nullable=False),
+    Column("rule", OneLine(200), nullable=False),
     Column("since", UtcDateTime, nullable=False),
     Column("until", UtcDateTime, nullable=False),
     Column("reason", Prose, nullable=False),
-    Column("created_by", Line(201), nullable=False),
+    Column("created_by", OneLine(201), nullable=False),
     Index(None, "project_id", "until"),
     sqlite_autoincrement=True,
 )
@@ -55,22 +55,22 @@ alert = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("rule", Line(100), nullable=False),
-    Column("trigger", Line(40), nullable=False),
-    Column("severity", Line(20), nullable=False),
-    Column("subject", Line(400), nullable=False),
-    Column("workflow", Line(100), nullable=False),
+    Column("rule", OneLine(100), nullable=False),
+    Column("trigger", OneLine(40), nullable=False),
+    Column("severity", OneLine(20), nullable=False),
+    Column("subject", OneLine(400), nullable=False),
+    Column("workflow", OneLine(100), nullable=False),
     Column("instance_id", Id),
     Column("logical_time", UtcDateTime),
-    Column("task", Line(100)),
+    Column("task", OneLine(100)),
     Column("task_instance_id", Id),
     Column("event_id", Id, nullable=False),
     Column("at", UtcDateTime, nullable=False),
     Column("reason", Prose),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("resolved_at", UtcDateTime),
     Column("acknowledged_at", UtcDateTime),
-    Column("acknowledged_by", Line(201)),
+    Column("acknowledged_by", OneLine(201)),
     Column("steps", Integer, nullable=False),
     Column("next_at", UtcDateTime),
     Column("told_at", UtcDateTime),
@@ -103,13 +103,13 @@ alert_delivery = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("rule", Line(100), nullable=False),
-    Column("receiver", Line(100), nullable=False),
-    Column("channel", Line(100), nullable=False),
+    Column("rule", OneLine(100), nullable=False),
+    Column("receiver", OneLine(100), nullable=False),
+    Column("channel", OneLine(100), nullable=False),
     Column("recipients", Json(list, texts=True), nullable=False),
-    Column("kind", Line(20), nullable=False),
+    Column("kind", OneLine(20), nullable=False),
     Column("share", Integer, nullable=False),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("due_at", UtcDateTime, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -156,10 +156,10 @@ alert_condition = Table(
     "alert_condition",
     metadata,
     Column("project_id", ForeignKey("project.id"), primary_key=True),
-    Column("rule", Line(100), primary_key=True),
-    Column("subject", Line(400), primary_key=True),
-    Column("trigger", Line(40), nullable=False),
-    Column("workflow", Line(100), nullable=False),
+    Column("rule", OneLine(100), primary_key=True),
+    Column("subject", OneLine(400), primary_key=True),
+    Column("trigger", OneLine(40), nullable=False),
+    Column("workflow", OneLine(100), nullable=False),
     Column("since", UtcDateTime, nullable=False),
 )
 
@@ -167,8 +167,8 @@ alert_condition = Table(
 alert_member = Table(
     "alert_member",
     metadata,
-    Column("kind", Line(20), primary_key=True),
-    Column("name", Line(300), primary_key=True),
+    Column("kind", OneLine(20), primary_key=True),
+    Column("name", OneLine(300), primary_key=True),
     Column("gone_at", UtcDateTime),  # NULL: it is there
 )
 
@@ -177,7 +177,7 @@ alert_member = Table(
 alert_job = Table(
     "alert_job",
     metadata,
-    Column("name", Line(50), primary_key=True),
+    Column("name", OneLine(50), primary_key=True),
     Column("epoch", Id, nullable=False),
     Column("position", Id),
 )

@@ -7,7 +7,7 @@ later one of these links them: the order of ``audit_link`` is that of commits, m
 from sqlalchemy import DDL, BigInteger, Column, Integer, Table, event
 
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Line, Prose, UtcDateTime
+from shoal.sql.schema.types import OneLine, Prose, UtcDateTime
 
 # ``detail`` is the text of a JSON object. Names stay what they were: nothing refers to other rows.
 audit_entry = Table(
@@ -15,13 +15,13 @@ audit_entry = Table(
     metadata,
     row_id(),
     Column("at", UtcDateTime, nullable=False, index=True),
-    Column("action", Line(100), nullable=False),
-    Column("outcome", Line(20), nullable=False),
+    Column("action", OneLine(100), nullable=False),
+    Column("outcome", OneLine(20), nullable=False),
     Column("principal_id", BigInteger),
-    Column("principal", Line(201), nullable=False),
-    Column("address", Line(100), nullable=False),
-    Column("request_id", Line(200), nullable=False),
-    Column("project", Line(100), nullable=False, index=True),
+    Column("principal", OneLine(201), nullable=False),
+    Column("address", OneLine(100), nullable=False),
+    Column("request_id", OneLine(200), nullable=False),
+    Column("project", OneLine(100), nullable=False, index=True),
     Column("object", Prose, nullable=False),
     Column("detail", Prose, nullable=False),
     sqlite_autoincrement=True,
@@ -32,7 +32,7 @@ audit_link = Table(
     metadata,
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("entry_id", BigInteger, nullable=False, unique=True),
-    Column("hash", Line(64), nullable=False),
+    Column("hash", OneLine(64), nullable=False),
 )
 
 # One row, whose number is 1: entries up to ``pruned`` may be deleted, by position. ``hash`` is the
@@ -42,7 +42,7 @@ audit_state = Table(
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("pruned", BigInteger, nullable=False),
-    Column("hash", Line(64), nullable=False),
+    Column("hash", OneLine(64), nullable=False),
 )
 
 _PRUNED = "(SELECT pruned FROM audit_state)"

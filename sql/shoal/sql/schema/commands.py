@@ -14,7 +14,7 @@ from sqlalchemy import (
 
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.sql.schema.metadata import literals, metadata, row_id
-from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 
 # ``instance_id``, ``result_instance_id`` and ``schedule_id`` are not foreign keys: a command is
 # history and outlives what it speaks of.
@@ -22,25 +22,25 @@ command = Table(
     "command",
     metadata,
     row_id(),
-    Column("type", Line(20), nullable=False),
+    Column("type", OneLine(20), nullable=False),
     Column("partition", Integer, nullable=False),
-    Column("idempotency_key", Line(255), nullable=False, unique=True),
+    Column("idempotency_key", OneLine(255), nullable=False, unique=True),
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False),
     Column("instance_id", BigInteger),
     Column("version", Integer),
     Column("parameters", Json(dict), nullable=False),
     Column("logical_time", UtcDateTime),
-    Column("timezone", Line(100)),
+    Column("timezone", OneLine(100)),
     Column("priority", Integer),
     Column("schedule_id", BigInteger),
-    Column("requested_by", Line(255), nullable=False),
+    Column("requested_by", OneLine(255), nullable=False),
     Column("selection", Json(dict)),
     Column("labels", Json(dict)),
-    Column("task", Line(100)),
+    Column("task", OneLine(100)),
     Column("parent", Json(dict)),
     Column("backfill_id", BigInteger),
     Column("detail", Json(dict)),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("reason", Prose),
     Column("result_instance_id", BigInteger),
     Column("created_at", UtcDateTime, nullable=False),
@@ -113,10 +113,10 @@ backfill = Table(
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
     Column("partition", Integer, nullable=False),
     Column("command_id", ForeignKey("command.id"), unique=True, nullable=False),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("reason", Prose),
     Column("request", Json(dict), nullable=False),  # as it was asked for: range, order, parallel …
-    Column("requested_by", Line(255), nullable=False),
+    Column("requested_by", OneLine(255), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     sqlite_autoincrement=True,
@@ -138,7 +138,7 @@ backfill_run = Table(
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False),
     Column("logical_time", UtcDateTime, nullable=False),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("tries", Integer, nullable=False),  # runs started for it
     Column("command_id", BigInteger),  # of the newest try
     Column("instance_id", BigInteger),  # of the newest try

@@ -4,13 +4,13 @@ from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table
 
 from shoal.core.definition.fields import LONGEST_OWNER
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 
 project = Table(
     "project",
     metadata,
     row_id(),
-    Column("name", Line(100), nullable=False, unique=True),
+    Column("name", OneLine(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
     Column("parameters", Json(dict), nullable=False, server_default="{}"),  # the outermost of all
     Column("created_at", UtcDateTime, nullable=False),
@@ -24,7 +24,7 @@ secret = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("ciphertext", Prose, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -40,8 +40,8 @@ data_source = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
-    Column("kind", Line(20), nullable=False),
+    Column("name", OneLine(100), nullable=False),
+    Column("kind", OneLine(20), nullable=False),
     Column("host", Prose, nullable=False),
     Column("port", Integer),
     Column("database", Prose, nullable=False),
@@ -49,7 +49,7 @@ data_source = Table(
     Column("options", Json(dict), nullable=False),
     Column("shared_with", Json(list, texts=True), nullable=False),  # names of projects, or "*"
     Column("password", Prose),
-    Column("password_secret", Line(100)),
+    Column("password_secret", OneLine(100)),
     Column("version", Integer, nullable=False),  # grows with each change
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -62,7 +62,7 @@ environment = Table(
     "environment",
     metadata,
     row_id(),
-    Column("name", Line(100), nullable=False, unique=True),
+    Column("name", OneLine(100), nullable=False, unique=True),
     Column("description", Prose, nullable=False),
     Column("variables", Json(dict, texts=True), nullable=False),
     Column("python", Prose, nullable=False),
@@ -79,7 +79,7 @@ calendar = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("description", Prose, nullable=False),
     Column(
         "days", Json(list, texts=True), nullable=False
@@ -94,7 +94,7 @@ concurrency_group = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("description", Prose, nullable=False),
     Column("slots", Integer, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -108,12 +108,12 @@ workflow = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
+    Column("name", OneLine(100), nullable=False),
     Column("description", Prose, nullable=False),
-    Column("owner", Line(LONGEST_OWNER), nullable=False, server_default=""),
+    Column("owner", OneLine(LONGEST_OWNER), nullable=False, server_default=""),
     Column("labels", Json(dict, texts=True), nullable=False, server_default="{}"),
     Column("version", Integer, nullable=False),  # 0 only inside the transaction that creates it
-    Column("digest", Line(64), nullable=False),
+    Column("digest", OneLine(64), nullable=False),
     Column("tasks", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -129,10 +129,10 @@ workflow_version = Table(
     Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("spec", Json(dict), nullable=False),
-    Column("digest", Line(64), nullable=False),
+    Column("digest", OneLine(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("source", Prose),  # the YAML that it was published from, if it was
-    Column("published_by", Line(201)),  # NULL: before it was noted
+    Column("published_by", OneLine(201)),  # NULL: before it was noted
 )
 
 # Where people have put the tasks on the canvas: beside the versions, never one.
@@ -142,7 +142,7 @@ workflow_layout = Table(
     Column("workflow_id", ForeignKey("workflow.id"), primary_key=True, autoincrement=False),
     Column("content", Json(dict), nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    Column("updated_by", Line(201), nullable=False),
+    Column("updated_by", OneLine(201), nullable=False),
 )
 
 # What somebody has not published yet, as it was typed: never run, and perhaps no YAML at all.
@@ -153,8 +153,8 @@ draft = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("name", Line(100), nullable=False),
-    Column("editor", Line(201), nullable=False),
+    Column("name", OneLine(100), nullable=False),
+    Column("editor", OneLine(201), nullable=False),
     Column("text", Prose, nullable=False),
     Column("base_version", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
@@ -173,18 +173,18 @@ schedule = Table(
     row_id(),
     Column("workflow_id", ForeignKey("workflow.id"), nullable=False, index=True),
     Column("partition", Integer, nullable=False),
-    Column("cron", Line(255), nullable=False),
-    Column("timezone", Line(100), nullable=False),
+    Column("cron", OneLine(255), nullable=False),
+    Column("timezone", OneLine(100), nullable=False),
     Column("parameters", Json(dict), nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("priority", Integer),
-    Column("on_gap", Line(10)),
-    Column("on_overlap", Line(10)),
+    Column("on_gap", OneLine(10)),
+    Column("on_overlap", OneLine(10)),
     Column("starts_at", UtcDateTime),
     Column("ends_at", UtcDateTime),
     Column("exclude", Json(list, texts=True)),  # days, YYYY-MM-DD
-    Column("calendar", Line(100)),
-    Column("missed", Line(10), nullable=False, server_default="last"),
+    Column("calendar", OneLine(100)),
+    Column("missed", OneLine(10), nullable=False, server_default="last"),
     Column("missed_window", Float),  # seconds
     Column("next_fire_at", UtcDateTime),
     Column("paused_at", UtcDateTime),

@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, and_
 
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Line, UtcDateTime
+from shoal.sql.schema.types import OneLine, UtcDateTime
 
 # A version of a file. It is an upload until ``version`` is there; it counts from ``created_at``
 # until ``ended_at``: it has been replaced or deleted then. ``object``: its name in the storage.
@@ -13,11 +13,11 @@ resource = Table(
     metadata,
     row_id(),
     Column("project_id", ForeignKey("project.id"), nullable=False),
-    Column("path", Line(500), nullable=False),
-    Column("object", Line(200), nullable=False),
+    Column("path", OneLine(500), nullable=False),
+    Column("object", OneLine(200), nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
     Column("version", Integer),
-    Column("sha256", Line(64)),
+    Column("sha256", OneLine(64)),
     Column("size", BigInteger),  # bytes
     Column("created_at", UtcDateTime),
     Column("ended_at", UtcDateTime),

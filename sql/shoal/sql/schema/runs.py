@@ -25,7 +25,7 @@ from shoal.core.runs.states import (
     WorkflowState,
 )
 from shoal.sql.schema.metadata import literals, metadata, row_id
-from shoal.sql.schema.types import Id, Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Id, Json, OneLine, Prose, UtcDateTime
 
 # ``command_id`` is unique: a command can never end as two instances.
 workflow_instance = Table(
@@ -35,13 +35,13 @@ workflow_instance = Table(
     Column("project_id", ForeignKey("project.id"), nullable=False),
     Column("workflow_id", Id, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("state", Line(20), nullable=False),
+    Column("state", OneLine(20), nullable=False),
     Column("reason", Prose),
     Column("partition", Integer, nullable=False),
     Column("priority", Integer, nullable=False),
     Column("parameters", Json(dict), nullable=False),
     Column("logical_time", UtcDateTime, nullable=False),
-    Column("timezone", Line(100), nullable=False),
+    Column("timezone", OneLine(100), nullable=False),
     Column("command_id", ForeignKey("command.id"), nullable=False, unique=True),
     Column("rerun_of", BigInteger),
     Column("run_number", Integer, nullable=False),
@@ -137,8 +137,8 @@ instance_label = Table(
     "instance_label",
     metadata,
     Column("workflow_instance_id", Id, primary_key=True, autoincrement=False),
-    Column("key", Line(63), primary_key=True),
-    Column("value", Line(63), nullable=False),
+    Column("key", OneLine(63), primary_key=True),
+    Column("value", OneLine(63), nullable=False),
     Column("project_id", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["workflow_instance_id"], ["workflow_instance.id"]),
@@ -160,11 +160,11 @@ task_instance = Table(
     Column("workflow_instance_id", ForeignKey("workflow_instance.id"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
-    Column("task", Line(100), nullable=False),
-    Column("type", Line(100), nullable=False),
-    Column("state", Line(20), nullable=False),
-    Column("worker_group", Line(100), nullable=False),
-    Column("worker", Line(255)),
+    Column("task", OneLine(100), nullable=False),
+    Column("type", OneLine(100), nullable=False),
+    Column("state", OneLine(20), nullable=False),
+    Column("worker_group", OneLine(100), nullable=False),
+    Column("worker", OneLine(255)),
     Column("reason", Prose),
     Column("exit_code", Integer),
     Column("failures", Integer, nullable=False),
@@ -175,19 +175,19 @@ task_instance = Table(
     Column("queued_at", UtcDateTime),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
-    Column("skip_cause", Line(20)),
+    Column("skip_cause", OneLine(20)),
     Column("forced", Boolean, nullable=False, server_default=false()),
-    Column("doomed", Line(20)),  # a Termination
+    Column("doomed", OneLine(20)),  # a Termination
     Column("warned_at", UtcDateTime),
     Column("outputs", Json(dict, texts=True)),
     Column("detail", Json(dict)),
-    Column("environment", Line(120)),  # NAME@VERSION
+    Column("environment", OneLine(120)),  # NAME@VERSION
     Column("cpu_s", Float),
     Column("max_rss_kb", BigInteger),
     Column("error_line", Prose),
-    Column("fingerprint", Line(16)),
+    Column("fingerprint", OneLine(16)),
     # Only of tasks that need a slot: PROJECT/NAME of the group, and the place in its line.
-    Column("concurrency_group", Line(201)),
+    Column("concurrency_group", OneLine(201)),
     Column("workflow_priority", Integer),
     Column("task_priority", Integer),
     UniqueConstraint("workflow_instance_id", "position", "attempt"),

@@ -17,7 +17,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 
-class Unreadable:
+class UnreadableValue:
     """Stands for a value that could not be decoded, so that the other rows can be read.
 
     ``made`` says whether there has been one since the process began: see ``statements/rows.py``.
@@ -27,7 +27,7 @@ class Unreadable:
 
     def __init__(self, error: Exception) -> None:
         self.reason = str(error)
-        Unreadable.made = True
+        UnreadableValue.made = True
 
 
 # SQLite gives out row ids by itself only for a column of exactly this type.
@@ -66,10 +66,10 @@ class UtcDateTime(TypeDecorator[datetime]):
                 return value.astimezone(UTC)
             return _EPOCH + timedelta(microseconds=value)
         except (TypeError, ValueError, OverflowError) as error:
-            return Unreadable(error)
+            return UnreadableValue(error)
 
 
-class Line(TypeDecorator[str]):
+class OneLine(TypeDecorator[str]):
     """Text of at most ``length`` characters, for names and keys."""
 
     impl = String
@@ -117,12 +117,12 @@ class Json(TypeDecorator[Any]):
         try:
             found = json.loads(value)
         except (TypeError, ValueError, RecursionError) as error:
-            return Unreadable(error)
+            return UnreadableValue(error)
         if not isinstance(found, self.kind):
             name = "an object" if self.kind is dict else "a list"
-            return Unreadable(ValueError(f"{value:.50} is not {name}"))
+            return UnreadableValue(ValueError(f"{value:.50} is not {name}"))
         if self.texts and not all(isinstance(each, str) for each in _values(found)):
-            return Unreadable(ValueError(f"{value:.50} holds values that are not texts"))
+            return UnreadableValue(ValueError(f"{value:.50} holds values that are not texts"))
         return found
 
 

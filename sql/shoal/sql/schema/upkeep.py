@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, false
 
 from shoal.sql.schema.metadata import metadata, row_id
-from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 
 # One row, whose number is 1. ``uid`` is random and no other cluster's. ``tree`` is the id of the
 # ZooKeeper tree from which the database is served (NULL: not bound yet), ``tree_address`` where
@@ -13,8 +13,8 @@ cluster = Table(
     "cluster",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("uid", Line(36), nullable=False),
-    Column("tree", Line(36)),
+    Column("uid", OneLine(36), nullable=False),
+    Column("tree", OneLine(36)),
     Column("tree_address", Prose),
     Column("tree_beats", BigInteger, nullable=False, server_default="0"),
 )
@@ -25,7 +25,7 @@ cluster_name = Table(
     "cluster_name",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("uid", Line(36), nullable=False),
+    Column("uid", OneLine(36), nullable=False),
     Column("after_attempt", BigInteger, nullable=False),
     Column("after_resource", BigInteger, nullable=False),
 )
@@ -37,8 +37,8 @@ sealing = Table(
     "sealing",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("primary_key", Line(20)),
-    Column("next_key", Line(20)),
+    Column("primary_key", OneLine(20)),
+    Column("next_key", OneLine(20)),
     Column("old", Json(list, texts=True), nullable=False),
     Column("retired", Json(list, texts=True), nullable=False),
 )
@@ -49,7 +49,7 @@ partition = Table(
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
-    Column("owner", Line(255)),
+    Column("owner", OneLine(255)),
 )
 
 # Takeovers of partitions, for people; only the newest are kept.
@@ -60,8 +60,8 @@ takeover = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("partition", Integer, nullable=False),
     Column("epoch", BigInteger, nullable=False),
-    Column("owner", Line(255), nullable=False),
-    Column("previous_owner", Line(255)),  # None: it never had one
+    Column("owner", OneLine(255), nullable=False),
+    Column("previous_owner", OneLine(255)),  # None: it never had one
     sqlite_autoincrement=True,
 )
 
@@ -70,12 +70,12 @@ takeover = Table(
 quarantine = Table(
     "quarantine",
     metadata,
-    Column("consumer", Line(20), primary_key=True),
-    Column("kind", Line(20), primary_key=True),
-    Column("item", Line(255), primary_key=True),  # its id as text, or its name
+    Column("consumer", OneLine(20), primary_key=True),
+    Column("kind", OneLine(20), primary_key=True),
+    Column("item", OneLine(255), primary_key=True),  # its id as text, or its name
     Column("partition", Integer, index=True),  # NULL: not of a partition
-    Column("project", Line(100)),
-    Column("workflow", Line(100)),
+    Column("project", OneLine(100)),
+    Column("workflow", OneLine(100)),
     Column("reason", Prose, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("since", UtcDateTime, nullable=False),
@@ -89,8 +89,8 @@ event = Table(
     metadata,
     row_id(),
     Column("at", UtcDateTime, nullable=False, index=True),
-    Column("kind", Line(50), nullable=False),
-    Column("project", Line(100), nullable=False),
+    Column("kind", OneLine(50), nullable=False),
+    Column("project", OneLine(100), nullable=False),
     Column("workflow_instance_id", BigInteger),
     Column("task_instance_id", BigInteger),
     Column("data", Json(dict), nullable=False),
@@ -105,9 +105,9 @@ purge = Table(
     row_id(),
     Column("is_rehearsal", Boolean, nullable=False),  # count, delete nothing
     Column("before", UtcDateTime),  # NULL: what the masters' rules say
-    Column("project", Line(100)),
+    Column("project", OneLine(100)),
     Column("workflow_id", BigInteger),
-    Column("requested_by", Line(255), nullable=False),
+    Column("requested_by", OneLine(255), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("even_if_not_exported", Boolean, nullable=False, server_default=false()),
     sqlite_autoincrement=True,
@@ -152,10 +152,10 @@ history_export = Table(
 rollup_day = Table(
     "rollup_day",
     metadata,
-    Column("job", Line(50), primary_key=True),
-    Column("day", Line(10), primary_key=True),  # YYYY-MM-DD
+    Column("job", OneLine(50), primary_key=True),
+    Column("day", OneLine(10), primary_key=True),  # YYYY-MM-DD
     Column("batch", BigInteger, nullable=False),
-    Column("digest", Line(64), nullable=False),
+    Column("digest", OneLine(64), nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("stored_at", UtcDateTime, nullable=False),
 )
@@ -166,8 +166,8 @@ rollup_batch = Table(
     "rollup_batch",
     metadata,
     row_id(),
-    Column("job", Line(50), nullable=False),
-    Column("day", Line(10), nullable=False),
+    Column("job", OneLine(50), nullable=False),
+    Column("day", OneLine(10), nullable=False),
     Column("touched_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
@@ -179,8 +179,8 @@ rollup = Table(
     "rollup",
     metadata,
     Column("batch", BigInteger, primary_key=True, autoincrement=False),
-    Column("project", Line(100), primary_key=True),
-    Column("workflow", Line(100), primary_key=True),
+    Column("project", OneLine(100), primary_key=True),
+    Column("workflow", OneLine(100), primary_key=True),
     Column("place", Integer, primary_key=True, autoincrement=False),
     Column("body", Json(list), nullable=False),
 )
@@ -200,7 +200,7 @@ history_verified = Table(
     Column("open_commands", Json(list), nullable=False),
     Column("takeover", BigInteger, nullable=False),
     Column("verified_at", UtcDateTime),
-    Column("checked", Line(255), nullable=False),
+    Column("checked", OneLine(255), nullable=False),
     Column("trouble", Prose),
     Column("trouble_since", UtcDateTime),
 )

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Row, Select, literal, select, tuple_, union_all
 
 from shoal.sql.driver.connection import Connection, batched
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 _TOGETHER = 50  # walks in one statement
 
@@ -41,7 +41,7 @@ async def walk(
 ) -> list[Row[Any]]:
     """Return ``order`` and ``also`` of the first ``limit`` rows that fulfil one of ``walks``.
 
-    Rows are in the order asked for, those that hold an ``Unreadable`` before all others. No row may
+    Rows are in the order asked for, those with an ``UnreadableValue`` before all others. No row may
     belong to two walks, and an index must serve each: of the columns that its conditions compare
     with ``==``, and then of ``order``.
     """
@@ -64,7 +64,7 @@ def behind(
 
 def is_unreadable(row: Row[Any]) -> bool:
     """Whether a row holds a value that could not be decoded."""
-    return Unreadable.made and any(isinstance(value, Unreadable) for value in row)
+    return UnreadableValue.made and any(isinstance(value, UnreadableValue) for value in row)
 
 
 def _query(

@@ -1,6 +1,6 @@
 """Rows that cannot be read are kept apart from the others, and never stand in their way.
 
-A column whose value cannot be decoded yields an ``Unreadable`` instead of an error that would
+A column whose value cannot be decoded yields an ``UnreadableValue`` instead of an error that would
 spoil the whole answer of the database. All code that makes records of rows uses ``readable``:
 it finds those values, and all else that a row of another version, or written by hand, may hold.
 """
@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from shoal.core.runs.quarantine import reason_of
 from shoal.sql.errors import UnreadableRow
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 log = structlog.get_logger()
 
@@ -54,10 +54,10 @@ def readable(
 
 def check_values(row: Row[Any]) -> None:
     """Raise ValueError if a column of ``row`` could not be decoded. Costs nothing as a rule."""
-    if not Unreadable.made:
+    if not UnreadableValue.made:
         return
     for name, value in zip(row._fields, row, strict=True):
-        if isinstance(value, Unreadable):
+        if isinstance(value, UnreadableValue):
             raise ValueError(f"column {name}: {value.reason}")
 
 

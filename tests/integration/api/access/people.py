@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from shoal.api.access.sessions import COOKIE
 from shoal.api.access.tokens import digest, new_session, new_token
 from shoal.core.access.permissions import Permission, Role
-from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
+from shoal.core.access.principals import EVERYTHING, PrincipalKind, TokenScope
 from shoal.core.access.records import HolderKind, NewAccount
 from shoal.sql import UnitOfWork
 from tests.integration.api.access.table import HOLDS, PLATFORM
@@ -102,7 +102,7 @@ async def token(
     uow: UnitOfWork,
     principal_id: int,
     at: datetime,
-    scope: Scope = EVERYTHING,
+    scope: TokenScope = EVERYTHING,
     lasts: timedelta | None = YEAR,
 ) -> tuple[int, str]:
     """Store a token; return its id and its text."""
@@ -135,12 +135,12 @@ def browser(text: str) -> dict[str, str]:
 
 async def scope_of(
     uow: UnitOfWork, permissions: frozenset[str] | None, projects: frozenset[str] | None
-) -> Scope:
+) -> TokenScope:
     """Return a token's limits from names."""
     ids = None
     if projects is not None:
         ids = frozenset([(await uow.projects.get(name)).id for name in projects])
-    return Scope(None if permissions is None else frozenset(map(Permission, permissions)), ids)
+    return TokenScope(None if permissions is None else frozenset(map(Permission, permissions)), ids)
 
 
 async def people(uow: UnitOfWork, at: datetime, one: str, other: str) -> list[Person]:

@@ -11,9 +11,9 @@ from shoal.api.access.audit import Auditor
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.settings import ApiSettings
-from shoal.core.access.audit.chain import Head, Verifier
+from shoal.core.access.audit.chain import ChainHead, Verifier
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import Scope
+from shoal.core.access.principals import TokenScope
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from tests.integration.api.access.people import account, token
@@ -39,7 +39,7 @@ async def entries(api: Api, query: str = "", **headers: str) -> list[dict[str, A
     return [one for one in found if one["action"] not in ("break-glass.use", "audit.read")]
 
 
-async def findings(api: Api, *known: Head) -> tuple[list[str], Head | None]:
+async def findings(api: Api, *known: ChainHead) -> tuple[list[str], ChainHead | None]:
     await api.services.access.auditor.settle()
     verifier, after = Verifier(known), 0
     while True:
@@ -57,7 +57,7 @@ async def person(api: Api, name: str, role: str | None = None, **more: Any) -> d
         now = api.services.store.clock()
         await uow.projects.ensure("p", now)
         made = await account(uow, name, now, {"p": role} if role else {}, **more)
-        _, text = await token(uow, made, now, Scope())
+        _, text = await token(uow, made, now, TokenScope())
         await uow.commit()
     return {"Authorization": f"Bearer {text}"}
 
@@ -82,10 +82,10 @@ async def test_change_has_an_entry_that_says_who_what_and_from_where(api: Api) -
     assert await findings(api) == ([], await _head(api))
 
 
-async def _head(api: Api) -> Head:
+async def _head(api: Api) -> ChainHead:
     answer = (await api.client.get(f"{PREFIX}/audit-head")).json()
     assert answer["unlinked"] == 0
-    return Head(answer["position"], answer["hash"])
+    return ChainHead(answer["position"], answer["hash"])
 
 
 async def test_command_has_an_entry_and_its_repetition_none(api: Api) -> None:

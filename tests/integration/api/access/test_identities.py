@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoal.api.access import identities as module
 from shoal.api.access.identities import LOOK_S, Credential, Identities
 from shoal.api.access.tokens import new_session, new_token
 from shoal.core.access.permissions import Permission, Role
-from shoal.core.access.principals import Principal, PrincipalKind, Scope
+from shoal.core.access.principals import Principal, PrincipalKind, TokenScope
 from shoal.core.access.records import HolderKind
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.access.rights import Rights, SignedIn
@@ -45,7 +44,9 @@ class World:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database, self.clock = database, clock
-        made = [Identities(database, clock.now, BREAK_GLASS, IDLE) for _ in range(2)]
+        made = [
+            Identities(database, clock.now, BREAK_GLASS, IDLE, clock.monotonic) for _ in range(2)
+        ]
         self.here, self.there = made
         self.ada = 0
         self.token, self.session = Credential(""), Credential("")
@@ -71,11 +72,9 @@ class World:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock() -> Clock:
     """Time that passes when a test says so."""
-    made = Clock()
-    monkeypatch.setattr(module, "monotonic", made.monotonic)
-    return made
+    return Clock()
 
 
 @pytest.fixture
@@ -186,7 +185,9 @@ async def test_session_that_is_not_used_ends(world: World) -> None:
 
 @pytest.mark.parametrize("idle_s", [60.0, IDLE_S])
 async def test_session_that_is_used_goes_on(world: World, clock: Clock, idle_s: float) -> None:
-    identities = Identities(world.database, clock.now, BREAK_GLASS, timedelta(seconds=idle_s))
+    identities = Identities(
+        world.database, clock.now, BREAK_GLASS, timedelta(seconds=idle_s), clock.monotonic
+    )
     while clock.passed_s < 2 * idle_s:
         clock.passed_s += 0.4 * idle_s
         if clock.passed_s < HOUR.total_seconds():
@@ -222,7 +223,7 @@ async def test_answer_from_before_a_change_is_not_remembered(
 async def test_scope_is_read_with_the_token_and_what_is_unknown_gives_nothing(
     world: World, sqlite_url: str
 ) -> None:
-    scope = Scope(frozenset({Permission.PROJECT_READ}), frozenset({1}))
+    scope = TokenScope(frozenset({Permission.PROJECT_READ}), frozenset({1}))
     async with world.database.unit_of_work() as uow:
         _, text = await token(uow, world.ada, START, scope)
         await uow.commit()
@@ -231,7 +232,7 @@ async def test_scope_is_read_with_the_token_and_what_is_unknown_gives_nothing(
         database.execute("UPDATE api_token SET permissions = '[\"of.tomorrow\"]'")
         database.commit()
     world.here.changed()
-    fresh = Identities(world.database, world.clock.now, BREAK_GLASS, IDLE)
+    fresh = Identities(world.database, world.clock.now, BREAK_GLASS, IDLE, world.clock.monotonic)
     found = await fresh.find(Credential(text))
     assert found is not None
     assert found.principal.scope.permissions == frozenset()
@@ -255,9 +256,9 @@ async def test_kinds_of_credentials_are_not_taken_for_each_other(world: World) -
 
 
 async def test_stream_is_told_when_its_credential_is_worthless(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    world.there.look_s = 0.01
     async with (
         world.there.watching(world.token, lambda who: bool(who.roles)) as of_token,
         world.there.watching(world.session, lambda who: bool(who.roles)) as of_session,

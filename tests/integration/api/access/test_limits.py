@@ -4,13 +4,13 @@ import httpx
 import pytest
 
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import Scope
+from shoal.core.access.principals import TokenScope
 from tests.integration.api.access.people import account, bearer, browser, session, token
 from tests.integration.api.conftest import PREFIX, Api
 
-MANAGE = Scope(frozenset({Permission.PROJECT_READ, Permission.PROJECT_MANAGE}))
-USERS = Scope(frozenset({Permission.USER_MANAGE}))
-READ = Scope(frozenset({Permission.PROJECT_READ}))
+MANAGE = TokenScope(frozenset({Permission.PROJECT_READ, Permission.PROJECT_MANAGE}))
+USERS = TokenScope(frozenset({Permission.USER_MANAGE}))
+READ = TokenScope(frozenset({Permission.PROJECT_READ}))
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def made(api: Api) -> dict[str, dict[str, str]]:
         boss = await account(uow, "boss", now, is_admin=True)
         for name, who, scope in (
             ("managing", owner, MANAGE),
-            ("within p", owner, Scope(projects=frozenset({(await uow.projects.get("p")).id}))),
+            ("within p", owner, TokenScope(projects=frozenset({(await uow.projects.get("p")).id}))),
             ("reading", owner, READ),
             ("users", boss, USERS),
         ):

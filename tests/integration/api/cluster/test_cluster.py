@@ -14,9 +14,9 @@ from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.coordination.cluster.membership import Membership
 from shoal.coordination.cluster.own_clock import OwnClock
-from shoal.coordination.queue.entry import Entry
-from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
-from shoal.core.timing.cluster_time import Shown
+from shoal.coordination.queue.entry import QueueEntry
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.timing.cluster_time import ClockReading
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import DatabaseUnavailable
@@ -66,7 +66,9 @@ async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:
         async for view in api.services.cluster.masters.changes():
             if "m1" in view:
                 break
-        await api.services.cluster.queue.put([Entry("g", 2, 1, 2, 7, 0), Entry("g", 2, 1, 2, 8, 0)])
+        await api.services.cluster.queue.put(
+            [QueueEntry("g", 2, 1, 2, 7, 0), QueueEntry("g", 2, 1, 2, 8, 0)]
+        )
         health = (await api.client.get(f"{PREFIX}/health")).json()
         assert (health["status"], health["masters"], health["workers"]) == ("ok", 1, 2)
         found = (await api.client.get(f"{PREFIX}/cluster")).json()
@@ -264,9 +266,9 @@ async def test_damaged_znodes_are_shown_and_hide_nothing_else(api: Api) -> None:
 async def test_clocks_that_are_off_are_named_and_degrade_nothing(api: Api) -> None:
     session = api.services.cluster.session
 
-    def an_hour_ahead() -> Shown:
+    def an_hour_ahead() -> ClockReading:
         true = read_clocks()
-        return Shown(true.wall_s + 3600.0, true.since_boot_s)
+        return ClockReading(true.wall_s + 3600.0, true.since_boot_s)
 
     async with (
         Membership(session, layout.MASTERS, "right", {}),
@@ -334,9 +336,19 @@ async def test_others_than_administrators_are_told_that_and_not_why(
 async def test_what_is_quarantined_is_told_with_reasons_to_administrators(api: Api) -> None:
     now = api.services.store.clock()
     skipped = QuarantinedItem(
-        Kind.EVENT, "17", None, "why", 1, now, Consumer.ALERTS, "p", "daily", now, is_skipped=True
+        ItemKind.EVENT,
+        "17",
+        None,
+        "why",
+        1,
+        now,
+        ItemConsumer.ALERTS,
+        "p",
+        "daily",
+        now,
+        is_skipped=True,
     )
-    held = replace(skipped, kind=Kind.WORKFLOW, item="p/daily", is_skipped=False)
+    held = replace(skipped, kind=ItemKind.WORKFLOW, item="p/daily", is_skipped=False)
     async with api.services.store.unit_of_work() as uow:
         for one in (skipped, held, held):
             await uow.quarantine.note(one)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.api.operations import feed
 from shoal.api.operations.feed import Feed, Subscription
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
@@ -265,10 +264,9 @@ async def test_a_feed_that_was_closed_can_be_listened_to_again(services: Service
 
 
 async def test_trouble_of_the_database_is_survived(
-    services: Services, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+    services: Services, cluster: ClusterSettings
 ) -> None:
-    monkeypatch.setattr(feed, "PAUSE_AFTER_ERROR_S", 0.01)
-    shared = Feed(services.store.database)
+    shared = Feed(services.store.database, pause_after_error_s=0.01)
     async with shared.subscribe(lambda _: True) as subscription:
         with closing(sqlite3.connect(cluster.data / "shoal.db")) as connection:
             connection.execute("ALTER TABLE event RENAME TO gone")

@@ -18,7 +18,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql.errors import SqlError
 from shoal.sql.schema import tables
-from shoal.sql.schema.types import Json, Line, Prose, UtcDateTime
+from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 from tests.contract.described import described
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.stock import stocked
@@ -92,7 +92,7 @@ def values(column: Column[Any]) -> tuple[Any, ...]:
     found: tuple[Any, ...]
     if isinstance(kind, Json):
         found = JSONS
-    elif isinstance(kind, Line | Prose):
+    elif isinstance(kind, OneLine | Prose):
         found = TEXTS
     elif isinstance(kind, UtcDateTime):
         found = MOMENTS

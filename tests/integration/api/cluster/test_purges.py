@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from shoal.api.operations.logs import why_deleted
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.upkeep.purges import Part
+from shoal.sql.repositories.upkeep.purges import PurgePart
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
 
 PURGES = f"{PREFIX}/purges"
@@ -22,8 +22,8 @@ async def test_purge_is_stored_with_a_part_for_each_partition(api: Api) -> None:
     assert asked["finished_at"] is None
 
     async def work(uow: UnitOfWork) -> None:
-        part = Part({"instances": 3, "attempts": 6}, NOW)
-        await uow.purges.note(asked["id"], {1: part, 2: Part({"instances": 1})})
+        part = PurgePart({"instances": 3, "attempts": 6}, NOW)
+        await uow.purges.note(asked["id"], {1: part, 2: PurgePart({"instances": 1})})
         await uow.purges.finish(asked["id"], range(PARTITIONS - 1), NOW)
 
     await api.store(work)

@@ -26,9 +26,8 @@ PASSWORD = "a password"
 
 @pytest.fixture
 async def api(cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
-    """An API with some secrets, and small transactions."""
+    """An API with some secrets."""
     monkeypatch.setattr(Auditor, "GATHER_S", 3600.0)
-    monkeypatch.setattr("shoal.api.operations.secrets.key_rotation._TOGETHER", 3)
     create_key(cluster.secrets_key_file)
     async with opened(cluster, ApiSettings(port=0)) as services, in_process(services) as api:
         for name, value in VALUES.items():
@@ -68,7 +67,8 @@ async def ended(rotation: KeyRotation, *, begin: bool = True) -> RotationStep:
 
 
 def rotation_of(api: Api) -> KeyRotation:
-    return KeyRotation(api.services.store.database, fresh(api), api.services.cluster.masters)
+    """Return a rotation with small transactions."""
+    return KeyRotation(api.services.store.database, fresh(api), api.services.cluster.masters, 3)
 
 
 EXPECTED = {**VALUES, password_of_source("wh"): PASSWORD}

@@ -17,7 +17,7 @@ from shoal.coordination import TreeKeeper
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import Membership
 from shoal.coordination.errors import BindingRefused
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.runtime.settings import ClusterSettings
 from shoal.sql import UnitOfWork
 from shoal.sql.schema.tables import command
@@ -135,7 +135,7 @@ async def test_quarantined_commands_are_pending_with_good_reason(api: Api) -> No
         await age_commands(api, 95)
         assert (await commands_are(watched, ok=False))["detail"].startswith("2 commands have")
         now = datetime.now(UTC)
-        for kind, item in ((Kind.COMMAND, start["id"]), (Kind.INSTANCE, run.id)):
+        for kind, item in ((ItemKind.COMMAND, start["id"]), (ItemKind.INSTANCE, run.id)):
             one = QuarantinedItem(kind, str(item), 0, "unreadable", 1, now)
             await api.store(partial(_quarantine, one))
         assert stop["id"]

@@ -3,10 +3,10 @@
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
+from tests.support.cases import each_row
 
 WORKFLOWS = f"{PREFIX}/projects/p/workflows"
 LAYOUT = f"{WORKFLOWS}/daily/layout"
@@ -56,8 +56,8 @@ async def test_nobody_writes_over_places_that_were_not_seen(api: Api) -> None:
     assert (await api.client.get(LAYOUT)).json()["places"] == other["places"]
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
+@each_row(
+    "body, field",
     [
         ({}, "places"),
         ({"places": {"fetch": {"x": 1e9, "y": 0}}}, "places.fetch.x"),

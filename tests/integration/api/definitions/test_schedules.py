@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
 from sqlalchemy import update
 
 from shoal.sql import UnitOfWork
 from shoal.sql.schema.tables import schedule
 from tests.integration.api.conftest import PREFIX, Api, fields_of, problem_of
+from tests.support.cases import each_row
 
 WORKFLOW = f"{PREFIX}/projects/p/workflows/daily"
 CALENDARS = f"{PREFIX}/projects/p/calendars"
@@ -150,8 +150,8 @@ async def test_preview_marks_clock_changes_and_days_left_out(api: Api) -> None:
     assert len((await api.client.get(f"{url}?n=2")).json()["fire_times"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("wrong", "field", "message"),
+@each_row(
+    "wrong, field, message",
     [
         ({"cron": "61 * * * *"}, "cron", "minute '61'"),
         ({"timezone": "Mars/Olympus"}, "timezone", "not a time zone"),

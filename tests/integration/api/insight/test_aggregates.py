@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select, update
 
 from shoal.api.operations.insight.day_results import DayCache
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import Database
 from shoal.sql.repositories.insight.batches import ARE_AGGREGATES
 from shoal.sql.schema.tables import rollup
@@ -200,7 +200,7 @@ async def test_what_is_kept_has_a_bound_whatever_labels_there_are(
         found = {}
         async with database.unit_of_work(read_only=True) as uow:
             for day in days:
-                asked = Window(day, day)
+                asked = DayWindow(day, day)
                 if is_whole:
                     values = await cache.days(uow, COSTS, asked)
                 else:

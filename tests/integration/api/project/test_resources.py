@@ -18,6 +18,7 @@ from tests.integration.api.conftest import (
     opened,
     problem_of,
 )
+from tests.support.cases import each_row
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -102,7 +103,7 @@ async def test_deleted_file_is_hidden_and_its_versions_stay_for_a_while(api: Api
     assert (await api.client.get(path("deletes"))).json()["items"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "%2e%2e/x",

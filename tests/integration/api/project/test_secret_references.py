@@ -9,10 +9,11 @@ import structlog.testing
 from shoal.api.access.audit import Auditor
 from shoal.api.operations.data_sources import usable
 from shoal.api.settings import ApiSettings
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
+from tests.support.cases import each_row
 from tests.support.servers.vault_server import ROOT_TOKEN, VaultServer, serving
 
 VALUE = "the word of the vault"
@@ -89,8 +90,8 @@ async def test_value_takes_the_place_of_a_reference_and_back(api: Api) -> None:
         assert (await uow.secrets.stored("p"))["db"].ciphertext == "", "the value is gone"
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "words"),
+@each_row(
+    "body, field, words",
     [
         ({}, "value", "give either value or reference"),
         ({"value": "a word", "reference": REFERENCE}, "value", "give either"),
@@ -141,7 +142,7 @@ async def test_data_source_is_tried_with_a_password_that_is_kept_elsewhere(api: 
     async with services.store.unit_of_work(read_only=True) as uow:
         secrets = await uow.secrets.stored("p")
     await api.store(
-        lambda uow: uow.data_sources.put("p", "wh", spec, StoredPassword(None, "db"), now)
+        lambda uow: uow.data_sources.put("p", "wh", spec, SourcePassword(None, "db"), now)
     )
     async with services.store.unit_of_work(read_only=True) as uow:
         stored = await uow.data_sources.get("p", "wh")

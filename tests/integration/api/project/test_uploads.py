@@ -4,9 +4,6 @@ import asyncio
 import socket
 from pathlib import Path
 
-import pytest
-
-from shoal.api.operations import resources as operations
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.support.waiting import DEADLINE_S
@@ -33,9 +30,9 @@ def objects(cluster: ClusterSettings) -> list[Path]:
 
 
 async def test_upload_that_stalls_is_told_so_and_leaves_nothing(
-    live: Api, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
+    live: Api, cluster: ClusterSettings
 ) -> None:
-    monkeypatch.setattr(operations, "STALLED_S", 0.3)
+    live.services.files.stalled_s = 0.3
     reader, writer = await send(live)
     async with asyncio.timeout(DEADLINE_S):
         assert (await reader.readline()).startswith(b"HTTP/1.1 408")

@@ -3,13 +3,11 @@
 import io
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, StopRequested
 from shoal.core.runs.run import Run
-from shoal.insight.export import extraction
 from shoal.insight.export.exporter import Exporter
+from shoal.insight.export.extraction import Pieces
 from shoal.insight.history.store import HistoryStore
 from tests.integration.api.conftest import Api
 
@@ -21,13 +19,9 @@ async def exported(api: Api) -> HistoryStore:
         uid = await uow.cluster.uid()
         await uow.commit()
     store = HistoryStore(api.services.past.url, uid)
-    exporter = Exporter(database, store)
-    with pytest.MonkeyPatch.context() as patch:  # tests leave out a great many ids
-        patch.setattr(extraction, "_PIECE", 1 << 40)
-        patch.setattr(extraction, "_COMMANDS", 1 << 40)
-        patch.setattr(extraction, "_MOST_OPEN", 1 << 40)
-        patch.setattr(exporter._gatherer, "_instances_at_once", 1 << 40)
-        await exporter.run()
+    most = 1 << 40  # tests leave out a great many ids
+    pieces = Pieces(rows=most, instances=most, commands=most, open_commands=most)
+    await Exporter(database, store, pieces=pieces).run()
     return store
 
 

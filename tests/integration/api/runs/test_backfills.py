@@ -10,6 +10,7 @@ from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.records import NewInstance
 from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PARTITIONS, PREFIX, Api, fields_of, problem_of
+from tests.support.cases import each_row
 from tests.support.instances import create
 
 RANGE = {"project": "p", "workflow": "daily", "from": "2026-01-01", "to": "2026-01-05"}
@@ -106,8 +107,8 @@ async def test_the_same_key_asks_once(api: Api) -> None:
     problem_of(other, 422, "idempotency-key-reused")
 
 
-@pytest.mark.parametrize(
-    ("fields", "field", "words"),
+@each_row(
+    "fields, field, words",
     [
         ({"to": "2025-01-01"}, "to", "before"),
         ({"by": "schedule"}, "by", "no schedule"),
@@ -129,7 +130,7 @@ async def test_what_cannot_run_is_refused_at_once_and_names_the_field(
     assert words in found[field]
 
 
-@pytest.mark.parametrize("fields", [{"workflow": "nightly"}, {"version": 9}])
+@each_row("fields", [{"workflow": "nightly"}, {"version": 9}])
 async def test_a_workflow_that_is_not_there_is_not_found(api: Api, fields: dict[str, Any]) -> None:
     await api.publish()
     answer = await api.client.post(f"{PREFIX}/backfills", json={**RANGE, **fields})
@@ -222,7 +223,7 @@ async def test_an_unknown_backfill_is_not_found(api: Api) -> None:
     problem_of(await api.client.post(f"{PREFIX}/backfills/9/pause"), 404, "not-found")
 
 
-@pytest.mark.parametrize("kind", ["BACKFILL", "PAUSE_BACKFILL"])
+@each_row("kind", ["BACKFILL", "PAUSE_BACKFILL"])
 async def test_commands_about_backfills_have_a_route_of_their_own(api: Api, kind: str) -> None:
     answer = await api.client.post(f"{PREFIX}/commands", json={"type": kind, "instance_id": 1})
     assert "type" in fields_of(problem_of(answer, 422, "invalid-request"))

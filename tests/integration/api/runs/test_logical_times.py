@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from tests.integration.api.conftest import PREFIX, Api
+from tests.support.cases import each_row
 
 ENDS = ["9999-12-31T23:00:00Z", "9999-12-31T00:00:00Z", "0001-01-01T01:00:00Z"]
 BEYOND = ["9999-12-31T23:00:00-12:00", "0001-01-01T01:00:00+14:00"]
 RANGE = "0001-01-02T00:00:00Z to 9999-12-30T23:59:59Z"
 
 
-@pytest.mark.parametrize("moment", [*ENDS, *BEYOND])
+@each_row("moment", [*ENDS, *BEYOND])
 async def test_logical_time_at_an_end_of_the_calendar_is_refused(api: Api, moment: str) -> None:
     await api.publish()
     start = {"project": "p", "workflow": "daily", "logical_time": moment}
@@ -28,7 +29,7 @@ async def test_logical_time_at_an_end_of_the_calendar_is_refused(api: Api, momen
         assert moment[:10] in answer.text
 
 
-@pytest.mark.parametrize("moment", ["9999-12-30T23:59:59Z", "0001-01-02T00:00:00Z"])
+@each_row("moment", ["9999-12-30T23:59:59Z", "0001-01-02T00:00:00Z"])
 async def test_nearest_times_are_accepted(api: Api, moment: str) -> None:
     await api.publish(timezone="Asia/Shanghai")
     start = {"project": "p", "workflow": "daily", "logical_time": moment}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shoal.coordination import Entry
+from shoal.coordination.queue.entry import QueueEntry
 from tests.integration.api.access.people import account, bearer, token
 from tests.integration.api.conftest import PREFIX, Api, problem_of
 
@@ -14,7 +14,7 @@ async def waiting(api: Api, project: str, priority: int, group: str = "default")
     run = await api.run(project=project)
     async with api.services.store.unit_of_work(read_only=True) as uow:
         task = (await uow.tasks.of_instance(run.id))[0]
-    await api.services.cluster.queue.put([Entry(group, priority, run.id, 1, task.id, 0)])
+    await api.services.cluster.queue.put([QueueEntry(group, priority, run.id, 1, task.id, 0)])
     return task.id
 
 
@@ -72,7 +72,7 @@ async def test_what_is_hidden_counts_and_says_no_names(api: Api) -> None:
 
 
 async def test_an_entry_without_a_row_is_shown_as_it_waits(api: Api) -> None:
-    await api.services.cluster.queue.put([Entry("default", 2, 1, 2, 99_999, 0)])
+    await api.services.cluster.queue.put([QueueEntry("default", 2, 1, 2, 99_999, 0)])
     [one] = await pages(api)
     assert (one["position"], one["task"], one["priority"]) == (1, None, "MEDIUM")
 

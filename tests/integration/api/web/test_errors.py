@@ -25,6 +25,7 @@ from tests.integration.api.conftest import (
     opened,
     problem_of,
 )
+from tests.support.cases import each_row
 
 # Nothing here stores anything, and every test that could checks it: they share one API.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,7 +45,7 @@ async def _is_empty(api: Api) -> bool:
     return bool(answer.json() == {"items": [], "next": None})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "header",
     [
         {},
@@ -54,7 +55,6 @@ async def _is_empty(api: Api) -> bool:
         {"Authorization": "Basic dXNlcjpwYXNz"},
         {"Authorization": "Bearer"},
     ],
-    ids=["none", "wrong", "empty", "not ASCII", "basic", "scheme alone"],
 )
 async def test_every_route_but_liveness_needs_the_token(api: Api, header: Any) -> None:
     app_routes = await api.client.get(f"{PREFIX}/openapi.json")
@@ -94,7 +94,7 @@ async def test_the_token_of_another_scheme_opens_nothing(api: Api) -> None:
     assert (await api.client.get("/docs", headers=basic)).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "/api/v1/health/live/configs",
@@ -124,8 +124,8 @@ async def test_unknown_routes_and_methods(api: Api) -> None:
     assert answer.headers["allow"] == "GET, HEAD"
 
 
-@pytest.mark.parametrize(
-    ("content", "detail"),
+@each_row(
+    "content, detail",
     [
         (b"{", "EOF while parsing"),
         (b'{"a": 1,}', "trailing comma at line 1 column 9"),
@@ -157,7 +157,7 @@ async def test_a_missing_body_is_named(api: Api) -> None:
     assert fields_of(document) == {"body": "is required"}
 
 
-@pytest.mark.parametrize("body", [[], "text", 1, None, True])
+@each_row("body", [[], "text", 1, None, True])
 async def test_a_body_that_is_no_object(api: Api, body: object) -> None:
     for method, path in (("PUT", WORKFLOW), ("POST", f"{PREFIX}/commands")):
         problem_of(await api.client.request(method, path, json=body), 422, "invalid-request")
@@ -179,8 +179,8 @@ async def test_a_huge_body_is_refused_announced_or_not(api: Api) -> None:
     assert await _is_empty(api)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
+@each_row(
+    "value, message",
     [
         ("a\0b", "NUL"),
         (2**64, "64 bits"),
@@ -215,17 +215,15 @@ async def test_unknown_fields_and_wrong_types_are_named(api: Api) -> None:
     assert "string" in found["parameters.a"]
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "501", "9" * 30, "x", "1.5", ""])
+@each_row("limit", ["0", "-1", "501", "9" * 30, "x", "1.5", ""])
 async def test_limits_out_of_range(api: Api, limit: str) -> None:
     for path in ("projects", "workflows", "instances", "task-instances"):
         answer = await api.client.get(f"{PREFIX}/{path}?limit={limit}")
         assert list(fields_of(problem_of(answer, 422, "invalid-request"))) == ["limit"]
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    ["x", "%00", "", "AAAA", "bnVsbA", "WyJpbnN0YW5jZXMiLC0xXQ", "WyJwcm9qZWN0cyJd", "é"],
-    ids=["text", "NUL", "empty", "bytes", "null", "negative", "no position", "not ASCII"],
+@each_row(
+    "cursor", ["x", "%00", "", "AAAA", "bnVsbA", "WyJpbnN0YW5jZXMiLC0xXQ", "WyJwcm9qZWN0cyJd", "é"]
 )
 async def test_cursors_that_we_did_not_give(api: Api, cursor: str) -> None:
     for path in ("projects", "workflows", "instances", "task-instances"):
@@ -239,7 +237,7 @@ async def test_ids_that_cannot_be(api: Api, path: str, bad: str) -> None:
     problem_of(await api.client.get(f"{PREFIX}/{path}/{bad}"), 422, "invalid-request")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "projects/none",
@@ -300,7 +298,7 @@ async def test_an_invalid_definition_shows_all_problems_at_once(api: Api) -> Non
     assert await _is_empty(api)
 
 
-@pytest.mark.parametrize("name", ["-x", "a b", "x" * 101, ".hidden", "a%2fb", "a%0ab", "%00"])
+@each_row("name", ["-x", "a b", "x" * 101, ".hidden", "a%2fb", "a%0ab", "%00"])
 async def test_bad_names_are_refused(api: Api, name: str) -> None:
     workflow = await api.client.put(f"{PREFIX}/projects/p/workflows/{name}", json=definition())
     project = await api.client.put(f"{PREFIX}/projects/{name}", json={})
@@ -324,7 +322,7 @@ class _Surprise(ShoalError):
     """An error that nobody has mapped."""
 
 
-@pytest.mark.parametrize("error", [RuntimeError, _Surprise, KeyError])
+@each_row("error", [RuntimeError, _Surprise, KeyError])
 async def test_the_unexpected_is_a_500_with_an_id_that_is_in_the_log(
     api: Api, error: type[Exception]
 ) -> None:
@@ -338,7 +336,7 @@ async def test_the_unexpected_is_a_500_with_an_id_that_is_in_the_log(
     assert entry["exc_info"] is raised
 
 
-@pytest.mark.parametrize("error", [DatabaseUnavailable, TransactionConflict])
+@each_row("error", [DatabaseUnavailable, TransactionConflict])
 async def test_trouble_of_the_database_is_a_503(api: Api, error: type[Exception]) -> None:
     answer = await _failing(api.services, error("connection to secret-host lost"))
     problem_of(answer, 503, "database-unavailable")
@@ -361,7 +359,7 @@ async def _failing(services: Services, error: Exception) -> httpx.Response:
         return await client.get("/fail")
 
 
-@pytest.mark.parametrize("method", ["PATCH", "OPTIONS"])
+@each_row("method", ["PATCH", "OPTIONS"])
 async def test_a_method_that_a_path_does_not_have_is_told_all_that_it_has(
     api: Api, method: str
 ) -> None:

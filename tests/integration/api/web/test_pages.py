@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from shoal.api.pages.ui import FOREVER, NONCE, Pages
 from tests.integration.api.conftest import PREFIX, Api, problem_of
+from tests.support.cases import each_row
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -37,7 +38,7 @@ async def client(built: Path) -> AsyncIterator[httpx.AsyncClient]:
         yield found
 
 
-@pytest.mark.parametrize("path", ["/", "/projects/p/workflows/load.eu", "/runs/17", "/apis"])
+@each_row("path", ["/", "/projects/p/workflows/load.eu", "/runs/17", "/apis"])
 async def test_page_has_a_strict_policy_with_a_nonce_of_its_own(
     client: httpx.AsyncClient, path: str
 ) -> None:
@@ -72,9 +73,7 @@ async def test_files_with_a_digest_are_kept_for_good_and_come_packed(
     assert plain.headers["vary"] == "Accept-Encoding"
 
 
-@pytest.mark.parametrize(
-    "name", ["..%2Fsecret.js", "missing-1.js", "index-abc123.js.gz", "a%00.js"]
-)
+@each_row("name", ["..%2Fsecret.js", "missing-1.js", "index-abc123.js.gz", "a%00.js"])
 async def test_other_files_are_not_served(client: httpx.AsyncClient, name: str) -> None:
     answer = await client.get(f"/assets/{name}", headers=BROWSER)
     assert answer.status_code in (200, 404)
@@ -92,8 +91,8 @@ async def test_checkout_without_pages_says_the_command(tmp_path: Path) -> None:
     assert "make ui" in answer.text
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "headers"),
+@each_row(
+    "method, path, headers",
     [
         ("GET", f"{PREFIX}/nothing", BROWSER),
         ("GET", "/api", BROWSER),

@@ -16,6 +16,7 @@ from shoal.api.routes import parameters
 from shoal.api.services import Services
 from shoal.core.access.permissions import Permission
 from tests.integration.api.conftest import PREFIX, Api, definition, fields_of, problem_of
+from tests.support.cases import each_row
 from tests.support.waiting import DEADLINE_S
 
 STOP = {"type": "STOP", "instance_id": 1}
@@ -26,8 +27,8 @@ WORKFLOW = f"{PREFIX}/projects/p/workflows/strict"
 TASK = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "field"),
+@each_row(
+    "method, path, body, field",
     [
         ("POST", COMMANDS, STOP | {"instance_id": True}, "instance_id"),
         ("POST", COMMANDS, STOP | {"instance_id": "1"}, "instance_id"),
@@ -48,11 +49,6 @@ TASK = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
         ("PUT", WORKFLOW, {"tasks": [TASK | {"enabled": "no"}]}, "tasks[0].enabled"),
         ("PUT", WORKFLOW, {"tasks": [TASK], "max_active": 2.0}, "max_active"),
     ],
-    ids=[
-        *("stop-truth", "stop-text", "stop-float", "version", "number as time", "digits as time"),
-        *("one task", "control character", "number as key", "slots-truth", "slots-text"),
-        *("slots-float", "escape", "parallel", "retries-truth", "retries-text", "enabled", "float"),
-    ],
 )
 async def test_value_of_another_type_is_refused_at_its_field(
     api: Api, method: str, path: str, body: dict[str, Any], field: str
@@ -70,14 +66,13 @@ async def test_times_in_queries_are_written_as_times(api: Api) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("content", "name"),
+@each_row(
+    "content, name",
     [
         ('{"type": "STOP", "instance_id": 1, "instance_id": 2}', "instance_id"),
         ('{"type": "START", "workflow": "w", "parameters": {"a": "1", "a": "2"}}', "a"),
         ('{"type": "START", "workflow": "w", "parameters": {"a": "1", "\\u0061": "2"}}', "a"),
     ],
-    ids=["field", "parameter", "escaped"],
 )
 async def test_name_that_stands_twice_is_refused(api: Api, content: str, name: str) -> None:
     headers = {"Content-Type": "application/json"}

@@ -70,7 +70,9 @@ def cluster(**changes: Any) -> dict[str, Any]:
         "queues": [{"group": "default", "depth": 1234560}, {"group": "gpu", "depth": 7}],
         "zookeeper": {"state": "CONNECTED", "session_timeout_s": 10.0},
         "database": {"kind": "sqlite"},
+        "alert_servers": None,
         "damaged_znodes": [],
+        "set_aside": [],
         **changes,
     }
 

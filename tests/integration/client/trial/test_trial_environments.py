@@ -11,7 +11,7 @@ from shoal.client.trial.execution import Tried, try_task
 from shoal.client.trial.inputs import Given, NoEnvironmentGiven, NotForTrial, TaskInputs
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.environments import EnvironmentSpec
-from shoal.core.runs.run import Plan
+from shoal.core.runs.run import WorkflowPlan
 from tests.unit.core.decide.driving import spec
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
@@ -21,7 +21,7 @@ def inputs(
     environment: EnvironmentSpec | None, named: str | None = "ml", *, none: bool = False
 ) -> TaskInputs:
     task = {"params": {"script": 'echo "$A $B"; exit ${code:-0}'}, "environment": named}
-    plan = Plan.of(spec({"a": task}))
+    plan = WorkflowPlan.of(spec({"a": task}))
     variables = {"PATH": "/usr/bin:/bin", "B": "not inherited"}
     given = Given({}, variables, environment=environment, no_environment=none)
     return TaskInputs(plan, "a", NOW, given)

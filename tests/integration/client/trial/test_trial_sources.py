@@ -11,7 +11,7 @@ from shoal.client.trial.execution import try_task
 from shoal.client.trial.inputs import Given, NoDataSourceGiven, TaskInputs
 from shoal.core.data_sources import DataSource
 from shoal.core.data_sources.resolution import UnusableDataSource
-from shoal.core.runs.run import Plan
+from shoal.core.runs.run import WorkflowPlan
 from shoal.core.task_types import Exit, TaskContext
 from tests.support import source_task
 from tests.unit.core.decide.driving import spec
@@ -30,7 +30,7 @@ def inputs(**variables: str) -> TaskInputs:
     params = {"source": "wh", "note": "it is ${word}"}
     parameters = {"stage": "test", "word": "correct horse"}
     task = {"type": source_task.NAME, "params": params, "parameters": parameters}
-    return TaskInputs(Plan.of(spec({"a": task})), "a", NOW, Given({}, variables))
+    return TaskInputs(WorkflowPlan.of(spec({"a": task})), "a", NOW, Given({}, variables))
 
 
 async def test_task_is_given_what_stands_in_the_environment(

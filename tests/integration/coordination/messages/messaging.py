@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from shoal.coordination import GroupSettings, ZkSession
-from shoal.coordination.messages import Consumer, ConsumerSettings, Delivery, Producer
+from shoal.coordination.messages import Consumer, ConsumerSettings, MessageDelivery, Producer
 from tests.support.waiting import DEADLINE_S
 
 GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
@@ -32,13 +32,13 @@ async def put(producer: Producer, *names: str, key: str | None = None) -> None:
         await producer.put(key or name.split("-")[0], name.encode(), message_id=name)
 
 
-async def receive(consumer: Consumer, count: int) -> list[Delivery]:
+async def receive(consumer: Consumer, count: int) -> list[MessageDelivery]:
     """Return the next ``count`` deliveries."""
     async with asyncio.timeout(DEADLINE_S):
         return [await anext(consumer) for _ in range(count)]
 
 
-async def receive_other(consumer: Consumer, than: str) -> Delivery:
+async def receive_other(consumer: Consumer, than: str) -> MessageDelivery:
     """Return the next delivery of another message.
 
     ``than`` is acknowledged. It may have been delivered once more before, if this process stood

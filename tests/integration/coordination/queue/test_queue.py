@@ -9,12 +9,12 @@ import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import (
-    Claim,
     ConnectionLoss,
     Delete,
-    Entry,
     NoNode,
+    QueueEntry,
     SessionLost,
+    TaskClaim,
     TaskQueue,
     ZkSession,
 )
@@ -25,11 +25,11 @@ from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 
 
-def entries(count: int) -> list[Entry]:
+def entries(count: int) -> list[QueueEntry]:
     return [entry(task, wi=task // 50) for task in range(count)]
 
 
-def ids(claims: Sequence[Claim]) -> list[int]:
+def ids(claims: Sequence[TaskClaim]) -> list[int]:
     return [claim.entry.task_instance_id for claim in claims]
 
 
@@ -40,7 +40,7 @@ async def test_one_claimer_gets_exactly_the_first(queue: TaskQueue) -> None:
         for task in rng.sample(range(10**9), 800)
     ]
     await queue.put(waiting)
-    got: list[Claim] = []
+    got: list[TaskClaim] = []
     while claims := await queue.claim("default", rng.randrange(1, 40), "w"):
         got += claims
     assert [claim.entry for claim in got] == sorted(waiting)
@@ -58,7 +58,7 @@ async def test_entry_put_later_comes_first_if_it_is_more_important(queue: TaskQu
 async def test_racing_claimers_get_each_entry_once(queue: TaskQueue, zk_chroot: str) -> None:
     waiting = entries(2000)
     await queue.put(waiting)
-    got: list[Claim] = []
+    got: list[TaskClaim] = []
     all_there = asyncio.Barrier(8)
 
     async def work(name: str) -> None:

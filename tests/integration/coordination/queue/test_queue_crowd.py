@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Claim, Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession, prepare
 from shoal.coordination.queue import window
 from shoal.coordination.queue.claimers import Claimers
-from shoal.coordination.queue.contention import Place, turn
+from shoal.coordination.queue.contention import ClaimerPlace, turn
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import eventually
 from tests.support.zookeeper.server import expire_session
@@ -21,8 +21,8 @@ DEADLINE_S = 120.0
 CROWD = 8
 
 
-def entry(task: int, *, wp: int = 2, group: str = "default") -> Entry:
-    return Entry(group, wp, task // 40, 2, task, 0)
+def entry(task: int, *, wp: int = 2, group: str = "default") -> QueueEntry:
+    return QueueEntry(group, wp, task // 40, 2, task, 0)
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ async def queues(sessions: list[ZkSession]) -> list[TaskQueue]:
     return [TaskQueue(session) for session in sessions]
 
 
-async def empty(queue: TaskQueue, name: str, rng: random.Random) -> list[Claim]:
+async def empty(queue: TaskQueue, name: str, rng: random.Random) -> list[TaskClaim]:
     """Claim up to four entries at once until there are no more."""
-    got: list[Claim] = []
+    got: list[TaskClaim] = []
     while claims := await queue.claim("default", rng.randrange(1, 5), name):
         got += claims
     return got
@@ -93,7 +93,7 @@ async def test_more_important_entries_are_claimed_before_a_long_queue(
 async def test_woken_crowd_fights_little_for_few_entries(
     queues: list[TaskQueue], count: int
 ) -> None:
-    got: list[Claim] = []
+    got: list[TaskClaim] = []
     over = asyncio.Event()
 
     async def work(queue: TaskQueue, name: str) -> None:
@@ -123,7 +123,7 @@ async def test_share_of_a_claimer_that_is_busy_is_not_left_lying(
     monkeypatch.setattr(window, "PATIENCE_S", 0.0)  # at every reading
     monkeypatch.setattr(window, "READINGS", 0)
     names = sorted(f"{session.session_id:016x}" for session in sessions[:3])
-    ours = Place(names.index(f"{sessions[2].session_id:016x}"), 3)
+    ours = ClaimerPlace(names.index(f"{sessions[2].session_id:016x}"), 3)
     entries = [entry(task) for task in range(3000)]
     # It begins with an entry that is ours only after both others.
     waiting = entries[next(n for n, each in enumerate(entries) if turn(each, ours) == 2) :]
@@ -132,7 +132,7 @@ async def test_share_of_a_claimer_that_is_busy_is_not_left_lying(
         assert await queue.claim("default", 1, f"w{number}")
     active = queues[2]  # the only one that goes on
     await active.put(waiting)
-    got: list[Entry] = []
+    got: list[QueueEntry] = []
     async with asyncio.timeout(DEADLINE_S):
         while waiting[0] not in got:
             active._head("default").contend()  # as if it had lost a race again
@@ -164,17 +164,17 @@ async def test_claimers_know_their_number_and_have_different_ranks(
 ) -> None:
     crowd = [Claimers(session, "a/b") for session in sessions[:4]]
 
-    async def ranks(of: list[Claimers]) -> set[Place]:
+    async def ranks(of: list[Claimers]) -> set[ClaimerPlace]:
         for claimers in of:
             await claimers.refresh()
         return {claimers.place for claimers in of}
 
     async def until(of: list[Claimers]) -> None:
         async with asyncio.timeout(DEADLINE_S):
-            while await ranks(of) != {Place(rank, len(of)) for rank in range(len(of))}:
+            while await ranks(of) != {ClaimerPlace(rank, len(of)) for rank in range(len(of))}:
                 await asyncio.sleep(0.01)
 
-    assert (await ranks(crowd[:1])) == {Place(0, 1)}
+    assert (await ranks(crowd[:1])) == {ClaimerPlace(0, 1)}
     await until(crowd)
     await expire_session(sessions[0], zookeeper)
     await eventually(lambda: sessions[0].generation == 2)

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Claim, ConnectionLoss, Entry, TaskQueue, ZkSession
+from shoal.coordination import ConnectionLoss, QueueEntry, TaskClaim, TaskQueue, ZkSession
 from tests.integration.coordination.conftest import claim_request
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 
-End = Callable[[TaskQueue, list[Claim]], Awaitable[None]]
+End = Callable[[TaskQueue, list[TaskClaim]], Awaitable[None]]
 
 ENDS: dict[str, End] = {
     "released": lambda queue, claims: queue.release(claims),
@@ -27,8 +27,8 @@ def end(request: pytest.FixtureRequest) -> End:
     return ENDS[request.param]
 
 
-def entry(task: int) -> Entry:
-    return Entry("default", 2, 1, 2, task, 0)
+def entry(task: int) -> QueueEntry:
+    return QueueEntry("default", 2, 1, 2, task, 0)
 
 
 async def test_repetition_spares_the_claim_that_somebody_has_made_since(
@@ -173,7 +173,7 @@ async def test_thousands_of_claims_are_looked_at_with_two_requests(
     queue: TaskQueue, tree: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await queue.put([entry(task) for task in range(3000)])
-    claims: list[Claim] = []
+    claims: list[TaskClaim] = []
     while len(claims) < 3000:
         claims += await queue.claim("default", 3000 - len(claims), "w")
     await tree.delete(claims[7].path)

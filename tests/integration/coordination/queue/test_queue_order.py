@@ -5,17 +5,17 @@ from bisect import insort
 
 import pytest
 
-from shoal.coordination import Claim, Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession, prepare
 
 IDS = (0, 1, 2, 998, 999, 1000, 1001, 1999, 2000, 10**6, 10**9 + 1)  # at the edges of buckets
 
 
-def random_entry(rng: random.Random) -> Entry:
+def random_entry(rng: random.Random) -> QueueEntry:
     def number() -> int:
         return rng.choice(IDS) + rng.randrange(3) if rng.random() < 0.5 else rng.randrange(5000)
 
     instance = number()
-    return Entry("g", rng.randrange(5), instance, rng.randrange(5), number(), instance % 4)
+    return QueueEntry("g", rng.randrange(5), instance, rng.randrange(5), number(), instance % 4)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -24,8 +24,8 @@ async def test_claims_follow_the_order_of_a_sorted_list(session: ZkSession, seed
     rng = random.Random(seed)
     await prepare(session, 4)
     queue = TaskQueue(session)
-    waiting: list[Entry] = []
-    held: dict[int, Claim] = {}
+    waiting: list[QueueEntry] = []
+    held: dict[int, TaskClaim] = {}
     used: set[int] = set()
     for _ in range(120):
         match rng.choices(("put", "claim", "remove", "release", "back"), (6, 6, 1, 2, 2))[0]:

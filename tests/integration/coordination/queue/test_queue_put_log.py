@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue import pruner, putter, window
 from shoal.coordination.session.client import Client
@@ -15,8 +15,8 @@ from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S
 
 
-def entry(task: int, *, wp: int = 2, wi: int = 1) -> Entry:
-    return Entry("g", wp, wi, 2, task, 0)
+def entry(task: int, *, wp: int = 2, wi: int = 1) -> QueueEntry:
+    return QueueEntry("g", wp, wi, 2, task, 0)
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from shoal.coordination import Entry, TaskQueue, ZkSession, prepare
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
 
-def _entry(number: int) -> Entry:
-    return Entry("default", 2, 7, 2, number, 0)
+def _entry(number: int) -> QueueEntry:
+    return QueueEntry("default", 2, 7, 2, number, 0)
 
 
 async def test_claim_that_somebody_else_made_meanwhile_is_theirs(

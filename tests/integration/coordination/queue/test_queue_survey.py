@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue, ZkSession
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue import survey, task_queue
 from shoal.coordination.queue.entry import parse
@@ -15,9 +15,9 @@ from shoal.coordination.queue.survey import START
 from tests.integration.sql.driver.turns import Turns
 
 
-def entries(instances: int, tasks: int, group: str = "g") -> list[Entry]:
+def entries(instances: int, tasks: int, group: str = "g") -> list[QueueEntry]:
     return [
-        Entry(group, 2, instance, 2, instance * 1000 + task, 1)
+        QueueEntry(group, 2, instance, 2, instance * 1000 + task, 1)
         for instance in range(instances)
         for task in range(tasks)
     ]
@@ -31,7 +31,7 @@ async def test_depth_of_many_buckets_is_reckoned_from_some(
     assert await queue.depth("g") == 140  # each counted
     await queue.put(entries(100, 7))
     assert await queue.depth("g") == 700  # all alike, so any sample tells
-    await queue.put(Entry("g", 2, 0, 2, 200_000 + task, 1) for task in range(300))
+    await queue.put(QueueEntry("g", 2, 0, 2, 200_000 + task, 1) for task in range(300))
     assert 600 <= await queue.depth("g") <= 5000
     assert await queue.depth("another") == 0
 
@@ -41,10 +41,10 @@ async def test_pages_show_every_entry_once(
     queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
-    waiting = [*entries(30, 3), *entries(5, 2, "a/b"), Entry("g", 0, 5000, 1, 1, 2)]
+    waiting = [*entries(30, 3), *entries(5, 2, "a/b"), QueueEntry("g", 0, 5000, 1, 1, 2)]
     await queue.put(waiting)
     await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
-    seen: list[Entry] = []
+    seen: list[QueueEntry] = []
     after, pages = START, 0
     while pages == 0 or after != START:
         page, after = await queue.page(after, most)
@@ -61,12 +61,12 @@ async def test_what_waits_for_a_group_is_read_in_order(
 ) -> None:
     monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
     monkeypatch.setattr(survey, "MOST_LISTS", lists)
-    urgent = [Entry("g", 0, 5000, 1, task, 2) for task in (1, 2)]
-    waiting = [*entries(30, 3), *urgent, Entry("g", 2, 3, 0, 999_999, 1)]
+    urgent = [QueueEntry("g", 0, 5000, 1, task, 2) for task in (1, 2)]
+    waiting = [*entries(30, 3), *urgent, QueueEntry("g", 2, 3, 0, 999_999, 1)]
     await queue.put([*waiting, *entries(5, 2, "a/b")])
     await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
     await session.create(f"{layout.queue('g')}/1-000000000", b"")
-    seen: list[Entry] = []
+    seen: list[QueueEntry] = []
     more, after = True, None
     while more:
         found, more = await queue.waiting("g", after, most)
@@ -122,7 +122,7 @@ async def test_others_have_their_turn_while_long_lists_are_looked_at(
     parsed: list[int] = []  # in which turn of the loop
     turns = Turns()
 
-    def noted(*names: str) -> Entry:
+    def noted(*names: str) -> QueueEntry:
         parsed.append(turns.count)
         return parse(*names)
 
@@ -166,14 +166,14 @@ async def test_requests_for_many_entries_go_out_in_parts(
 async def test_entries_are_put_in_their_order(
     queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put: list[Entry] = []
+    put: list[QueueEntry] = []
     real = Putter.put
 
-    async def noted(putter: Putter, group: str, batch: Sequence[Entry]) -> None:
+    async def noted(putter: Putter, group: str, batch: Sequence[QueueEntry]) -> None:
         put.extend(batch)
         await real(putter, group, batch)
 
     monkeypatch.setattr(Putter, "put", noted)
-    waiting = [Entry("g", 3, 1, 0, 5, 0), *entries(3, 3), Entry("a", 4, 9, 4, 1, 0)]
+    waiting = [QueueEntry("g", 3, 1, 0, 5, 0), *entries(3, 3), QueueEntry("a", 4, 9, 4, 1, 0)]
     await queue.put(reversed(waiting))
     assert put == sorted(waiting)

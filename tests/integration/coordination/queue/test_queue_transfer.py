@@ -5,18 +5,18 @@ import asyncio
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
+from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession
 from tests.integration.coordination.conftest import claim_request, connect
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 
 
-def entry(task: int) -> Entry:
-    return Entry("default", 2, 1, 2, task, 0)
+def entry(task: int) -> QueueEntry:
+    return QueueEntry("default", 2, 1, 2, task, 0)
 
 
-async def holding(queue: TaskQueue, count: int) -> list[Claim]:
+async def holding(queue: TaskQueue, count: int) -> list[TaskClaim]:
     """Let ``queue`` claim tasks 0 to ``count`` - 1."""
     await queue.put([entry(task) for task in range(count)])
     claims = await queue.claim("default", count, "w")
@@ -24,9 +24,9 @@ async def holding(queue: TaskQueue, count: int) -> list[Claim]:
     return claims
 
 
-def behind(before: Claim, *tasks: int) -> list[Claim]:
+def behind(before: TaskClaim, *tasks: int) -> list[TaskClaim]:
     """Return the claims that ``before`` is to become."""
-    return [Claim(entry(task), "w", 0, before.generation) for task in tasks]
+    return [TaskClaim(entry(task), "w", 0, before.generation) for task in tasks]
 
 
 async def test_claims_become_those_of_other_tasks(queue: TaskQueue, tree: ZkSession) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from shoal.coordination import ClusterClock, ZkSession
 from shoal.coordination.cluster.cluster_clock import read_clocks
 from shoal.core.errors import ShoalError
-from shoal.core.timing.cluster_time import Shown
+from shoal.core.timing.cluster_time import ClockReading
 from shoal.sql import Database
 from tests.integration.coordination.conftest import eventually
 
@@ -22,9 +22,9 @@ class Jumping:
     def __init__(self) -> None:
         self.off_s = 0.0
 
-    def __call__(self) -> Shown:
+    def __call__(self) -> ClockReading:
         true = read_clocks()
-        return Shown(true.wall_s + self.off_s, true.since_boot_s)
+        return ClockReading(true.wall_s + self.off_s, true.since_boot_s)
 
 
 def is_right(clock: ClusterClock) -> bool:

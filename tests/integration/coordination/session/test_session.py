@@ -18,7 +18,6 @@ from shoal.coordination import (
     Create,
     Created,
     Delete,
-    EventKind,
     NodeExists,
     NoNode,
     SessionClosed,
@@ -27,6 +26,7 @@ from shoal.coordination import (
     SetData,
     TransactionFailed,
     WatchEvent,
+    WatchKind,
     ZkSession,
 )
 from shoal.coordination.errors import BadAddress, BadVersion, NotEmpty, PathError
@@ -104,7 +104,7 @@ async def test_nested_chroot_is_made_and_hides_the_rest(zk_chroot: str) -> None:
         await inner.exists("/x", watch=seen.append)
         await outer.create("/deep/er/x")
         await eventually(lambda: seen)
-        assert seen == [WatchEvent(EventKind.CREATED, "/x")]
+        assert seen == [WatchEvent(WatchKind.CREATED, "/x")]
         assert (await inner.children("/")).names == ["x"]
 
 
@@ -116,7 +116,7 @@ async def test_watch_fires_once_however_often_it_was_set(session: ZkSession) -> 
     await session.set("/a", b"1")
     await session.set("/a", b"2")
     await session.sync("/")
-    assert seen == [WatchEvent(EventKind.CHANGED, "/a")]
+    assert seen == [WatchEvent(WatchKind.CHANGED, "/a")]
 
 
 async def test_ephemeral_node_goes_with_its_session(session: ZkSession, zk_chroot: str) -> None:
@@ -215,7 +215,7 @@ async def test_lost_connection_ends_calls_and_watches_but_not_the_session(
     await proxied.get("/mine", watch=seen.append)
     zk_proxy.cut()
     await eventually(lambda: proxied.state is SessionState.SUSPENDED)
-    assert seen == [WatchEvent(EventKind.NONE, "")]
+    assert seen == [WatchEvent(WatchKind.NONE, "")]
     with pytest.raises(ConnectionLoss):  # it does not wait for the connection
         async with asyncio.timeout(DEADLINE_S):
             await proxied.get("/mine")

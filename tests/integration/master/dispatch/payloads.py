@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.definition.environments import EnvironmentSpec
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.worker_groups import WorkerGroups
@@ -13,14 +13,14 @@ from shoal.master.engine.publications import Publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
-from shoal.runtime.storage import Limits
+from shoal.runtime.storage import StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database
 from tests.unit.core.decide.driving import spec
 
 NO_STORES = Resolver(SecretStores({}))
 
-NO_NAME = Publications("", Limits(file=1 << 30, project=10 << 30))
+NO_NAME = Publications("", StorageLimits(file=1 << 30, project=10 << 30))
 
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
@@ -58,5 +58,5 @@ async def payload(
     params = {"script": "true"} if kind == "SHELL" else {"data_source": "", "sql": "SELECT 1"}
     definition = spec({"a": {"type": kind, "params": params, **task}}, environment=default)
     attempts = {"a": Attempt("a", 1, id=7)}
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
+    run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
     return await (maker or maker_of(database)).make(run, attempts["a"])

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.data_sources.resolution import UnusableDataSource
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.macros.placeholders import InvalidMacro
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.secrets import UnknownSecret
@@ -78,7 +78,7 @@ class Site:
         bound = password_of_source(name)
         sealed = self.vault.seal(project, bound, password) if password else None
         async with self.database.unit_of_work() as uow:
-            stored = StoredPassword(sealed, secret)
+            stored = SourcePassword(sealed, secret)
             await uow.data_sources.put(project, name, spec_of, stored, NOW)
             await uow.commit()
 
@@ -97,7 +97,7 @@ class Site:
         definition = spec({"a": {"type": kind, "params": params, **task}})
         attempt = Attempt("a", 1, id=7)
         attempts = {"a": attempt}
-        run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
+        run = Run(3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, attempts, NOW, NOW)
         maker = PayloadMaker(
             self.database,
             self.vault,

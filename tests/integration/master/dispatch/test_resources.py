@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.resources import (
@@ -55,7 +55,9 @@ async def payload(
     params = {"script": "true"} if params is None else params
     definition = spec({"a": {"type": "SHELL", "params": params, **task}})
     attempt = Attempt("a", 1, id=7)
-    run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, START, START)
+    run = Run(
+        3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, START, START
+    )
     vault = Vault(Path("/nowhere"))
     maker = PayloadMaker(database, vault, lambda _: 99, "one", NO_NAME, lambda: START, NO_STORES)
     return await maker.make(run, attempt)

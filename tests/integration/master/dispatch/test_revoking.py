@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from shoal.coordination import Claim, MemberInfo
+from shoal.coordination import MemberInfo, TaskClaim
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.revocation import Held, Revoker
@@ -25,7 +25,7 @@ class Bereft:
         self._bench = bench
         self.worker, self.service = worker, service
         self.instance: Instance
-        self.claim: Claim
+        self.claim: TaskClaim
 
     async def begin(self) -> None:
         workflow = await self._bench.publish({"a": {}})

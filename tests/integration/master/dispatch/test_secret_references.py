@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.dispatch.secrets import SecretUnreadable, UnknownSecret
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.secret_stores.errors import StoreUnavailable
-from shoal.runtime.secret_stores.reference import Reference
+from shoal.runtime.secret_stores.reference import SecretReference
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
@@ -98,13 +98,15 @@ class Site:
         definition = {"kind": "postgresql", "host": "db", "database": "d", "user": "u", **fields}
         async with self.database.unit_of_work() as uow:
             found = DataSourceSpec.model_validate(definition)
-            await uow.data_sources.put(project, "wh", found, StoredPassword(None, secret), NOW)
+            await uow.data_sources.put(project, "wh", found, SourcePassword(None, secret), NOW)
             await uow.commit()
 
     async def payload(self, kind: str = "SHELL", **task: Any) -> pb.Payload:
         definition = spec({"a": {"type": kind, "params": {"script": "true"}, **task}})
         attempt = Attempt("a", 1, id=7)
-        run = Run(3, Plan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, NOW, NOW)
+        run = Run(
+            3, WorkflowPlan.of(definition), WorkflowState.RUNNING, 5, {"a": attempt}, NOW, NOW
+        )
         maker = PayloadMaker(
             self.database, self.vault, lambda _: 99, "one", NO_NAME, lambda: NOW, self.resolver
         )
@@ -274,7 +276,7 @@ async def test_retries_of_the_task_are_for_stores_that_may_answer_later(
         )
         if is_left:
             assert verdicts[0].refusal.kind == pb.Refusal.RETRY
-            later_s = stores.settings_of(Reference.parse(reference)).patience_s
+            later_s = stores.settings_of(SecretReference.parse(reference)).patience_s
         last = await last_verdict(rpc, refs[0], verdicts[0])
     assert last.refusal.kind == pb.Refusal.SUPERSEDED
     assert "the secret db of project default: " in last.refusal.reason

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.master.main import require_keys
-from shoal.runtime.vault import KeyFileOpen, NoSecretsKey, UnknownKey, Vault, create_key
+from shoal.runtime.vault import KeyFileOpen, NoSecretsKey, UnknownVaultKey, Vault, create_key
 from shoal.sql import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ async def test_master_without_the_key_does_not_start(sqlite_url: str, tmp_path: 
     async with Database(sqlite_url) as database:
         await store(database, ours.seal("p", "db", "hush"))
         await require_keys(database, ours)
-        with pytest.raises(UnknownKey, match=ours.first_key()):
+        with pytest.raises(UnknownVaultKey, match=ours.first_key()):
             await require_keys(database, other)
         with pytest.raises(NoSecretsKey, match="secrets_key"):
             await require_keys(database, Vault(tmp_path / "none"))
@@ -75,5 +75,5 @@ async def test_master_without_the_key_that_comes_next_does_not_start(
             await uow.sealing.save(type(state)(None, key, (), ()))
             await uow.commit()
         await require_keys(database, ours)
-        with pytest.raises(UnknownKey, match=key):
+        with pytest.raises(UnknownVaultKey, match=key):
             await require_keys(database, vault(tmp_path, "other"))

@@ -5,10 +5,10 @@ import math
 import time
 from datetime import timedelta
 
-from shoal.coordination import Claim, Members, TaskQueue
+from shoal.coordination import Members, TaskClaim, TaskQueue
 from shoal.coordination.cluster import layout
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.run import Attempt, Enqueue, Plan, Run, Withdraw
+from shoal.core.runs.run import Attempt, Enqueue, Run, Withdraw, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.actions import Performer
 from shoal.master.engine.engine import Engine
@@ -27,7 +27,7 @@ from tests.unit.core.decide.driving import START, spec
 
 async def all_claimed(worker: HandWorker, count: int) -> list[pb.AttemptRef]:
     """Claim and fetch ``count`` tasks of one instance."""
-    claims: list[Claim] = []
+    claims: list[TaskClaim] = []
     while len(claims) < count:
         claims += await worker.claim(count - len(claims))
     await worker.fetch(claims)
@@ -129,7 +129,7 @@ class QueueFailures(Listener):
 
 
 async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(bench: Bench) -> None:
-    plan = Plan.of(spec({"a": {}, "b": {}}))
+    plan = WorkflowPlan.of(spec({"a": {}, "b": {}}))
     attempts = {
         "a": Attempt("a", 1, TaskState.QUEUED, id=1),
         "b": Attempt("b", 1, TaskState.PAUSED, id=2),
@@ -151,7 +151,7 @@ async def test_only_what_is_queued_at_the_end_of_a_batch_stays_in_the_queue(benc
 async def test_entry_that_went_missing_is_put_again_although_the_clock_was_set_back(
     bench: Bench,
 ) -> None:
-    plan = Plan.of(spec({"a": {}}))
+    plan = WorkflowPlan.of(spec({"a": {}}))
     queued_at = utc_now() + timedelta(hours=1)
     attempts = {"a": Attempt("a", 1, TaskState.QUEUED, id=1, queued_at=queued_at)}
     run = Run(1, plan, WorkflowState.RUNNING, 0, attempts, START, START)

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from shoal.coordination import Claim, TaskQueue
+from shoal.coordination import TaskClaim, TaskQueue
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TaskEnded
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.dispatch import rpc
 from shoal.master.dispatch.revocation import declare_lost
@@ -29,7 +29,7 @@ CHAIN = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["b"]}}
 FAN = {"a": {}, **{f"b{n}": {"depends_on": ["a"]} for n in range(5)}}
 
 
-async def holding_first(bench: Bench, name: str = "w") -> tuple[HandWorker, Claim]:
+async def holding_first(bench: Bench, name: str = "w") -> tuple[HandWorker, TaskClaim]:
     """A worker that holds the first task of an instance, granted."""
     worker = await bench.worker(name)
     (claim,) = await worker.claim()
@@ -83,9 +83,9 @@ async def test_worker_without_room_gets_nothing(bench: Bench) -> None:
         assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         (entry,) = [each.entry for each in await worker.claim()]
         # Nor does it overtake what waits.
-        await worker.fetch([Claim(entry, "w", 0, 1)])
+        await worker.fetch([TaskClaim(entry, "w", 0, 1)])
         before = pb.Place(workflow_instance_id=entry.workflow_instance_id)
-        assert await worker.report_and_take(Claim(entry, "w", 0, 1), 1, before=before) == []
+        assert await worker.report_and_take(TaskClaim(entry, "w", 0, 1), 1, before=before) == []
 
 
 async def test_lost_answer_is_given_again_by_the_owner_of_the_partition(bench: Bench) -> None:
@@ -198,7 +198,7 @@ def transferred(worker: str = "w") -> Run:
     b = Attempt("b", 1, TaskState.CLAIMED, id=2, worker=worker, queued_at=START)
     c = Attempt("c", 1, id=3)
     attempts = {each.task: each for each in (a, b, c)}
-    return Run(7, Plan.of(spec(CHAIN)), WorkflowState.RUNNING, 0, attempts, START, START)
+    return Run(7, WorkflowPlan.of(spec(CHAIN)), WorkflowState.RUNNING, 0, attempts, START, START)
 
 
 class Claims:

@@ -17,16 +17,16 @@ import pytest
 from sqlalchemy import Table, text
 
 from shoal.coordination import partition_of
-from shoal.core.data_sources.spec import DataSourceSpec, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword
 from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.errors import SqlError
 from shoal.sql.schema import tables
-from shoal.sql.schema.types import Json, Line, Prose
+from shoal.sql.schema.types import Json, OneLine, Prose
 from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.support.waiting import DEADLINE_S
 
@@ -61,7 +61,7 @@ async def junk(bench: Bench, table: Table, column: str, value: Any, **where: Any
         await uow.commit()
 
 
-async def quarantined(bench: Bench, kind: Kind, item: object) -> QuarantinedItem:
+async def quarantined(bench: Bench, kind: ItemKind, item: object) -> QuarantinedItem:
     """Wait until a thing is quarantined, and return its record."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
@@ -71,7 +71,7 @@ async def quarantined(bench: Bench, kind: Kind, item: object) -> QuarantinedItem
             await asyncio.sleep(0.02)
 
 
-async def released(bench: Bench, kind: Kind, item: object) -> None:
+async def released(bench: Bench, kind: ItemKind, item: object) -> None:
     """Wait until a thing is no longer quarantined."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
@@ -129,7 +129,7 @@ async def test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired(
         spec = (await uow.workflows.spec(workflow, 1)).canonical()
     await junk(bench, tables.workflow_version, "spec", SPEC, workflow_id=workflow)
     async with bench.master(scan_interval_s=60.0) as master:
-        record = await quarantined(bench, Kind.INSTANCE, instance.id)
+        record = await quarantined(bench, ItemKind.INSTANCE, instance.id)
         assert "of_a_newer_version" in record.reason
         assert record.partition == instance.partition
         refused = await bench.command(CommandType.RECOVER, workflow, "too early", instance)
@@ -141,7 +141,7 @@ async def test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired(
         await junk(bench, tables.workflow_version, "spec", json.dumps(spec), workflow_id=workflow)
         done = await bench.command(CommandType.RECOVER, workflow, "again", instance)
         assert done.state is CommandState.DONE, done.reason
-        await released(bench, Kind.INSTANCE, instance.id)
+        await released(bench, ItemKind.INSTANCE, instance.id)
         await (await bench.worker("w")).work(2)
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
         await runs(bench, good, "good")
@@ -163,7 +163,7 @@ async def test_open_run_with_json_of_another_kind_is_quarantined(
     where = {"workflow_instance_id": instance.id, "task": "a"}
     await junk(bench, tables.task_instance, column, value, **where)
     async with bench.master(scan_interval_s=60.0):
-        assert reason in (await quarantined(bench, Kind.INSTANCE, instance.id)).reason
+        assert reason in (await quarantined(bench, ItemKind.INSTANCE, instance.id)).reason
         await junk(bench, tables.task_instance, column, "{}", **where)
         done = await bench.command(CommandType.RECOVER, instance.workflow_id, "again", instance)
         assert done.state is CommandState.DONE, done.reason
@@ -176,12 +176,12 @@ async def test_next_owner_tries_again_what_was_quarantined(bench: Bench) -> None
     instance = await _open(bench, workflow)
     await junk(bench, tables.workflow_instance, "parameters", "not json", id=instance.id)
     async with bench.master(scan_interval_s=60.0):
-        await quarantined(bench, Kind.INSTANCE, instance.id)
+        await quarantined(bench, ItemKind.INSTANCE, instance.id)
     await junk(bench, tables.workflow_instance, "parameters", "{}", id=instance.id)
     async with bench.master(scan_interval_s=60.0):
         async with (await bench.worker("w")).working():
             assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
-        await released(bench, Kind.INSTANCE, instance.id)
+        await released(bench, ItemKind.INSTANCE, instance.id)
 
 
 async def test_entries_of_ended_tasks_and_of_quarantined_runs_hold_up_no_other(
@@ -206,7 +206,7 @@ async def test_entries_of_ended_tasks_and_of_quarantined_runs_hold_up_no_other(
     # As sweeps may have put them back, or a crash has left them.
     await worker.queue.put([of_bad.entry, of_ended.entry])
     async with bench.master(scan_interval_s=60.0, sweep_interval_s=60.0):
-        await quarantined(bench, Kind.INSTANCE, bad.id)
+        await quarantined(bench, ItemKind.INSTANCE, bad.id)
         after = await bench.start(good, "after")
         assert await worker.work(2) == 2  # the stale entries come first: both are refused
         assert await bench.ended(after.id) is WorkflowState.SUCCEEDED
@@ -218,12 +218,12 @@ async def test_what_is_repaired_goes_on_by_itself(bench: Bench) -> None:
     command = await accepted(bench, workflow, key)
     await junk(bench, tables.command, "type", "OF_A_NEWER_VERSION", id=command)
     async with bench.master(scan_interval_s=0.3) as master:
-        record = await quarantined(bench, Kind.COMMAND, command)
+        record = await quarantined(bench, ItemKind.COMMAND, command)
         assert "OF_A_NEWER_VERSION" in record.reason
         await runs(bench, workflow, "other")
         await junk(bench, tables.command, "type", "START", id=command)
         await (await bench.worker("w")).work(2)
-        await released(bench, Kind.COMMAND, command)
+        await released(bench, ItemKind.COMMAND, command)
         assert not master.done()
 
 
@@ -248,7 +248,7 @@ class Heap:
         kind = table.c[column].type
         if isinstance(kind, Json):
             return self.random.choice(JSONS)
-        if isinstance(kind, Line | Prose):
+        if isinstance(kind, OneLine | Prose):
             return self.random.choice(TEXTS)[: getattr(kind, "length", None) or 40]
         if kind.python_type is int:
             return self.random.choice(NUMBERS)
@@ -309,7 +309,7 @@ async def _victims(bench: Bench) -> dict[str, list[dict[str, Any]]]:
         await uow.projects.ensure("default", datetime.now(UTC))
         await uow.secrets.put("default", "s", "x", datetime.now(UTC))
         source = DataSourceSpec.model_validate({"kind": "hive", "host": "db"})
-        password = StoredPassword("x")
+        password = SourcePassword("x")
         await uow.data_sources.put("default", "d", source, password, datetime.now(UTC))
         await uow.environments.put("e", EnvironmentSpec(setup="true"), datetime.now(UTC))
         await uow.calendars.put("default", "c", [], "", datetime.now(UTC))

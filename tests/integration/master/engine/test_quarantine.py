@@ -14,7 +14,7 @@ from shoal.core.runs.events import (
     TaskClaimed,
     TaskEnded,
 )
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
@@ -90,7 +90,7 @@ async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not
 
     async def tries() -> int:
         async with harness.database.unit_of_work(read_only=True) as uow:
-            found = await uow.quarantine.of(Kind.INSTANCE, run.id)
+            found = await uow.quarantine.of(ItemKind.INSTANCE, run.id)
         return found.tries if found is not None else 0
 
     harness.engine = Engine(harness.database, perform, utc_now, retry_s=0.02)
@@ -102,7 +102,7 @@ async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not
         is_broken = False
         while await tries():
             await asyncio.sleep(0.01)
-        assert not harness.engine.quarantine.holds(Kind.INSTANCE, run.id)
+        assert not harness.engine.quarantine.holds(ItemKind.INSTANCE, run.id)
         healing.cancel()
 
 
@@ -134,7 +134,7 @@ async def test_new_instance_that_cannot_be_decided_is_created_and_quarantined(
     async with harness.working():
         await Scanner(context_of(harness.database, harness.engine)).scan([0])
         created = (await harness.stored(command)).result_instance_id
-        await eventually(lambda: harness.engine.quarantine.holds(Kind.INSTANCE, created))
+        await eventually(lambda: harness.engine.quarantine.holds(ItemKind.INSTANCE, created))
     assert not harness.actions
 
 

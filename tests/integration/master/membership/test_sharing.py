@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from shoal.coordination import GroupMetadata, Members, Owners, read_group, znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.owners import OwnerInfo
-from shoal.coordination.group import Delete, decide
+from shoal.coordination.group import DeleteGroup, decide
 from shoal.coordination.group.codec import encode
 from tests.integration.master.conftest import Bench
 from tests.support.waiting import DEADLINE_S
@@ -83,5 +83,5 @@ async def test_masters_whose_group_was_marked_as_deleted_begin_it_anew(bench: Be
 
 async def delete_group(bench: Bench) -> None:
     """Mark the masters' group as deleted, whatever its masters write meanwhile."""
-    group: GroupMetadata = decide(await read_group(bench.session, GROUP), Delete(), 0.0).group
+    group: GroupMetadata = decide(await read_group(bench.session, GROUP), DeleteGroup(), 0.0).group
     await bench.session.set(znodes.group(GROUP), encode(group))

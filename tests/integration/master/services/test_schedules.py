@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.commands import Command
-from shoal.core.runs.quarantine import Kind
-from shoal.core.runs.records import Schedule
+from shoal.core.runs.quarantine import ItemKind
+from shoal.core.runs.records import StoredSchedule
 from shoal.master.engine.engine import Engine
 from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
@@ -60,7 +60,7 @@ class Office:
             )
         )
 
-    async def publish(self, *schedules: dict[str, Any], name: str = "w") -> list[Schedule]:
+    async def publish(self, *schedules: dict[str, Any], name: str = "w") -> list[StoredSchedule]:
         task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
         spec = WorkflowSpec.model_validate(
             {"project": "p", "name": name, "tasks": [task], "schedules": schedules}
@@ -70,7 +70,7 @@ class Office:
             await uow.commit()
         return await self.schedules(name)
 
-    async def schedules(self, name: str = "w") -> list[Schedule]:
+    async def schedules(self, name: str = "w") -> list[StoredSchedule]:
         async with self.database.unit_of_work(read_only=True) as uow:
             return await uow.schedules.of_workflow("p", name)
 
@@ -239,7 +239,7 @@ async def test_change_while_the_master_looks_is_what_fires(office: Office) -> No
     office.now = SIX
 
     class Slow(Scheduler):
-        async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
+        async def _fire_all(self, overdue: Sequence[StoredSchedule]) -> bool:
             assert list(overdue) == [before]
             await office.publish({"cron": "0 0 7 * * ?", "parameters": {"n": "new"}})
             return await super()._fire_all(overdue)
@@ -259,7 +259,7 @@ async def test_schedule_that_was_taken_away_while_the_master_looks_does_not_fire
     office.now = SIX
 
     class Slow(Scheduler):
-        async def _fire_all(self, overdue: Sequence[Schedule]) -> bool:
+        async def _fire_all(self, overdue: Sequence[StoredSchedule]) -> bool:
             await office.publish(HOURLY)
             return await super()._fire_all(overdue)
 
@@ -326,7 +326,7 @@ async def test_schedule_that_could_not_fire_is_tried_again(office: Office) -> No
         await uow.connection.execute(update(schedule).values(timezone="UTC"))
         await uow.commit()
     office.now = SIX + MINUTE
-    scheduler._engine.quarantine.try_again(Kind.SCHEDULE, one.id)  # its time has come
+    scheduler._engine.quarantine.try_again(ItemKind.SCHEDULE, one.id)  # its time has come
     await scheduler.fire_due()
     assert await office.fired() == [SIX]
-    assert not scheduler._engine.quarantine.held(Kind.SCHEDULE)
+    assert not scheduler._engine.quarantine.held(ItemKind.SCHEDULE)

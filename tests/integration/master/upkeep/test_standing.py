@@ -10,6 +10,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.masters import Masters, Standings
 from tests.integration.master.conftest import PARTITIONS, Bench
+from tests.support.waiting import DEADLINE_S
 
 
 async def test_open_ended_and_unknown_instances_are_told_apart(bench: Bench) -> None:
@@ -44,4 +45,4 @@ async def test_not_too_many_at_once(bench: Bench) -> None:
         assert owner is not None
         request = pb.StandingRequest(workflow_instance_ids=range(1_001))
         with pytest.raises(grpc.aio.AioRpcError, match="at most 1000"):
-            await bench.channels.master(owner.address).Standing(request, timeout=10)
+            await bench.channels.master(owner.address).Standing(request, timeout=DEADLINE_S)

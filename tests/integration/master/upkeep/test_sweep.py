@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.coordination import Entry, TaskQueue
+from shoal.coordination import QueueEntry, TaskQueue
 from shoal.coordination.cluster import layout
 from shoal.coordination.queue.survey import START as BEGIN
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.run import Attempt, Plan, Run
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.master.engine.actions import queue_entry
 from shoal.master.engine.engine import Engine
@@ -26,14 +26,14 @@ from tests.unit.core.decide.driving import START, spec
 LOOKS = 2  # of one sweep, for the claim of an attempt that a worker holds
 
 
-async def gone(queue: TaskQueue, entries: Collection[Entry]) -> None:
+async def gone(queue: TaskQueue, entries: Collection[QueueEntry]) -> None:
     """Return when none of ``entries`` is in the queue."""
     async with asyncio.timeout(DEADLINE_S):
         while await queue.contains(entries):
             await asyncio.sleep(0.02)
 
 
-async def waiting(queue: TaskQueue, count: int) -> list[Entry]:
+async def waiting(queue: TaskQueue, count: int) -> list[QueueEntry]:
     """Return the queue's entries as soon as there are ``count``."""
     async with asyncio.timeout(DEADLINE_S):
         while len(entries := (await queue.page(BEGIN, 1000))[0]) != count:
@@ -41,7 +41,7 @@ async def waiting(queue: TaskQueue, count: int) -> list[Entry]:
     return entries
 
 
-async def births(bench: Bench, entries: Sequence[Entry]) -> list[int]:
+async def births(bench: Bench, entries: Sequence[QueueEntry]) -> list[int]:
     """Return when each entry was created (a zxid): 0 if it is gone."""
     stats = [await bench.session.exists(entry.path) for entry in entries]
     return [stat.czxid if stat else 0 for stat in stats]
@@ -101,7 +101,7 @@ async def test_entries_of_a_paused_instance_come_back_with_it(bench: Bench) -> N
 def run_with_queued(number: int, tasks: int = 1) -> Run:
     """A run in partition 0, all of whose tasks are queued."""
     names = [f"t{index}" for index in range(tasks)]
-    plan = Plan.of(spec({name: {} for name in names}))
+    plan = WorkflowPlan.of(spec({name: {} for name in names}))
     attempts = {
         name: Attempt(name, 1, TaskState.QUEUED, id=number * 1000 + index, queued_at=START)
         for index, name in enumerate(names)
@@ -121,7 +121,7 @@ async def engine_of(bench: Bench, *runs: Run) -> Engine:
 async def test_entries_of_other_masters_are_left_alone(bench: Bench) -> None:
     engine = await engine_of(bench)
     queue = TaskQueue(bench.session)
-    ours, theirs = Entry("g", 2, 7, 2, 71, 0), Entry("g", 2, 8, 2, 81, 5)
+    ours, theirs = QueueEntry("g", 2, 7, 2, 71, 0), QueueEntry("g", 2, 8, 2, 81, 5)
     await queue.put([ours, theirs])
     await Sweeper(context_of(bench.database, engine), queue, lambda _: None).sweep()
     assert await queue.contains([ours, theirs]) == {theirs}
@@ -179,7 +179,7 @@ async def test_long_queue_is_looked_at_in_parts(bench: Bench) -> None:
     await sweeper.sweep()  # begins anew; the first are looked at every time
     assert await queue.contains(entries) == set(entries[:29])
 
-    await queue.put([Entry("default", 4, 99, 4, 99_000, 0)])
+    await queue.put([QueueEntry("default", 4, 99, 4, 99_000, 0)])
     for _ in range(8):  # 31 entries, five and more in each part
         await sweeper.sweep()
     assert await queue.contains(entries) == set(entries)

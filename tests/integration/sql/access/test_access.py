@@ -8,11 +8,11 @@ import pytest
 
 from shoal.core.access.authorization import Thing
 from shoal.core.access.permissions import Permission, Role
-from shoal.core.access.principals import EVERYTHING, PrincipalKind, Scope
+from shoal.core.access.principals import EVERYTHING, PrincipalKind, TokenScope
 from shoal.core.access.records import HolderKind, NewAccount
 from shoal.sql import Database
 from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, NotFound
-from shoal.sql.repositories.access.sign_ins import Code
+from shoal.sql.repositories.access.sign_ins import SignInCode
 from tests.integration.sql.given import NOW, accepted, published, start
 
 HOUR = timedelta(hours=1)
@@ -79,7 +79,7 @@ async def test_rights_are_those_of_now(database: Database) -> None:
     ada = await _account(database, "ada")
     async with database.unit_of_work() as uow:
         project = (await uow.projects.ensure("p", NOW)).id
-        scope = Scope(frozenset({Permission.PROJECT_READ}), frozenset({project}))
+        scope = TokenScope(frozenset({Permission.PROJECT_READ}), frozenset({project}))
         one = await uow.tokens.add(ada, "t", "a" * 64, scope, NOW, NOW + HOUR)
         await uow.tokens.add(ada, "u", "b" * 64, EVERYTHING, NOW, None)
         await uow.sessions.add(ada, "c" * 64, NOW, NOW + HOUR, address="", agent="")
@@ -250,7 +250,7 @@ async def test_sign_in_ends_once_and_its_code_is_good_once(database: Database) -
     ada = await _account(database, "ada")
     minute = timedelta(minutes=1)
 
-    async def end(digest: str, *, at: Any = NOW, code: Code | None = None) -> bool:
+    async def end(digest: str, *, at: Any = NOW, code: SignInCode | None = None) -> bool:
         async with database.unit_of_work() as uow:
             done = await uow.sign_ins.end(digest, ada, at, at + HOUR, code)
             await uow.commit()
@@ -262,7 +262,7 @@ async def test_sign_in_ends_once_and_its_code_is_good_once(database: Database) -
             await uow.commit()
         return found
 
-    assert await end("x", code=Code("code", "right", NOW + minute))
+    assert await end("x", code=SignInCode("code", "right", NOW + minute))
     assert not await end("x")
     assert await end("y")
     assert await take("wrong", NOW) is None
@@ -275,7 +275,7 @@ async def test_sign_in_ends_once_and_its_code_is_good_once(database: Database) -
 async def test_code_is_taken_by_one_of_several(database: Database) -> None:
     ada = await _account(database, "ada")
     async with database.unit_of_work() as uow:
-        await uow.sign_ins.end("x", ada, NOW, NOW + HOUR, Code("code", "c", NOW + HOUR))
+        await uow.sign_ins.end("x", ada, NOW, NOW + HOUR, SignInCode("code", "c", NOW + HOUR))
         await uow.commit()
 
     async def take() -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.access.audit.chain import GENESIS, PRUNED, Head, Verifier
+from shoal.core.access.audit.chain import GENESIS, PRUNED, ChainHead, Verifier
 from shoal.core.access.audit.entries import EntryFilter, NewEntry, Outcome
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import SqlError
@@ -146,8 +146,8 @@ async def test_nothing_is_linked_at_a_place_that_is_taken(
     assert await link(database)
     await store(database, entry(2), entry(3))
 
-    async def earlier(_: Audit) -> Head:
-        return Head(0, GENESIS)
+    async def earlier(_: Audit) -> ChainHead:
+        return ChainHead(0, GENESIS)
 
     with monkeypatch.context() as patch:
         patch.setattr(Audit, "head", earlier)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.core.backfill.plan import Past, Plan, PlannedRun
+from shoal.core.backfill.plan import BackfillPlan, Past, PlannedRun
 from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
-from shoal.core.backfill.window import Outcome
+from shoal.core.backfill.window import DayOutcome
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.run import Decision
@@ -42,7 +42,7 @@ async def made(database: Database, workflow: int, key: str = "b", days: int = 3)
     new = NewCommand(CommandType.BACKFILL, 3, key, workflow, requested_by="me")
     (command,) = await accepted(database, new)
     async with database.unit_of_work() as uow:
-        backfill = await uow.backfills.create(command, request, Plan(tuple(runs)), NOW)
+        backfill = await uow.backfills.create(command, request, BackfillPlan(tuple(runs)), NOW)
         await uow.commands.done(command.id, None, NOW)
         await uow.commit()
     return backfill
@@ -76,7 +76,7 @@ async def test_a_command_never_becomes_two_backfills(database: Database) -> None
     async with database.unit_of_work() as uow:
         command = await uow.commands.get(backfill.command_id)
         with pytest.raises(AlreadyExists):
-            await uow.backfills.create(command, backfill.request, Plan(()), NOW)
+            await uow.backfills.create(command, backfill.request, BackfillPlan(()), NOW)
 
 
 async def test_a_backfill_moves_on_only_from_the_state_that_was_read(database: Database) -> None:
@@ -127,9 +127,9 @@ async def test_the_outcome_is_that_of_the_newest_try(database: Database) -> None
         outcomes = await uow.backfills.outcomes(backfill.id, {S.STARTED})
         assert await uow.backfills.outcomes(backfill.id, {S.FAILED}) == {}
     assert outcomes == {
-        0: Outcome(CommandState.REFUSED, reason="no"),
-        1: Outcome(CommandState.PENDING),
-        2: Outcome(CommandState.DONE, run.id, WorkflowState.QUEUED, run.partition),
+        0: DayOutcome(CommandState.REFUSED, reason="no"),
+        1: DayOutcome(CommandState.PENDING),
+        2: DayOutcome(CommandState.DONE, run.id, WorkflowState.QUEUED, run.partition),
     }
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword, StoredDataSource
 from shoal.sql import Database
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer, UnreadableRow
 from tests.integration.sql.given import LATER
 
 FIELDS = {"kind": "postgresql", "host": "db", "port": 5433, "database": "sales", "user": "etl"}
-PASSWORD = StoredPassword("1:ciphertext")
+PASSWORD = SourcePassword("1:ciphertext")
 
 
 def spec(**fields: Any) -> DataSourceSpec:
@@ -25,7 +25,7 @@ async def put(
     name: str = "wh",
     *,
     project: str = "demo",
-    password: StoredPassword | None = None,
+    password: SourcePassword | None = None,
     **fields: Any,
 ) -> tuple[StoredDataSource, bool]:
     async with database.unit_of_work() as uow:
@@ -42,7 +42,7 @@ async def test_all_fields_are_kept_and_the_version_grows_with_each_change(
     assert is_new
     assert stored.spec == spec(options=options, shared_with=["other", "*"])
     assert (stored.project, stored.name, stored.version) == ("demo", "wh", 1)
-    assert (stored.password, bool(stored.password)) == (StoredPassword(), False)
+    assert (stored.password, bool(stored.password)) == (SourcePassword(), False)
     again, is_new = await put(database, options=options, shared_with=["other", "*"])
     assert (again, is_new) == (stored, False)
     changed, _ = await put(database, port=None)
@@ -58,9 +58,9 @@ async def test_password_is_kept_for_the_same_server_alone(database: Database) ->
     for change in ({"host": "elsewhere"}, {"port": 5434}, {"kind": "mariadb"}):
         with pytest.raises(PasswordOfAnotherServer, match="demo/wh"):
             await put(database, **change)
-    moved, _ = await put(database, host="elsewhere", password=StoredPassword(secret="db"))
-    assert moved.password == StoredPassword(secret="db")
-    gone, _ = await put(database, host="elsewhere", password=StoredPassword())
+    moved, _ = await put(database, host="elsewhere", password=SourcePassword(secret="db"))
+    assert moved.password == SourcePassword(secret="db")
+    gone, _ = await put(database, host="elsewhere", password=SourcePassword())
     assert not gone.password
     assert (await put(database, host="third"))[0].spec.host == "third"
 

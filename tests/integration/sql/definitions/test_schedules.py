@@ -8,7 +8,7 @@ import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.model import Missed
-from shoal.core.runs.records import Schedule
+from shoal.core.runs.records import StoredSchedule
 from shoal.sql import Database
 from shoal.sql.errors import PartitionsMissing, StaleRow
 from tests.integration.sql.given import LATER, NOW, PARTITIONS, definition, published
@@ -18,7 +18,9 @@ SIX = {"cron": "0 6 * * *"}
 SEVEN = {"cron": "0 7 * * *", "timezone": "Asia/Tokyo", "parameters": {"region": "jp"}}
 
 
-async def _publish(database: Database, *schedules: object, at: datetime = NOW) -> list[Schedule]:
+async def _publish(
+    database: Database, *schedules: object, at: datetime = NOW
+) -> list[StoredSchedule]:
     async with database.unit_of_work() as uow:
         await uow.workflows.publish(definition(schedules=schedules, timezone="Europe/Berlin"), at)
         await uow.commit()

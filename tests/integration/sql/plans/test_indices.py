@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from shoal.core.definition.model import Overlap
-from shoal.core.runs.overlap import Policy
+from shoal.core.runs.overlap import OverlapPolicy
 from shoal.core.runs.records import WorkflowOrder
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
@@ -20,11 +20,11 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], str]] = {
         "ix_command_pending_requests",
     ),
     "admission.lineup": (
-        lambda uow: uow.admission.lineup(1, Policy(Overlap.QUEUE, 2, 10)),
+        lambda uow: uow.admission.lineup(1, OverlapPolicy(Overlap.QUEUE, 2, 10)),
         "ix_workflow_instance_waiting",
     ),
     "admission.lineup, its active runs": (
-        lambda uow: uow.admission.lineup(1, Policy(Overlap.REPLACE, 2, 10)),
+        lambda uow: uow.admission.lineup(1, OverlapPolicy(Overlap.REPLACE, 2, 10)),
         "ix_workflow_instance_unfinished",
     ),
     "commands.backlog": (lambda uow: uow.commands.backlog(), "ix_command_pending"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shoal.core.runs.filters import InstanceFilter, Order, SortKey, TaskFilter
+from shoal.core.runs.filters import InstanceFilter, SortKey, SortOrder, TaskFilter
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database, UnitOfWork
 from tests.integration.sql.given import NOW
@@ -74,11 +74,11 @@ async def test_instances(busy: Database) -> None:
         assert not found, f"{filters}\n" + "\n".join(found)
 
 
-def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
+def _searches() -> Iterator[tuple[InstanceFilter, SortOrder]]:
     """What the search has walks for: the rest is sifted from these."""
     for home, some in product(_HOMES, (frozenset(), frozenset({_W.RUNNING, _W.SUCCEEDED}))):
         for is_rising in (False, True):
-            order = Order(is_rising=is_rising)
+            order = SortOrder(is_rising=is_rising)
             one = InstanceFilter(**home, state=some)
             yield one, order
             yield one.model_copy(update={"schedule_id": 7}), order
@@ -87,9 +87,9 @@ def _searches() -> Iterator[tuple[InstanceFilter, Order]]:
             yield one.model_copy(update={"label": ("team=a", "tier=1")}), order
             yield one.model_copy(update={"text": "flow", "shortest": 0.0, "version": 1}), order
             if len(home) == 2:
-                yield one, Order(SortKey.LOGICAL, is_rising)
+                yield one, SortOrder(SortKey.LOGICAL, is_rising)
             if home:
-                yield one, Order(SortKey.DURATION, is_rising)
+                yield one, SortOrder(SortKey.DURATION, is_rising)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ async def test_searches(labelled: Database) -> None:
     for wanted, order in _searches():
 
         async def ask(
-            uow: UnitOfWork, wanted: InstanceFilter = wanted, order: Order = order
+            uow: UnitOfWork, wanted: InstanceFilter = wanted, order: SortOrder = order
         ) -> bool:
             await uow.instances.search(wanted, order, None, 20)
             return True

@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from shoal.sql import Database, UnitOfWork
-from shoal.sql.repositories.upkeep.expired_rows import Scope
+from shoal.sql.repositories.upkeep.expired_rows import ExpiryScope
 from tests.integration.sql.given import NOW
 from tests.integration.sql.plans.plans import busy as busy
 from tests.integration.sql.plans.plans import plans_of, reads_all
 
-_ALL, _OLD = Scope(range(8)), NOW.replace(year=2029)
+_ALL, _OLD = ExpiryScope(range(8)), NOW.replace(year=2029)
 _IMPLICIT = {"pk_": "INTEGER PRIMARY KEY", "uq_": "sqlite_autoindex_"}
 
 LOOKS: dict[str, tuple[Callable[[UnitOfWork], Awaitable[Any]], tuple[str, ...]]] = {

@@ -8,7 +8,7 @@ import pytest
 from shoal.core.definition.model import Overlap
 from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.events import Begun, StopRequested
-from shoal.core.runs.overlap import Lineup, Policy, Waiter
+from shoal.core.runs.overlap import Lineup, OverlapPolicy, Waiter
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
@@ -27,10 +27,10 @@ from tests.integration.sql.given import (
 from tests.support.instances import create
 from tests.support.waiting import DEADLINE_S
 
-QUEUE = Policy(Overlap.QUEUE, 1, 1_000)
+QUEUE = OverlapPolicy(Overlap.QUEUE, 1, 1_000)
 
 
-async def lineup(database: Database, workflow_id: int, policy: Policy = QUEUE) -> Lineup:
+async def lineup(database: Database, workflow_id: int, policy: OverlapPolicy = QUEUE) -> Lineup:
     async with database.unit_of_work(read_only=True) as uow:
         return await uow.admission.lineup(workflow_id, policy)
 
@@ -79,7 +79,7 @@ async def test_lineup_knows_who_is_active_and_who_waits(database: Database) -> N
     await created(database, workflow_id, backfill_id=7)  # has its own window
     first, second = await waiting(database, workflow_id, 3, 1)
     await waiting(database, other, 2)
-    three = Policy(Overlap.REPLACE, 3, 10)
+    three = OverlapPolicy(Overlap.REPLACE, 3, 10)
     assert await lineup(database, workflow_id, three) == Lineup(
         active=4,
         waiting=(Waiter(first.id, 3, NOW), Waiter(second.id, 1, NOW)),
@@ -102,13 +102,13 @@ async def test_lineup_reads_no_more_than_the_policy_needs(database: Database) ->
     workflow_id = await published(database)
     await created(database, workflow_id, 5)
     runs = await waiting(database, workflow_id, 2, 4, 0, 3)
-    found = await lineup(database, workflow_id, Policy(Overlap.QUEUE, 2, 10))
+    found = await lineup(database, workflow_id, OverlapPolicy(Overlap.QUEUE, 2, 10))
     assert (found.active, found.waiting_count) == (2, 4)  # it is full
     assert [w.id for w in found.waiting] == [runs[0].id, runs[1].id]
-    by_priority = Policy(Overlap.QUEUE_BY_PRIORITY, 2, 10)
+    by_priority = OverlapPolicy(Overlap.QUEUE_BY_PRIORITY, 2, 10)
     found = await lineup(database, workflow_id, by_priority)
     assert [w.id for w in found.waiting] == [runs[2].id, runs[0].id]
-    latest = await lineup(database, workflow_id, Policy(Overlap.QUEUE_LATEST, 2, 10))
+    latest = await lineup(database, workflow_id, OverlapPolicy(Overlap.QUEUE_LATEST, 2, 10))
     assert len(latest.waiting) == 4
 
 
@@ -150,7 +150,7 @@ async def test_workflows_that_allow_overlaps_are_not_locked(database: Database) 
     queued = await published(database, definition("queued", overlap="queue", max_active=3))
     async with database.unit_of_work() as uow:
         assert await uow.admission.lock({free: 1, queued: 1}) == {
-            queued: Policy(Overlap.QUEUE, 3, 1_000)
+            queued: OverlapPolicy(Overlap.QUEUE, 3, 1_000)
         }
     runs = await created(database, free, 2) + await created(database, queued)
     ids = [run.id for run in runs]
@@ -164,7 +164,7 @@ async def test_newest_version_says_the_policy(database: Database) -> None:
     await published(database, definition(overlap="replace", max_active=2))
     async with database.unit_of_work() as uow:
         policies = await uow.admission.lock({workflow_id: 1})
-    assert policies == {workflow_id: Policy(Overlap.REPLACE, 2, 1_000)}
+    assert policies == {workflow_id: OverlapPolicy(Overlap.REPLACE, 2, 1_000)}
 
 
 async def test_runs_of_backfills_lock_nothing(database: Database) -> None:

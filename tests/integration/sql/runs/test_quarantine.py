@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem, failure_of
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failure_of
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable, InvalidValue, JobTaken
 from shoal.sql.isolation import isolate
@@ -17,7 +17,17 @@ from shoal.sql.repositories.upkeep import quarantine
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 EVENT = QuarantinedItem(
-    Kind.EVENT, "1", None, "why", 1, NOW, Consumer.ALERTS, "p", "daily", NOW, is_skipped=True
+    ItemKind.EVENT,
+    "1",
+    None,
+    "why",
+    1,
+    NOW,
+    ItemConsumer.ALERTS,
+    "p",
+    "daily",
+    NOW,
+    is_skipped=True,
 )
 
 
@@ -32,17 +42,17 @@ async def test_item_is_stored_once_and_counted(database: Database) -> None:
 
 
 async def test_consumers_do_not_touch_the_items_of_others(database: Database) -> None:
-    run = QuarantinedItem(Kind.INSTANCE, "1", 3, "why", 1, NOW, last_at=NOW)
-    twin = replace(run, consumer=Consumer.ALERTS, partition=None)
+    run = QuarantinedItem(ItemKind.INSTANCE, "1", 3, "why", 1, NOW, last_at=NOW)
+    twin = replace(run, consumer=ItemConsumer.ALERTS, partition=None)
     async with database.unit_of_work() as uow:
         await uow.quarantine.put([run])
         await uow.quarantine.note(twin)
-        assert (await uow.quarantine.of(Kind.INSTANCE, 1)) == run
+        assert (await uow.quarantine.of(ItemKind.INSTANCE, 1)) == run
         assert await uow.quarantine.count() == 1
         assert await uow.quarantine.counts() == {("masters", False): 1, ("alerts", False): 1}
         await uow.quarantine.clear([3])
-        assert [one.consumer for one in await uow.quarantine.list()] == [Consumer.ALERTS]
-        await uow.quarantine.remove([(Kind.INSTANCE, "1")], Consumer.ALERTS)
+        assert [one.consumer for one in await uow.quarantine.list()] == [ItemConsumer.ALERTS]
+        await uow.quarantine.remove([(ItemKind.INSTANCE, "1")], ItemConsumer.ALERTS)
         assert await uow.quarantine.list() == []
 
 
@@ -50,16 +60,16 @@ async def test_skipped_items_go_by_age_and_number(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quarantine, "MOST_SKIPPED", 3)
-    held = replace(EVENT, kind=Kind.WORKFLOW, item="p/daily", is_skipped=False)
+    held = replace(EVENT, kind=ItemKind.WORKFLOW, item="p/daily", is_skipped=False)
     async with database.unit_of_work() as uow:
         await uow.quarantine.note(held)
         for number in range(6):
             at = NOW + number * HOUR
             await uow.quarantine.note(replace(EVENT, item=str(number), since=at, last_at=at))
-        await uow.quarantine.prune(Consumer.ALERTS, NOW + HOUR)
+        await uow.quarantine.prune(ItemConsumer.ALERTS, NOW + HOUR)
         found = await uow.quarantine.list()
         assert [one.item for one in found] == ["5", "4", "3", "p/daily"]
-        await uow.quarantine.prune(Consumer.ALERTS, None)
+        await uow.quarantine.prune(ItemConsumer.ALERTS, None)
         assert len(await uow.quarantine.list()) == 4
 
 

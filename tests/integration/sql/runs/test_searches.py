@@ -12,8 +12,8 @@ from shoal.core.runs.filters import (
     MOST_COUNTED,
     Count,
     InstanceFilter,
-    Order,
     SortKey,
+    SortOrder,
     TaskFilter,
 )
 from shoal.core.runs.records import Instance
@@ -131,7 +131,7 @@ _FILTERS: tuple[tuple[dict[str, Any], Callable[[Instance, dict[str, str]], bool]
 
 
 async def _everything(
-    database: Database, wanted: InstanceFilter, order: Order, limit: int, visible: Any = None
+    database: Database, wanted: InstanceFilter, order: SortOrder, limit: int, visible: Any = None
 ) -> list[int]:
     found: list[int] = []
     after = None
@@ -158,10 +158,10 @@ async def test_filters_find_what_a_plain_loop_finds(
         expected.sort(key=lambda one: (one.created_at, one.id), reverse=True)
         ids = [one.id for one in expected]
         for limit in (1, 2, 50):
-            assert await _everything(database, wanted, Order(), limit) == ids, fields
-        rising = await _everything(database, wanted, Order(is_rising=True), 2)
+            assert await _everything(database, wanted, SortOrder(), limit) == ids, fields
+        rising = await _everything(database, wanted, SortOrder(is_rising=True), 2)
         assert rising == ids[::-1], fields
-        seen = await _everything(database, wanted, Order(), 2, frozenset({other}))
+        seen = await _everything(database, wanted, SortOrder(), 2, frozenset({other}))
         assert seen == [one.id for one in expected if one.project == "other"], fields
         async with database.unit_of_work(read_only=True) as uow:
             counts = await uow.instances.counted(wanted, None)
@@ -198,7 +198,7 @@ async def test_orders(database: Database, runs: list[Run], key: SortKey, is_risi
     rest = sorted((o.id for o in known if value(o) is None), reverse=not is_rising)
     expected = [o.id for o in ranked] + rest
     for limit in (1, 5, 50):
-        assert await _everything(database, wanted, Order(key, is_rising), limit) == expected
+        assert await _everything(database, wanted, SortOrder(key, is_rising), limit) == expected
 
 
 async def test_too_many_are_not_sorted(
@@ -206,9 +206,9 @@ async def test_too_many_are_not_sorted(
 ) -> None:
     monkeypatch.setattr(searching, "MOST_RANKED", len(runs) - 1)
     with pytest.raises(TooManyToSort, match="narrow them"):
-        await _everything(database, InstanceFilter(), Order(SortKey.DURATION), 5)
+        await _everything(database, InstanceFilter(), SortOrder(SortKey.DURATION), 5)
     some = InstanceFilter(project="demo")
-    assert len(await _everything(database, some, Order(SortKey.DURATION), 5)) == 8
+    assert len(await _everything(database, some, SortOrder(SortKey.DURATION), 5)) == 8
 
 
 async def test_counts_stop_at_what_anybody_wants_to_know(
@@ -237,12 +237,14 @@ async def test_sub_workflows_are_found_by_the_instance_that_started_them(
     inner = await published(database, definition("inner"))
     (child,) = await created(database, inner, parent=parent)
     await created(database, inner)
-    assert await _everything(database, InstanceFilter(parent_id=outer.id), Order(), 5) == [child.id]
-    assert await _everything(database, InstanceFilter(parent_id=child.id), Order(), 5) == []
+    assert await _everything(database, InstanceFilter(parent_id=outer.id), SortOrder(), 5) == [
+        child.id
+    ]
+    assert await _everything(database, InstanceFilter(parent_id=child.id), SortOrder(), 5) == []
 
 
 async def test_attempts_are_filtered_and_sorted(database: Database, runs: list[Run]) -> None:
-    async def ids(order: Order = Order(), **fields: Any) -> list[int]:  # noqa: B008 - frozen
+    async def ids(order: SortOrder = SortOrder(), **fields: Any) -> list[int]:  # noqa: B008 - frozen
         found: list[int] = []
         after = None
         async with database.unit_of_work(read_only=True) as uow:
@@ -256,19 +258,21 @@ async def test_attempts_are_filtered_and_sorted(database: Database, runs: list[R
     of = {run.id: [a.id for a in run.attempts.values()] for run in runs}
     everything = sorted((i or 0 for some in of.values() for i in some), reverse=True)
     assert await ids() == everything
-    assert await ids(Order(is_rising=True)) == everything[::-1]
+    assert await ids(SortOrder(is_rising=True)) == everything[::-1]
     assert await ids(instance_id=runs[1].id) == of[runs[1].id][::-1]
-    assert await ids(Order(is_rising=True), instance_id=runs[1].id, task="a") == of[runs[1].id][:1]
+    assert (
+        await ids(SortOrder(is_rising=True), instance_id=runs[1].id, task="a") == of[runs[1].id][:1]
+    )
     assert await ids(type="PYTHON") == []
     assert await ids(worker_group="default", task="b") == [i for i in everything if not i % 2]
     labelled = [i for run in runs[1::2] for i in of[run.id]]
     assert await ids(label=("team=t1",)) == sorted((i or 0 for i in labelled), reverse=True)
-    ended = await ids(Order(SortKey.FINISHED), finished_since=NOW)
+    ended = await ids(SortOrder(SortKey.FINISHED), finished_since=NOW)
     assert ended == [i or 0 for run in runs[8::-4] for i in of[run.id][::-1]]
     async with database.unit_of_work(read_only=True) as uow:
         counts = await uow.tasks.counted(TaskFilter(project="other"), None)
     assert sum(one.count for one in counts.values()) == 8
-    stopped = await ids(Order(), state=frozenset({S.KILLED}), text="STOPPED")
+    stopped = await ids(SortOrder(), state=frozenset({S.KILLED}), text="STOPPED")
     assert len(stopped) == 3 * counts[S.KILLED].count
 
 
@@ -291,4 +295,4 @@ async def test_labels_of_a_run_change(database: Database, runs: list[Run]) -> No
             await uow.labels.change(run.id, {f"k{i}": "" for i in range(63)}, NOW)
         await uow.commit()
     wanted = InstanceFilter(label=("team=t9",))
-    assert await _everything(database, wanted, Order(), 5) == [run.id]
+    assert await _everything(database, wanted, SortOrder(), 5) == [run.id]

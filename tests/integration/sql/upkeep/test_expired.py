@@ -11,7 +11,7 @@ from shoal.core.runs.commands import CommandState, CommandType, NewCommand, Pare
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import WorkflowState
 from shoal.sql import Database
-from shoal.sql.repositories.upkeep.expired_rows import Expired, Scope, without_looked_for
+from shoal.sql.repositories.upkeep.expired_rows import Expired, ExpiryScope, without_looked_for
 from shoal.sql.schema.tables import (
     backfill,
     backfill_run,
@@ -29,7 +29,7 @@ from tests.integration.sql.given import NOW, PARTITIONS, accepted, created, defi
 
 BEFORE = NOW + timedelta(days=1)  # what ended at NOW is older
 AFTERWARDS = NOW + timedelta(days=2)
-ALL = Scope(range(PARTITIONS))
+ALL = ExpiryScope(range(PARTITIONS))
 
 
 async def ended(
@@ -339,7 +339,7 @@ async def test_only_the_partitions_and_workflows_asked_for_are_found(database: D
     await ended(database, one, partition=2)
     await ended(database, other, partition=1)
     async with database.unit_of_work(read_only=True) as uow:
-        window = await uow.expired.instances(Scope([1], {one}), BEFORE, 0, 10)
+        window = await uow.expired.instances(ExpiryScope([1], {one}), BEFORE, 0, 10)
     assert [found.id for found in window.expired] == [here.id]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shoal.core.runs.commands import CommandType, NewCommand, Parent
-from shoal.core.runs.quarantine import Kind, QuarantinedItem
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.sql import Database
 from tests.integration.sql.given import LATER, NOW, accepted, published, start
 
@@ -43,13 +43,13 @@ async def test_starts_of_full_masters_are_not_overdue(database: Database) -> Non
     assert await overdue(database, (3,)) == [other.id, of_parent.id, request.id]
 
 
-@pytest.mark.parametrize("kind", [Kind.COMMAND, Kind.INSTANCE])
-async def test_quarantined_commands_are_not_overdue(database: Database, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [ItemKind.COMMAND, ItemKind.INSTANCE])
+async def test_quarantined_commands_are_not_overdue(database: Database, kind: ItemKind) -> None:
     workflow = await published(database)
     stop = NewCommand(CommandType.STOP, 3, "stop", workflow, instance_id=77)
     begun, request = await accepted(database, start(workflow), stop)
-    item = str(begun.id if kind is Kind.COMMAND else 77)
+    item = str(begun.id if kind is ItemKind.COMMAND else 77)
     async with database.unit_of_work() as uow:
         await uow.quarantine.put([QuarantinedItem(kind, item, 3, "odd", 1, NOW)])
         await uow.commit()
-    assert await overdue(database) == [request.id if kind is Kind.COMMAND else begun.id]
+    assert await overdue(database) == [request.id if kind is ItemKind.COMMAND else begun.id]

@@ -280,7 +280,17 @@ def test_request_survives_its_text() -> None:
     from shoal.core.data_sources import DataSource
     from shoal.worker.types.child.request import Request
 
-    source = DataSource("d", "mariadb", "h", 1, "b", "u", {"tls": True}, "pass", 3)
+    source = DataSource(
+        name="d",
+        kind="mariadb",
+        host="h",
+        port=1,
+        database="b",
+        user="u",
+        options={"tls": True},
+        password="pass",
+        version=3,
+    )
     request = Request(
         "m:f", "m:T", {"a": [1, "ü"]}, {"p": "1"}, 7, 1, "t", {"s": "x"}, {"d": source}
     )

@@ -7,8 +7,7 @@ import pytest
 
 from shoal.worker.types.kubernetes.client import TAG as LABEL
 from shoal.worker.types.spark.command import POD_LABEL, options, pod_conf, pod_namespace
-from shoal.worker.types.spark.kind import Spark
-from shoal.worker.types.spark.params import SparkParams
+from shoal.worker.types.spark.kind import Spark, SparkParams
 from tests.integration.worker.sql.kit import TAG, Ended, ran
 from tests.support.servers.kubernetes_api import KubernetesApi, Pod, serving
 

@@ -122,6 +122,7 @@ def record(number: int) -> dict[str, object]:
     return {
         "id": str(number),
         "outcome": "FAILED",
+        "cause": "EXITED",
         "exit_code": 3,
         "signal": None,
         "reason": "exit code 3",

@@ -11,8 +11,7 @@ from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import CANCELLED, WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink.kind import Flink
-from shoal.worker.types.flink.params import FlinkParams
+from shoal.worker.types.flink.kind import Flink, FlinkParams
 from shoal.worker.types.flink.run import run, settle
 from tests.support.waiting import DEADLINE_S
 

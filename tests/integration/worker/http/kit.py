@@ -13,8 +13,7 @@ from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.outcome import WorkFailed, read_reason
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.http.kind import Http
-from shoal.worker.types.http.params import HttpParams
+from shoal.worker.types.http.kind import Http, HttpParams
 from shoal.worker.types.http.work import run as work_function
 from tests.support.servers.http_server import Handler, Received
 from tests.support.waiting import DEADLINE_S

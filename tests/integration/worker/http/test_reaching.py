@@ -10,7 +10,7 @@ import httpcore
 import pytest
 
 from shoal.proto.tls import TlsFiles, create_identity
-from shoal.runtime.outbound.addresses import Policy, read_networks
+from shoal.runtime.outbound.addresses import AddressPolicy, read_networks
 from shoal.runtime.outbound.guard import AddressRefused, GuardedBackend
 from tests.integration.worker.http.kit import LOOPBACK, run
 from tests.support.servers.authority import Authority
@@ -83,7 +83,7 @@ async def test_address_that_was_judged_is_the_one_that_is_connected_to(server: H
         asked += 1
         return ["127.0.0.1"] if asked == 1 else ["127.0.0.2"]
 
-    backend = GuardedBackend(Policy(allowed=read_networks("127.0.0.1")), resolve=rebinding)
+    backend = GuardedBackend(AddressPolicy(allowed=read_networks("127.0.0.1")), resolve=rebinding)
     assert await connected(backend, "rebind.example.org", server.port) == (
         "127.0.0.1",
         server.port,
@@ -97,7 +97,7 @@ async def test_host_is_refused_for_any_of_its_addresses(server: HttpServer) -> N
     async def both(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1", "169.254.169.254"]
 
-    backend = GuardedBackend(Policy(allowed=read_networks("127.0.0.1")), resolve=both)
+    backend = GuardedBackend(AddressPolicy(allowed=read_networks("127.0.0.1")), resolve=both)
     with pytest.raises(AddressRefused, match="link-local"):
         await connected(backend, "both.example.org", server.port)
 
@@ -106,7 +106,9 @@ async def test_next_address_is_tried_when_one_does_not_answer(server: HttpServer
     async def several(host: str, port: int) -> Sequence[str]:
         return ["::1", "127.0.0.2", "127.0.0.1"]
 
-    backend = GuardedBackend(Policy(allowed=read_networks("127.0.0.0/8,::1")), resolve=several)
+    backend = GuardedBackend(
+        AddressPolicy(allowed=read_networks("127.0.0.0/8,::1")), resolve=several
+    )
     assert (await connected(backend, "several.example.org", server.port))[0] == "127.0.0.1"
 
 
@@ -115,7 +117,7 @@ async def test_host_without_addresses_is_a_connection_that_failed() -> None:
         return []
 
     with pytest.raises(httpcore.ConnectError):
-        await connected(GuardedBackend(Policy(), resolve=none), "none.example.org", 80)
+        await connected(GuardedBackend(AddressPolicy(), resolve=none), "none.example.org", 80)
 
 
 # -- TLS --------------------------------------------------------------------------------------

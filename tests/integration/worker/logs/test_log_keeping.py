@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.logs.archive import LogArchiver
@@ -104,8 +104,8 @@ async def test_logs_of_an_instance_that_runs_stay_however_old_they_are(place: Pl
 
 
 async def test_logs_of_attempts_here_stay_whatever_a_master_says(place: Place) -> None:
-    entry = Entry("default", 2, 1, 2, 11, 0)
-    place.attempts.add(Claim(entry, "w", 1, 1))
+    entry = QueueEntry("default", 2, 1, 2, 11, 0)
+    place.attempts.add(TaskClaim(entry, "w", 1, 1))
     place.log(1, 10, days=400)
     assert await place.keeper().sweep() == 0
     assert place.left() == [10]

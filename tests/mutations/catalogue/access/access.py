@@ -239,7 +239,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.AUTHORISED.broken_if(
         "open log goes on without rights",
-        _CALLERS["while_reading"].always("judge(...) is Verdict.ALLOWED"),
+        _CALLERS["while_reading"].always("judge(...) is AccessVerdict.ALLOWED"),
         f"{_TESTS}/test_streams.py::test_stream_ends_with_the_rights_to_it[log-_role]",
     ),
     Promise.AUTHORISED.broken_if(

@@ -24,7 +24,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.FENCED_OWNERSHIP.broken_if(
         "a database is served from a tree of another cluster",
         _BINDING["judge"].replace(
-            "if found is not None and found.cluster != stored.cluster:\n    return Verdict.FOREIGN",
+            "if found is not None and found.cluster != stored.cluster:\n"
+            "    return BindingVerdict.FOREIGN",
             "if found is not None and False:\n    pass",
         ),
         f"{_BOUND}::"

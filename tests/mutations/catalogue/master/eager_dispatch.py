@@ -89,7 +89,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a worker takes tasks although others may wait before them",
         _WORKER["request"].replace(
-            "room is not None and is_first and all(...)", "room is not None and all(...)"
+            "self._readiness.takes_tasks and is_first and all(...)",
+            "self._readiness.takes_tasks and all(...)",
         ),
         f"{_OF_WORKER}::test_nothing_is_offered_that_cannot_be_kept",
     ),

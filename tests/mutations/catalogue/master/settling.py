@@ -29,7 +29,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SECRETS_STAY.broken_if(
         "the reason of a failure shows secrets",
-        _SETTLING["complete"].replace("Masker(attempt.masks).mask(reason)", "reason"),
+        _SETTLING["complete"].replace("Masker(attempt.launch.masks).mask(reason)", "reason"),
         f"{_TESTS}::"
         "test_failure_says_why_and_whether_to_try_again[wrong-no such table: see ***-True]",
     ),

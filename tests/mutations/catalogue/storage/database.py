@@ -84,7 +84,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "idempotency keys are not unique",
         (
             _COMMAND_TABLES.replace(
-                "Column('idempotency_key', Line(255), nullable=False, unique=True)",
+                "Column('idempotency_key', OneLine(255), nullable=False, unique=True)",
                 "Column('idempotency_key', Line(255), nullable=False)",
             ),
             _REVISION["upgrade"].drop("sa.UniqueConstraint('idempotency_key', ...)"),

@@ -7,7 +7,7 @@ _RUN = Place("shoal.worker.types.flink.run")
 _LEFTOVERS = Place("shoal.worker.types.flink.leftovers")
 _NAMING = Place("shoal.worker.types.flink.names")
 _CLUSTER = Place("shoal.worker.types.flink.cluster")
-_PARAMS = Place("shoal.worker.types.flink.params")
+_PARAMS = Place("shoal.worker.types.flink.kind")
 _TESTS = "tests/integration/worker/flink/test_contract.py"
 
 MUTATIONS: tuple[Mutation, ...] = (

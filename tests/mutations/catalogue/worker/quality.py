@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _SQLITE = Place("shoal.worker.types.sql.drivers.sqlite")
 _RUN = Place("shoal.worker.types.quality.run")
-_PARAMS = Place("shoal.worker.types.quality.params")
+_PARAMS = Place("shoal.worker.types.quality.kind")
 _ASKING = Place("shoal.worker.types.quality.queries")
 _INTEGRATION = "tests/integration/worker/quality/test_quality.py"
 _UNIT = "tests/unit/worker/quality"

@@ -43,14 +43,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         _RESULTS["was_interrupted"].never("record.cause in INTERRUPTIONS"),
         f"{_TEST_ATTEMPT}::test_cause_of_an_end_is_in_its_record_and_alone_decides[LEASE_LOST]",
     ),
-    Promise.NOTHING_LOST.broken_if(
-        "a kill by request that an earlier version stored is dropped",
-        _ATTEMPT["_with_cause"].replace(
-            "EndCause.KILL if reason.startswith(_OLD_KILL_MARK) else EndCause.INTERRUPT",
-            "EndCause.INTERRUPT",
-        ),
-        f"{_TEST_ATTEMPT}::test_record_of_an_earlier_version_is_understood",
-    ),
     Promise.SELF_FENCE.broken_if(
         "the worker's lease outlasts its session",
         _LEASE["renew"].replace(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.core.checks.workflow import Problem
+from shoal.core.checks.workflow import DefinitionProblem
 from shoal.core.definition.model import ScheduleSpec, TaskSpec, WorkflowSpec
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.plugins import check_definition, load_task_type, task_type_names
@@ -50,7 +50,7 @@ def test_every_task_type_of_the_master_is_described() -> None:
 def test_definitions_on_the_pages_can_be_published() -> None:
     for page in sorted(DOCS.rglob("*.md")):
         for text in _YAML.findall(page.read_text()):
-            problems: list[Problem] = []
+            problems: list[DefinitionProblem] = []
             for source in read_yaml(text, page.name, problems):
                 if isinstance(source.value, dict) and "tasks" in source.value:
                     check_definition(source.value)

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.client.sources.json_file import read_json
-from shoal.core.checks.workflow import Problem
-from shoal.runtime.documents.source import Source
+from shoal.core.checks.workflow import DefinitionProblem
+from shoal.runtime.documents.source import DocumentSource
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.documents.yaml_text import definition_yaml
 
 
-def one(text: str, kind: str = "yaml") -> Source:
+def one(text: str, kind: str = "yaml") -> DocumentSource:
     """The only document of a text that has no problem."""
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     read = read_yaml if kind == "yaml" else read_json
     (source,) = read(text, f"f.{kind}", problems)
     assert problems == []
@@ -25,7 +25,7 @@ def one(text: str, kind: str = "yaml") -> Source:
 
 def wrong(text: str, kind: str = "yaml") -> list[str]:
     """The problems of a text as people see them."""
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     read = read_yaml if kind == "yaml" else read_json
     read(text, "f", problems)
     return [str(problem) for problem in problems]
@@ -106,7 +106,7 @@ def test_numbers_of_parameters_stay_as_they_are_written() -> None:
 
 
 def test_anchors_merge_keys_and_documents() -> None:
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     text = (
         "x-usual: &usual {retries: 3, timeout: 1m}\n"
         "tasks:\n- {<<: *usual, name: a, timeout: 2m}\n- {<<: [*usual], name: b}\n"

@@ -27,7 +27,7 @@ from shoal.client import (
     Workflow,
     load_definitions,
 )
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.documents.yaml_text import definition_yaml
 from shoal.runtime.plugins import check_definition
@@ -338,7 +338,7 @@ def test_what_makes_no_sense_is_refused_at_once(act: Any, says: str) -> None:
 @pytest.mark.parametrize("text", ["0E0", "1e3", "0o17", "12e03", ".5", "true", "null", "~", "1.10"])
 def test_text_that_looks_like_something_else_stays_text_in_yaml(text: str) -> None:
     written = definition_yaml({"text": text})
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     (source,) = read_yaml(written, "w.yaml", problems)
     assert not problems
     assert source.value == {"text": text}

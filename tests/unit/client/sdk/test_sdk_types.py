@@ -11,7 +11,7 @@ import shoal.client as sdk
 from shoal.client.sdk.workflow import TaskOptions, WorkflowOptions
 from shoal.client.sources.definitions import load_definitions
 from shoal.client.sources.python_file import read_python
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from tests.support.length import share
 
 # What each call needs; the argument under test is put in its place.
@@ -96,7 +96,7 @@ def written(call: str, given: dict[str, str]) -> str:
     return f"    made = {call}({shown})\n"
 
 
-def invalid(file: Path) -> Sequence[Problem]:
+def invalid(file: Path) -> Sequence[DefinitionProblem]:
     """What the check of the definition finds, which every kind of file goes through."""
     try:
         load_definitions([file])
@@ -115,7 +115,7 @@ def test_wrong_types_are_told_at_the_line_of_the_call(tmp_path: Path) -> None:
     ]
     for call, argument, kind in cases:
         file.write_text(HEAD + written(call, {**CALLS[call], argument: VALUES[kind]}))
-        problems: list[Problem] = []
+        problems: list[DefinitionProblem] = []
         read_python(file, problems)
         for problem in problems:
             where = f"{call}({argument}={kind}): {problem}"
@@ -158,7 +158,7 @@ def test_message_says_what_it_takes_and_what_it_was_given(
 ) -> None:
     file = tmp_path / "definition.py"
     file.write_text(f"{HEAD}    made = {call}\n")
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     assert read_python(file, problems) == []
     (problem,) = problems
     assert (problem.message, problem.file, problem.line) == (said, str(file), LINE)
@@ -167,6 +167,6 @@ def test_message_says_what_it_takes_and_what_it_was_given(
 def test_workflow_that_was_changed_in_vain_is_told_at_the_line_that_made_it(tmp_path: Path) -> None:
     file = tmp_path / "definition.py"
     file.write_text(f"{HEAD}    w.schedules.append({{}})\n")
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     assert read_python(file, problems) == []
     assert [(one.file, one.line) for one in problems] == [(str(file), LINE - 3)]

@@ -11,7 +11,7 @@ from shoal.coordination.group import (
     GroupMetadata,
     GroupState,
     Join,
-    Refused,
+    RefusedRequest,
     Request,
     Sync,
     Tick,
@@ -81,6 +81,6 @@ class Table:
 
 
 def error_of(answer: Answer, kind: type[E]) -> E:
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, RefusedRequest)
     assert isinstance(answer.error, kind)
     return answer.error

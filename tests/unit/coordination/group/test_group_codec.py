@@ -4,7 +4,7 @@ import pytest
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.errors import Mismatch
-from shoal.coordination.group import Delete, GroupMetadata, Join, Request, Sync, Tick, decide
+from shoal.coordination.group import DeleteGroup, GroupMetadata, Join, Request, Sync, Tick, decide
 from shoal.coordination.group.codec import decode, encode
 
 
@@ -26,7 +26,7 @@ def test_every_state_survives() -> None:
     pending = Join(None, "p", ("range",), {}, 9.5, client_id="host")
     sync = Sync("z", 1, assignment={"z": [Partition("jobs", 0)], "a": [Partition("jobs", 1)]})
     states = []
-    requests: list[Request] = [*joins, Tick(), Tick(), pending, sync, Delete()]
+    requests: list[Request] = [*joins, Tick(), Tick(), pending, sync, DeleteGroup()]
     for now_s, request in enumerate(requests):
         group = decide(group, request, float(now_s)).group
         states.append(group.state)

@@ -15,7 +15,7 @@ from shoal.coordination.errors import (
 from shoal.coordination.group import (
     Alive,
     Assigned,
-    Delete,
+    DeleteGroup,
     GroupSignal,
     GroupState,
     Heartbeat,
@@ -315,11 +315,11 @@ def test_who_does_not_ask_for_its_partitions_in_time_is_evicted(table: Table) ->
 def test_a_deleted_group_answers_nobody_any_more(table: Table) -> None:
     leader, _ = table.two()
     waiting = table.new()
-    [refused] = table.ask(Delete())
+    [refused] = table.ask(DeleteGroup())
     assert refused.to == waiting
     error_of(refused, CoordinatorNotAvailable)
     assert table.is_in(GroupState.DEAD)
-    for request in (Heartbeat(leader, 1), Leave(leader), Delete(), Tick()):
+    for request in (Heartbeat(leader, 1), Leave(leader), DeleteGroup(), Tick()):
         [refused] = table.ask(request)
         error_of(refused, CoordinatorNotAvailable)
     [refused] = table.join()

@@ -6,7 +6,7 @@ from shoal.coordination.group import (
     Join,
     Leave,
     Participant,
-    Step,
+    ParticipantStep,
     Sync,
     Tick,
     decide,
@@ -38,7 +38,7 @@ class Node:
             instance_id=instance_id,
         )
 
-    def turn(self, participant: Participant) -> Step:
+    def turn(self, participant: Participant) -> ParticipantStep:
         step = participant.step(self.group, self.registered, self.now_s)
         if step.request is not None:
             self.group = decide(self.group, step.request, self.now_s).group
@@ -48,7 +48,7 @@ class Node:
         """Let them take turns until nobody has anything to do."""
         for _ in range(20):
             steps = [self.turn(participant) for participant in participants]
-            if all(step == Step() for step in steps):
+            if all(step == ParticipantStep() for step in steps):
                 if self.group.deadline_s is None:
                     return
                 self.now_s = self.group.deadline_s
@@ -118,7 +118,7 @@ def test_what_ends_with_the_session_is_lost_not_revoked() -> None:
     node = Node()
     alone = node.member("a")
     node.settle(alone)
-    assert alone.end_session() == Step(lost=(P0, P1))
+    assert alone.end_session() == ParticipantStep(lost=(P0, P1))
     assert alone.owned == set()
 
 
@@ -128,9 +128,9 @@ def test_a_fenced_member_loses_everything_and_asks_for_nothing() -> None:
     node.settle(old)
     new = node.member("b", instance_id="i")
     node.turn(new)
-    assert node.turn(old) == Step(lost=(P0, P1))
+    assert node.turn(old) == ParticipantStep(lost=(P0, P1))
     assert old.is_fenced
-    assert node.turn(old) == Step()
+    assert node.turn(old) == ParticipantStep()
     generation = node.group.generation
     node.settle(new)
     assert (new.owned, node.group.generation) == ({P0, P1}, generation)

@@ -22,8 +22,8 @@ from shoal.coordination.group import (
     GroupMetadata,
     GroupState,
     Participant,
+    ParticipantStep,
     Request,
-    Step,
     decide,
     participant,
 )
@@ -34,7 +34,7 @@ COUNTS = {"jobs": 5, "mail": 2}
 PARTITIONS = sorted(Partition(topic, i) for topic, count in COUNTS.items() for i in range(count))
 FAULTS_UNTIL_S, PATIENCE_S = 45.0, 200.0
 BATCHES, BATCH = share(20, 4), 500
-NOTHING_TO_DO = Step()
+NOTHING_TO_DO = ParticipantStep()
 
 
 class Process:
@@ -48,7 +48,7 @@ class Process:
         self.paused_until_s = 0.0
         self.told: set[Partition] = set()  # by the listener's count
 
-    def listen(self, step: Step) -> None:
+    def listen(self, step: ParticipantStep) -> None:
         for partition in (*step.lost, *step.revoked):
             self.told.remove(partition)  # KeyError: taken away twice, or never given
         for partition in step.assigned:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.core.access.authorization import Verdict, judge, visible
+from shoal.core.access.authorization import AccessVerdict, judge, visible
 from shoal.core.access.permissions import (
     OF_PLATFORM,
     OF_PROJECT,
@@ -17,12 +17,12 @@ from shoal.core.access.permissions import (
     roles_with,
     stronger,
 )
-from shoal.core.access.principals import BREAK_GLASS, Principal, PrincipalKind, Scope
+from shoal.core.access.principals import BREAK_GLASS, Principal, PrincipalKind, TokenScope
 
 PROJECTS = (1, 2, 3)
 permissions = st.sampled_from(list(Permission))
 scopes = st.builds(
-    Scope,
+    TokenScope,
     st.none() | st.frozensets(permissions),
     st.none() | st.frozensets(st.sampled_from(PROJECTS)),
 )
@@ -46,7 +46,7 @@ def _is_in(limit: Set[Any] | None, one: Any) -> bool:
 def test_what_is_allowed_is_held_by_the_owner_and_within_the_scope(
     who: Principal, permission: Permission, project: int | None
 ) -> None:
-    if judge(who, permission, project) is not Verdict.ALLOWED:
+    if judge(who, permission, project) is not AccessVerdict.ALLOWED:
         return
     if permission is Permission.SIGNED_IN:
         return
@@ -67,10 +67,10 @@ def test_what_is_visible_is_what_is_not_hidden(
 ) -> None:
     seen = _is_in(visible(who), project)
     if not who.must_change_password:
-        assert seen is (judge(who, permission, project) is not Verdict.HIDDEN)
+        assert seen is (judge(who, permission, project) is not AccessVerdict.HIDDEN)
     else:
         assert not seen
-        assert judge(who, permission, project) is Verdict.FORBIDDEN
+        assert judge(who, permission, project) is AccessVerdict.FORBIDDEN
 
 
 @given(principals, st.sampled_from(sorted(OF_PROJECT)), st.sampled_from((*PROJECTS, None)))
@@ -85,15 +85,15 @@ def test_less_scope_never_allows_more(
         who.roles,
         must_change_password=who.must_change_password,
     )
-    if judge(who, permission, project) is Verdict.ALLOWED:
-        assert judge(whole, permission, project) is Verdict.ALLOWED
+    if judge(who, permission, project) is AccessVerdict.ALLOWED:
+        assert judge(whole, permission, project) is AccessVerdict.ALLOWED
 
 
 @given(principals, st.sampled_from(sorted(OF_PROJECT)))
 def test_project_that_there_is_not_is_allowed_to_nobody(
     who: Principal, permission: Permission
 ) -> None:
-    assert judge(who, permission, None) is not Verdict.ALLOWED
+    assert judge(who, permission, None) is not AccessVerdict.ALLOWED
 
 
 def test_roles_hold_those_before_them_and_every_permission_has_a_place() -> None:
@@ -112,4 +112,4 @@ def test_roles_hold_those_before_them_and_every_permission_has_a_place() -> None
 def test_token_of_the_data_folder_may_do_everything() -> None:
     assert visible(BREAK_GLASS) is None
     for permission in Permission:
-        assert judge(BREAK_GLASS, permission, 1) is Verdict.ALLOWED
+        assert judge(BREAK_GLASS, permission, 1) is AccessVerdict.ALLOWED

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from shoal.core.access.audit.chain import GENESIS, PRUNED, Head, Verifier, link_hash
-from shoal.core.access.audit.entries import Entry, NewEntry, Outcome
+from shoal.core.access.audit.chain import GENESIS, PRUNED, ChainHead, Verifier, link_hash
+from shoal.core.access.audit.entries import AuditEntry, NewEntry, Outcome
 from shoal.core.access.audit.throttle import MOST_KINDS, PERIOD_S, Throttle
 
 AT = datetime(2026, 3, 1, 6, 30, tzinfo=UTC)
 Chain = list[dict[str, Any]]
 
 
-def entry(number: int, **changes: Any) -> Entry:
+def entry(number: int, **changes: Any) -> AuditEntry:
     known: dict[str, Any] = {"action": "secret.set", "principal": "ada", "project": "p"}
-    return Entry(at=AT + timedelta(seconds=number), id=number, **{**known, **changes})
+    return AuditEntry(at=AT + timedelta(seconds=number), id=number, **{**known, **changes})
 
 
-def chained(entries: list[Entry]) -> Chain:
+def chained(entries: list[AuditEntry]) -> Chain:
     previous, found = GENESIS, []
     for position, one in enumerate(entries, 1):
         link = {"position": position, "previous": previous, "entry": one.document()}
@@ -28,16 +28,16 @@ def chained(entries: list[Entry]) -> Chain:
     return found
 
 
-def findings(chain: Chain, *known: Head) -> list[str]:
+def findings(chain: Chain, *known: ChainHead) -> list[str]:
     verifier = Verifier(known)
     for link in chain:
         verifier.read(link)
     return verifier.end()
 
 
-def head(chain: Chain, position: int = -1) -> Head:
+def head(chain: Chain, position: int = -1) -> ChainHead:
     link = chain[position]
-    return Head(link["position"], link["hash"])
+    return ChainHead(link["position"], link["hash"])
 
 
 def whole() -> Chain:
@@ -127,7 +127,7 @@ def test_every_change_is_found(change: Callable[[Chain], None]) -> None:
 
 
 def test_every_field_of_an_entry_is_hashed() -> None:
-    assert set(entry(1).document()) == set(Entry.__dataclass_fields__)
+    assert set(entry(1).document()) == set(AuditEntry.__dataclass_fields__)
 
 
 def test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted() -> None:
@@ -141,8 +141,8 @@ def test_truncated_end_and_rewritten_tail_are_found_with_a_head_that_was_noted()
 def test_time_is_hashed_in_utc_whatever_zone_it_came_in() -> None:
     moved = entry(1).at.astimezone(timezone(timedelta(hours=3)))
     assert (
-        Entry(at=moved, action="a.b", id=1).document()
-        == Entry(at=entry(1).at, action="a.b", id=1).document()
+        AuditEntry(at=moved, action="a.b", id=1).document()
+        == AuditEntry(at=entry(1).at, action="a.b", id=1).document()
     )
 
 
@@ -157,15 +157,15 @@ def test_pruned_beginning_is_vouched_for_by_an_entry_behind_it() -> None:
     lie = chained([*entries, entry(6, action=PRUNED, detail={**says, "hash": "f" * 64})])
     assert findings(lie[3:])
     assert findings(chain[3:], third) == []
-    assert findings(chain[3:], Head(2, "e" * 64)), "noted, gone, and nobody knows"
+    assert findings(chain[3:], ChainHead(2, "e" * 64)), "noted, gone, and nobody knows"
 
 
 def test_head_is_read_as_it_is_printed() -> None:
     noted = head(whole())
-    assert Head.parse(str(noted)) == noted
+    assert ChainHead.parse(str(noted)) == noted
     for bad in ("", "12", "x:" + "0" * 64, "12:abc"):
         with pytest.raises(ValueError, match="not a head"):
-            Head.parse(bad)
+            ChainHead.parse(bad)
 
 
 # -- floods -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shoal.core.alerts.conditions import Deadline, PastRun, SuccessRate, missed, silent
+from shoal.core.alerts.conditions import Deadline, SuccessRate, WatchedRun, missed, silent
 from shoal.core.alerts.rules import RuleSpec
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)  # clocks change in Berlin on the 29th
@@ -38,10 +38,10 @@ def test_deadline_has_days() -> None:
     assert due.day == date(2026, 2, 27)
 
 
-def past(*hours: float, first: datetime = MONDAY - 40 * DAY) -> list[PastRun]:
+def past(*hours: float, first: datetime = MONDAY - 40 * DAY) -> list[WatchedRun]:
     """A run at each midnight, and how many hours later it was there."""
     return [
-        PastRun(first + number * DAY, first + number * DAY + hour * HOUR)
+        WatchedRun(first + number * DAY, first + number * DAY + hour * HOUR)
         for number, hour in enumerate(hours)
     ]
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from shoal.core.alerts.messages.composition import write
-from shoal.core.alerts.messages.message import Facts, RunFacts
+from shoal.core.alerts.messages.message import MessageFacts, RunFacts
 from shoal.core.alerts.occurrences import Trigger
-from shoal.core.alerts.records import Alert, AlertState, Delivery, DeliveryKind
+from shoal.core.alerts.records import Alert, AlertDelivery, AlertState, DeliveryKind
 from shoal.core.alerts.rules import Language, Severity
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -36,7 +36,7 @@ RUN = Instance(
 )
 
 
-def facts(reason: str | None, error_line: str | None) -> Facts:
+def facts(reason: str | None, error_line: str | None) -> MessageFacts:
     task = TaskInstance(
         id=9,
         workflow_instance_id=7,
@@ -68,10 +68,10 @@ def facts(reason: str | None, error_line: str | None) -> Facts:
         state=AlertState.OPEN,
         instance_id=7,
     )
-    delivery = Delivery(
+    delivery = AlertDelivery(
         "flights", "all", "team", "mail", ("a@example.org",), DeliveryKind.FIRING, NOW
     )
-    return Facts(delivery, [alert], 1, {7: RunFacts(RUN, [task], 0)}, NOW)
+    return MessageFacts(delivery, [alert], 1, {7: RunFacts(RUN, [task], 0)}, NOW)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.core.backfill.plan import (
+    BackfillPlan,
+    BackfillTarget,
     Past,
-    Plan,
-    Target,
     dates_downstream,
     dates_of,
     fires_at,
@@ -33,14 +33,14 @@ def target(
     depth: int = 0,
     when: Any = None,
     **fields: Any,
-) -> Target:
+) -> BackfillTarget:
     """A workflow; ``when``: what its DEPENDENT task waits for."""
     task: dict[str, Any] = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
     if when is not None:
         task = {"name": "a", "type": "DEPENDENT", "params": {"when": when}}
     spec = WorkflowSpec.model_validate({"name": name, "timezone": zone, "tasks": [task], **fields})
     timetables = tuple(Timetable(cron.parse(one, zone)) for one in crons)
-    return Target(number, spec, timetables, depth)
+    return BackfillTarget(number, spec, timetables, depth)
 
 
 def request(**fields: Any) -> BackfillRequest:
@@ -157,9 +157,9 @@ def test_by_day_each_day_of_the_range_has_one_date(start: date, days: int, zone:
 
 def planned(
     asked: BackfillRequest,
-    targets: Sequence[Target],
+    targets: Sequence[BackfillTarget],
     history: dict[tuple[int, datetime], Past] | None = None,
-) -> Plan:
+) -> BackfillPlan:
     """The plan of a workflow and of those downstream, as the parts make it together."""
     dates = {targets[0].workflow_id: dates_of(asked, targets[0])}
     for other in targets[1:]:
@@ -169,7 +169,7 @@ def planned(
     return plan(asked, targets, dates, history or {})
 
 
-def lines(found: Plan) -> list[str]:
+def lines(found: BackfillPlan) -> list[str]:
     return [f"{run.workflow} {run.logical_time:%m-%d}" for run in found.runs if not run.skipped]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.core.backfill.upstream import Follower, Need, Upstream, needs_of
+from shoal.core.backfill.upstream import Follower, Upstream, UpstreamNeed, needs_of
 from shoal.core.definition.model import BackfillBase, WorkflowSpec
 from shoal.core.definition.selection import Selection, SelectionMode
 
@@ -34,7 +34,7 @@ def test_needs_are_the_items_of_every_dependent_task_each_once() -> None:
             {"name": "c", "type": "SHELL", "params": {"when": {"workflow": "no"}}},
         )
     )
-    assert found == (Need("p", "x", "today"), Need("q", "y", "last1Days"))
+    assert found == (UpstreamNeed("p", "x", "today"), UpstreamNeed("q", "y", "last1Days"))
 
 
 def test_a_task_that_is_not_chosen_needs_nothing() -> None:

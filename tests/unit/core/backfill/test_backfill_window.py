@@ -17,7 +17,7 @@ from shoal.core.backfill.request import (
     BackfillState,
     next_backfill_state,
 )
-from shoal.core.backfill.window import BackfillRun, Outcome, Step, follow, retried, window
+from shoal.core.backfill.window import BackfillRun, DayOutcome, WindowStep, follow, retried, window
 from shoal.core.runs.commands import CommandState
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 
@@ -41,7 +41,7 @@ class Backfill:
         waits_for: Callable[[BackfillRun], Collection[int]] = free,
     ) -> None:
         self.runs = [BackfillRun(n, 1, FIRST + timedelta(days=n)) for n in range(count)]
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, DayOutcome] = {}
         self.state = BackfillState.RUNNING
         self.reason: str | None = None
         self.started: list[int] = []
@@ -52,12 +52,12 @@ class Backfill:
             "waits_for": waits_for,
         }
 
-    def step(self) -> Step:
+    def step(self) -> WindowStep:
         outcomes = {r.position: self.outcomes[r.position] for r in self.of(S.STARTED)}
         step = window(self.state, self.runs, outcomes, **self._options)
         self._take(step.changed)
         for position in step.start:
-            self.outcomes[position] = Outcome(CommandState.PENDING)
+            self.outcomes[position] = DayOutcome(CommandState.PENDING)
         self.started += step.start
         if step.state is not None:
             self.state, self.reason = step.state, step.reason
@@ -71,11 +71,11 @@ class Backfill:
         return [run for run in self.runs if run.state is state]
 
     def instance(self, position: int, state: WorkflowState, reason: str | None = None) -> None:
-        self.outcomes[position] = Outcome(
+        self.outcomes[position] = DayOutcome(
             CommandState.DONE, 100 + position, state, partition=0, reason=reason
         )
 
-    def end(self, position: int, state: WorkflowState = W.SUCCEEDED) -> Step:
+    def end(self, position: int, state: WorkflowState = W.SUCCEEDED) -> WindowStep:
         self.instance(position, state)
         return self.step()
 
@@ -94,7 +94,7 @@ class Backfill:
 def test_the_next_date_starts_when_any_ends() -> None:
     backfill = Backfill(6, parallel=3)
     assert backfill.step().start == (0, 1, 2)
-    assert backfill.step() == Step()
+    assert backfill.step() == WindowStep()
     assert backfill.end(1).start == (3,)
     assert backfill.end(3).start == (4,)
     backfill.instance(0, W.SUCCEEDED)
@@ -146,7 +146,7 @@ def test_dates_that_are_left_out_count_as_done() -> None:
 def test_a_start_that_is_refused_fails_its_date_with_the_reason() -> None:
     backfill = Backfill(2, parallel=1)
     backfill.step()
-    backfill.outcomes[0] = Outcome(CommandState.REFUSED, reason="no such parameter")
+    backfill.outcomes[0] = DayOutcome(CommandState.REFUSED, reason="no such parameter")
     assert backfill.step().start == (1,)
     assert backfill.runs[0].state is S.FAILED
     assert backfill.runs[0].reason == "could not be started: no such parameter"
@@ -154,7 +154,7 @@ def test_a_start_that_is_refused_fails_its_date_with_the_reason() -> None:
 
 def test_a_run_that_somebody_stops_has_failed() -> None:
     run = BackfillRun(0, 1, FIRST, S.STARTED, 1, 5)
-    stopped = Outcome(CommandState.DONE, 9, W.STOPPED, 0)
+    stopped = DayOutcome(CommandState.DONE, 9, W.STOPPED, 0)
     assert follow(run, stopped).state is S.FAILED
     assert follow(run, stopped, cancelling=True).state is S.CANCELLED
 
@@ -320,7 +320,7 @@ def _move(backfill: Backfill, move: str, number: int) -> None:
         case "end" | "fail" if chosen is not None:
             backfill.end(chosen, W.SUCCEEDED if move == "end" else W.FAILED)
         case "refuse" if chosen is not None:
-            backfill.outcomes[chosen] = Outcome(CommandState.REFUSED, reason="no")
+            backfill.outcomes[chosen] = DayOutcome(CommandState.REFUSED, reason="no")
             backfill.step()
         case "pause" if backfill.state is BackfillState.RUNNING:
             backfill.signal(BackfillSignal.PAUSE)
@@ -407,7 +407,7 @@ def test_the_first_ones_and_how_many_others_there_are_say_the_same_as_all(
 ) -> None:
     runs = [BackfillRun(n, 1, FIRST + timedelta(days=n), one) for n, one in enumerate(states)]
     outcomes = {
-        run.position: Outcome(CommandState.DONE, 1, ended[run.position] or W.RUNNING, 0)
+        run.position: DayOutcome(CommandState.DONE, 1, ended[run.position] or W.RUNNING, 0)
         for run in runs
         if run.state is S.STARTED
     }
@@ -428,4 +428,4 @@ def test_the_first_ones_and_how_many_others_there_are_say_the_same_as_all(
 def test_a_date_that_somebody_else_has_just_started_is_left_to_him() -> None:
     run = BackfillRun(0, 1, FIRST, S.STARTED, 1, 5)
     step = window(BackfillState.RUNNING, [run], {}, parallel=1, stop_after=None, waits_for=free)
-    assert step == Step()
+    assert step == WindowStep()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.core import hints
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.parameters import ParameterSpec, definition_problem, launch_problems
 from shoal.core.hints import MOST_COMPARED, MOST_HINTS, MOST_MISTAKES, Hints
 from shoal.core.macros import placeholders as macros
@@ -29,7 +29,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def problems_of(tasks: list[dict[str, Any]]) -> list[Problem]:
+def problems_of(tasks: list[dict[str, Any]]) -> list[DefinitionProblem]:
     shell = {"type": "SHELL", "params": {"script": "true"}}
     with pytest.raises(InvalidDefinition) as error:
         check_definition({"name": "w", "tasks": [shell | task for task in tasks]})

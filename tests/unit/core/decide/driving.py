@@ -24,10 +24,10 @@ from shoal.core.runs.run import (
     Decision,
     Enqueue,
     Kill,
-    Plan,
     Run,
     WakeAt,
     Withdraw,
+    WorkflowPlan,
 )
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 
@@ -58,7 +58,7 @@ class Driver:
         admitted_at: datetime | None = START,
     ) -> None:
         self.ids = itertools.count(1)
-        plan = Plan.of(definition)
+        plan = WorkflowPlan.of(definition)
         self.slots: dict[int, str] = {}  # asked for, by task instance id
         attempts = {name: Attempt(name, 1, id=next(self.ids)) for name in plan.tasks}
         self.run = Run(

@@ -21,12 +21,12 @@ from shoal.core.runs.run import (
     Decision,
     Enqueue,
     Kill,
-    Plan,
     Run,
     StartChild,
     TellParent,
     WakeAt,
     Withdraw,
+    WorkflowPlan,
 )
 from shoal.core.runs.states import TaskSignal, WorkflowState
 
@@ -60,7 +60,9 @@ class Family:
     def __init__(
         self, workflows: Mapping[str, Mapping[str, Mapping[str, Any]]], waits: Iterable[str] = ()
     ) -> None:
-        self.plans = {name: Plan.of(_spec(name, tasks)) for name, tasks in workflows.items()}
+        self.plans = {
+            name: WorkflowPlan.of(_spec(name, tasks)) for name, tasks in workflows.items()
+        }
         self.waits = set(waits)
         self.ids = itertools.count(1)
         self.now = START

@@ -20,7 +20,7 @@ from shoal.core.decide.child_states import (
     allows,
     next_child_state,
 )
-from shoal.core.decide.children import Child, Children
+from shoal.core.decide.children import Child, ChildRuns
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import Attempt
@@ -31,9 +31,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 S, E = ChildState, ChildEvent
 
 
-def children(child: Child) -> Children:
+def children(child: Child) -> ChildRuns:
     detail = {"items": [None], "children": {"0": child}}
-    return Children(Attempt("s", 1, TaskState.RUNNING, detail=detail))
+    return ChildRuns(Attempt("s", 1, TaskState.RUNNING, detail=detail))
 
 
 def report(state: WorkflowState | None, **fields: object) -> ChildChanged:

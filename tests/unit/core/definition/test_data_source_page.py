@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shoal.core.data_sources.kind import Need, options_schema
+from shoal.core.data_sources.kind import FieldNeed, options_schema
 from shoal.runtime.source_kinds import load_source_kind, source_kinds
 
 PAGE = Path(__file__).parents[4] / "docs" / "data-sources.md"
 _TYPES = {"integer": "whole number", "boolean": "true or false", "string": "text"}
 
 
-def _need(need: Need, what: str = "yes") -> str:
-    return {Need.REQUIRED: what, Need.OPTIONAL: f"{what}, or none", Need.NONE: "–"}[need]
+def _need(need: FieldNeed, what: str = "yes") -> str:
+    return {FieldNeed.REQUIRED: what, FieldNeed.OPTIONAL: f"{what}, or none", FieldNeed.NONE: "–"}[
+        need
+    ]
 
 
 def kinds() -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from shoal.core.checks.parameters import params_findings
-from shoal.core.data_sources.kind import Need, UnknownSourceKind, options_schema
+from shoal.core.data_sources.kind import FieldNeed, UnknownSourceKind, options_schema
 from shoal.core.data_sources.references import is_source_name, names_sources, sources_named
 from shoal.core.data_sources.resolution import UnusableDataSource, rendered
 from shoal.core.data_sources.spec import (
@@ -42,10 +42,10 @@ def least(name: str) -> dict[str, Any]:
     kind = load_source_kind(name)
     values = {
         "host": ("h", kind.host),
-        "database": ("/data/x.db" if kind.host is Need.NONE else "d", kind.database),
+        "database": ("/data/x.db" if kind.host is FieldNeed.NONE else "d", kind.database),
         "user": ("u", kind.user),
     }
-    needed = {name: value for name, (value, need) in values.items() if need is Need.REQUIRED}
+    needed = {name: value for name, (value, need) in values.items() if need is FieldNeed.REQUIRED}
     return {"kind": name, **needed}
 
 

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from shoal.core.checks.workflow import InvalidDefinition, check_workflow
-from shoal.core.definition.resources import Reference, foreign, is_shared, local_path, path_problem
+from shoal.core.definition.resources import (
+    ResourceLocator,
+    foreign,
+    is_shared,
+    local_path,
+    path_problem,
+)
 from shoal.runtime.plugins import load_task_type
 
 
@@ -14,12 +20,12 @@ from shoal.runtime.plugins import load_task_type
 )
 def test_path_of_a_file_within_a_project(path: str) -> None:
     assert path_problem(path) is None
-    assert Reference.parse(path) == Reference(path)
-    assert Reference.parse(f"{path}/") == Reference(path, is_folder=True)
-    assert Reference.parse(f"{path}@17") == Reference(path, 17)
+    assert ResourceLocator.parse(path) == ResourceLocator(path)
+    assert ResourceLocator.parse(f"{path}/") == ResourceLocator(path, is_folder=True)
+    assert ResourceLocator.parse(f"{path}@17") == ResourceLocator(path, 17)
     assert local_path(f"{path}@17") == f"resources/{path}"
     for reference in (path, f"{path}/", f"{path}@17"):
-        assert str(Reference.parse(reference)) == reference
+        assert str(ResourceLocator.parse(reference)) == reference
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ def test_path_of_a_file_within_a_project(path: str) -> None:
 def test_path_that_leads_elsewhere_or_astray(path: str, words: str) -> None:
     assert words in str(path_problem(path))
     with pytest.raises(ValueError, match=words):
-        Reference.parse(path)
+        ResourceLocator.parse(path)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,7 @@ def test_path_that_leads_elsewhere_or_astray(path: str, words: str) -> None:
 )
 def test_reference_that_says_nothing(text: str) -> None:
     with pytest.raises(ValueError):
-        Reference.parse(text)
+        ResourceLocator.parse(text)
 
 
 def problems(**task: Any) -> dict[str, str]:
@@ -132,13 +138,13 @@ def test_mistake_is_told_where_it_is(task: dict[str, Any], field: str, words: st
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("lake:etl/x.sh", Reference("etl/x.sh", project="lake")),
-        ("lake:etl/x.sh@3", Reference("etl/x.sh", 3, project="lake")),
-        ("lake:lib/", Reference("lib", is_folder=True, project="lake")),
+        ("lake:etl/x.sh", ResourceLocator("etl/x.sh", project="lake")),
+        ("lake:etl/x.sh@3", ResourceLocator("etl/x.sh", 3, project="lake")),
+        ("lake:lib/", ResourceLocator("lib", is_folder=True, project="lake")),
     ],
 )
-def test_reference_names_another_project(text: str, expected: Reference) -> None:
-    assert Reference.parse(text) == expected
+def test_reference_names_another_project(text: str, expected: ResourceLocator) -> None:
+    assert ResourceLocator.parse(text) == expected
     assert str(expected) == text
     assert foreign(text) == "lake"
 
@@ -146,7 +152,7 @@ def test_reference_names_another_project(text: str, expected: Reference) -> None
 @pytest.mark.parametrize("text", [":x", "../a:x", "a b:x", "lake:", "lake:a:b", "lake:../x"])
 def test_what_is_no_file_of_a_project_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        Reference.parse(text)
+        ResourceLocator.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -166,4 +172,4 @@ def test_what_is_no_file_of_a_project_is_refused(text: str) -> None:
     ],
 )
 def test_what_is_shared_is_given_and_no_more(shared: list[str], text: str, is_given: bool) -> None:
-    assert is_shared(shared, Reference.parse(text)) is is_given
+    assert is_shared(shared, ResourceLocator.parse(text)) is is_given

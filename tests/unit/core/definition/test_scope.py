@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.core.definition.parameters import launch
 from shoal.core.macros.placeholders import InvalidMacro
-from shoal.core.runs.run import Attempt, Plan, Run
-from shoal.core.runs.scope import Scope, SecretUnusable, base_of, upstream_outputs
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
+from shoal.core.runs.scope import SecretUnusable, TaskScope, base_of, upstream_outputs
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.task_types import TaskParams
 from shoal.runtime.plugins import load_task_type
@@ -34,7 +34,7 @@ def run_of(
     **fields: Any,
 ) -> Run:
     """A run whose tasks in ``outputs`` have succeeded, one minute after the other."""
-    plan = Plan.of(spec(tasks, **fields))
+    plan = WorkflowPlan.of(spec(tasks, **fields))
     attempts = {name: Attempt(name, 1, id=n) for n, name in enumerate(plan.tasks, 1)}
     for minute, (name, given_on) in enumerate((outputs or {}).items()):
         ended = START + timedelta(minutes=minute)
@@ -56,7 +56,7 @@ def run_of(
 
 
 def seen(run: Run, task: str) -> dict[str, str]:
-    return Scope(run, run.attempts[task]).parameters()
+    return TaskScope(run, run.attempts[task]).parameters()
 
 
 # -- levels ----------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_tasks_are_known_by_the_names_of_other_schedulers() -> None:
     )
     text = " ".join(f"${{system.{name}}}" for name in names)
     run = run_of({"a": {"params": {"script": text, "arguments": [text]}}})
-    assert Scope(run, run.attempts["a"]).params(model_of(run)) == {
+    assert TaskScope(run, run.attempts["a"]).params(model_of(run)) == {
         "script": "1 a 3 w default",
         "arguments": ["1 a 3 w default"],
     }
@@ -237,7 +237,7 @@ def test_secrets_are_data_wherever_they_are_used() -> None:
         {"a": {"parameters": {"url": "u:${password}@h", "key": "db", "any": "${secret.${key}}"}}},
         parameters={"password": "${secret.db}", "x": "no"},
     )
-    found = Scope(run, run.attempts["a"], secret).parameters()
+    found = TaskScope(run, run.attempts["a"], secret).parameters()
     assert found["url"] == "u:hush $[yyyy] ${x}@h"
     assert found["password"] == found["any"] == "hush $[yyyy] ${x}"
 
@@ -247,7 +247,7 @@ def test_values_from_outside_cannot_name_a_secret() -> None:
         {"a": {}, "b": {"depends_on": ["a"], "parameters": {"z": "${x}"}}},
         {"a": {"x": "${secret.db}"}},
     )
-    assert Scope(run, run.attempts["b"], secret).parameters()["z"] == "${secret.db}"
+    assert TaskScope(run, run.attempts["b"], secret).parameters()["z"] == "${secret.db}"
 
 
 @pytest.mark.parametrize("argument", ["${secret.db}", "${p}", "${q}"])
@@ -260,7 +260,7 @@ def test_secret_never_reaches_a_command_line(argument: str) -> None:
             }
         }
     )
-    scope = Scope(run, run.attempts["a"], secret)
+    scope = TaskScope(run, run.attempts["a"], secret)
     scope.parameters()  # what was rendered before counts as well
     with pytest.raises(SecretUnusable, match=r"command line.*SHOAL_SECRET_db"):
         scope.params(model_of(run))
@@ -268,7 +268,7 @@ def test_secret_never_reaches_a_command_line(argument: str) -> None:
 
 def test_task_that_the_master_runs_sees_what_holds_no_secret() -> None:
     run = run_of({"a": {"parameters": {"p": "<${secret.db}>", "q": "${p}", "r": "1"}}})
-    scope = Scope(run, run.attempts["a"])
+    scope = TaskScope(run, run.attempts["a"])
     assert scope.parameters_without_secrets() == {"r": "1"}
     assert scope.render("${r}") == "1"
     with pytest.raises(SecretUnusable, match="the secret db is for tasks that run on a worker"):
@@ -278,7 +278,7 @@ def test_task_that_the_master_runs_sees_what_holds_no_secret() -> None:
 def test_programs_of_spark_are_left_alone_like_all_programs() -> None:
     params = {"script": "print('${x}')", "name": "${x}"}
     run = run_of({"a": {"type": "SPARK", "params": params}}, parameters={"x": "value"})
-    assert Scope(run, run.attempts["a"]).params(model_of(run)) == {
+    assert TaskScope(run, run.attempts["a"]).params(model_of(run)) == {
         "script": "print('${x}')",
         "name": "value",
     }
@@ -299,12 +299,13 @@ def test_base_is_the_next_day_only_in_backfills_that_want_it() -> None:
     assert base_of(next_day) == logical + timedelta(days=1)
     text = "${system.biz.date} ${system.biz.curdate} ${system.datetime}"
     assert (
-        Scope(next_day, next_day.attempts["a"]).render(text) == "20260328 20260329 20260329233000"
+        TaskScope(next_day, next_day.attempts["a"]).render(text)
+        == "20260328 20260329 20260329233000"
     )
     assert base_of(backfilled(logical, "UTC", "logical_time")) == logical
     next_day.backfill_id = None
     assert base_of(next_day) == logical
-    assert Scope(next_day, next_day.attempts["a"]).render("${system.biz.date}") == "20260327"
+    assert TaskScope(next_day, next_day.attempts["a"]).render("${system.biz.date}") == "20260327"
 
 
 ZONES = sorted(available_timezones())
@@ -340,7 +341,7 @@ def test_day_steps_keep_the_time_of_day_in_every_zone(
     run = backfilled(moment, zone, "logical_time")
     local = base_of(run)
     text = f"$[yyyy-MM-dd{days:+}]|$[HH:mm:ss{days:+}]|$[add_days(yyyy-MM-dd,{days})]"
-    day, clock, same = Scope(run, run.attempts["a"]).render(text).split("|")
+    day, clock, same = TaskScope(run, run.attempts["a"]).render(text).split("|")
     wanted = local.date() + timedelta(days=days)
     assert same == day
     naive = datetime.combine(wanted, local.time())

@@ -8,9 +8,9 @@ import pytest
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.logic.dependency_graph import (
     DependencyGraph,
-    Edge,
+    GraphEdge,
+    GraphProgress,
     Linked,
-    Progress,
     Window,
     critical_chain,
     day_of,
@@ -19,17 +19,17 @@ from shoal.core.logic.dependency_graph import (
     looked_for,
     looking,
 )
-from shoal.core.logic.references import Link, Reference, links
+from shoal.core.logic.references import WorkflowLink, WorkflowReference, links
 
 DAY = date(2026, 3, 11)  # a Wednesday
 
 
-def waits(workflow: str, value: str = "today", project: str = "p") -> Link:
-    return Link(Reference("wait", LogicKind.DEPENDENT, project, workflow), value)
+def waits(workflow: str, value: str = "today", project: str = "p") -> WorkflowLink:
+    return WorkflowLink(WorkflowReference("wait", LogicKind.DEPENDENT, project, workflow), value)
 
 
-def runs(workflow: str) -> Link:
-    return Link(Reference("run", LogicKind.SUB_WORKFLOW, "p", workflow))
+def runs(workflow: str) -> WorkflowLink:
+    return WorkflowLink(WorkflowReference("run", LogicKind.SUB_WORKFLOW, "p", workflow))
 
 
 def at(day: int, hour: int = 0, month: int = 3) -> datetime:
@@ -52,9 +52,9 @@ def test_links_say_which_runs_are_meant() -> None:
         ]
     }
     assert links("p", definition) == [
-        Link(Reference("one", LogicKind.DEPENDENT, "p", "a"), "today"),
-        Link(Reference("one", LogicKind.DEPENDENT, "q", "a"), "last1Days", "t"),
-        Link(Reference("two", LogicKind.MAP, "p", "b")),
+        WorkflowLink(WorkflowReference("one", LogicKind.DEPENDENT, "p", "a"), "today"),
+        WorkflowLink(WorkflowReference("one", LogicKind.DEPENDENT, "q", "a"), "last1Days", "t"),
+        WorkflowLink(WorkflowReference("two", LogicKind.MAP, "p", "b")),
     ]
 
 
@@ -152,14 +152,16 @@ def test_each_edge_has_the_window_of_what_is_looked_for() -> None:
 TODAY = (at(11), at(12))
 
 
-def edge(source: str, target: str, window: Window = TODAY) -> Edge:
-    return Edge(("p", source), ("p", target), (), window)
+def edge(source: str, target: str, window: Window = TODAY) -> GraphEdge:
+    return GraphEdge(("p", source), ("p", target), (), window)
 
 
-def chain(edges: Sequence[Edge], end: str, **progress: tuple[int, int | None]) -> tuple[str, ...]:
+def chain(
+    edges: Sequence[GraphEdge], end: str, **progress: tuple[int, int | None]
+) -> tuple[str, ...]:
     """Hours of the 11th at which workflows began and ended."""
     hours = {
-        ("p", name): Progress(at(11, began), None if ended is None else at(11, ended))
+        ("p", name): GraphProgress(at(11, began), None if ended is None else at(11, ended))
         for name, (began, ended) in progress.items()
     }
     names = {one for edge in edges for one in (edge.source, edge.target)}
@@ -199,6 +201,9 @@ def test_a_circle_has_an_end() -> None:
 
 
 def test_what_has_not_ended_is_the_last() -> None:
-    ended = {("p", "a"): Progress(at(11), at(11, 4)), ("p", "b"): Progress(at(11), at(11, 3))}
-    running = {**ended, ("p", "b"): Progress(at(11), None)}
+    ended = {
+        ("p", "a"): GraphProgress(at(11), at(11, 4)),
+        ("p", "b"): GraphProgress(at(11), at(11, 3)),
+    }
+    running = {**ended, ("p", "b"): GraphProgress(at(11), None)}
     assert (last(ended), last(running), last({})) == (("p", "a"), ("p", "b"), None)

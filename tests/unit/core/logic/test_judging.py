@@ -12,7 +12,7 @@ import pytest
 
 from shoal.core.logic import intervals as dependent
 from shoal.core.logic.dependency_rules import (
-    Judgement,
+    DependencyJudgement,
     TaskRun,
     WorkflowRun,
     items_of,
@@ -20,11 +20,11 @@ from shoal.core.logic.dependency_rules import (
     question_of,
 )
 from shoal.core.logic.dependent import Dependency
-from shoal.core.runs.events import Verdict
+from shoal.core.runs.events import DependencyVerdict
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 
-_T, _W, V = TaskState, WorkflowState, Verdict
+_T, _W, V = TaskState, WorkflowState, DependencyVerdict
 BERLIN = ZoneInfo("Europe/Berlin")
 BASE = datetime(2026, 3, 5, 6, tzinfo=UTC)  # a Thursday
 A = ("p", "a")
@@ -58,7 +58,7 @@ def task(
     return TaskRun(7, state, state is _T.SUCCEEDED if succeeded is None else succeeded, cause)
 
 
-def judged(when: Mapping[str, Any], *runs: WorkflowRun, own: int = OWN) -> Judgement:
+def judged(when: Mapping[str, Any], *runs: WorkflowRun, own: int = OWN) -> DependencyJudgement:
     """Judge with these runs of workflow ``a``; all other workflows have none."""
     question = question_of(Dependency.model_validate(when), BASE, "p")
     names = {item.workflow for item in items_of(question)}
@@ -89,7 +89,7 @@ TASK = {**TODAY, "task": "t"}
         ([], V.WAIT),
     ],
 )
-def test_whole_instances(runs: list[WorkflowRun], verdict: Verdict) -> None:
+def test_whole_instances(runs: list[WorkflowRun], verdict: DependencyVerdict) -> None:
     for order in itertools.permutations(runs):
         assert judged(TODAY, *order).verdict is verdict
 
@@ -117,14 +117,14 @@ def test_whole_instances(runs: list[WorkflowRun], verdict: Verdict) -> None:
         ([run()], V.WAIT),  # a version without the task
     ],
 )
-def test_tasks(runs: list[WorkflowRun], verdict: Verdict) -> None:
+def test_tasks(runs: list[WorkflowRun], verdict: DependencyVerdict) -> None:
     assert judged(TASK, *runs).verdict is verdict
 
 
 @pytest.mark.parametrize(
     ("if_missing", "verdict"), [("wait", V.WAIT), ("fail", V.FAILURE), ("skip", V.SKIP)]
 )
-def test_every_interval_needs_a_run(if_missing: str, verdict: Verdict) -> None:
+def test_every_interval_needs_a_run(if_missing: str, verdict: DependencyVerdict) -> None:
     when = {"workflow": "a", "date": "last3Days", "if_missing": if_missing}
     assert judged(when, run(2), run(3), run(4)).verdict is V.SUCCESS
     found = judged(when, run(2), run(4))
@@ -161,7 +161,9 @@ GOOD, BAD, OPEN, SKIP = (
         ([SKIP, SKIP], V.SKIP, V.SKIP),
     ],
 )
-def test_all_and_any(parts: list[dict[str, Any]], whole_all: Verdict, whole_any: Verdict) -> None:
+def test_all_and_any(
+    parts: list[dict[str, Any]], whole_all: DependencyVerdict, whole_any: DependencyVerdict
+) -> None:
     for order in (parts, parts[::-1]):
         assert judged({"all": order}, run()).verdict is whole_all
         assert judged({"any": order}, run()).verdict is whole_any

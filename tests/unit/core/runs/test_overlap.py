@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.core.definition.model import Overlap, WorkflowSpec
-from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
+from shoal.core.runs.overlap import Lineup, Moves, OverlapPolicy, Waiter, refusal, settle
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ def waiter(run: int, priority: int = 2, days: int = 0) -> Waiter:
 class Workflow:
     """A workflow's runs as masters would treat them, one transaction after the other."""
 
-    policy: Policy
+    policy: OverlapPolicy
     active: set[int] = field(default_factory=set)
     stopping: set[int] = field(default_factory=set)  # of those
     waiting: dict[int, Waiter] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Workflow:
 
 
 def workflow(overlap: Overlap, max_active: int = 1, max_queued: int = 1_000) -> Workflow:
-    return Workflow(Policy(overlap, max_active, max_queued))
+    return Workflow(OverlapPolicy(overlap, max_active, max_queued))
 
 
 # -- the page ---------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_policy_comes_from_the_definition() -> None:
     task = {"name": "a", "type": "SHELL", "params": {"script": "true"}}
     fields = {"overlap": "replace", "max_active": 3, "max_queued": 7}
     spec = WorkflowSpec.model_validate({"name": "w", "tasks": [task], **fields})
-    assert Policy.of(spec) == Policy(Overlap.REPLACE, 3, 7)
+    assert OverlapPolicy.of(spec) == OverlapPolicy(Overlap.REPLACE, 3, 7)
 
 
 def test_allow_starts_everything() -> None:
@@ -170,7 +170,7 @@ def test_replace_leaves_alone_what_ends_anyway() -> None:
 def test_fewer_places_stop_nobody_until_a_new_run_comes() -> None:
     runs = workflow(Overlap.REPLACE, max_active=3)
     runs.start(2, 2, 2)
-    runs.policy = Policy(Overlap.REPLACE, 1, 1_000)
+    runs.policy = OverlapPolicy(Overlap.REPLACE, 1, 1_000)
     assert runs.look() == Moves()
     runs.start(2)
     assert runs.stopping == {1, 2, 3}
@@ -197,15 +197,15 @@ def test_room_that_was_missed_goes_to_who_waits_not_to_who_comes() -> None:
 def test_more_room_after_a_new_version_is_used_at_the_next_look() -> None:
     runs = workflow(Overlap.QUEUE)
     runs.start(2, 2, 2, 2)
-    runs.policy = Policy(Overlap.QUEUE, 3, 1_000)
+    runs.policy = OverlapPolicy(Overlap.QUEUE, 3, 1_000)
     assert runs.look() == Moves(admit=(2, 3))
-    runs.policy = Policy(Overlap.ALLOW, 1, 1_000)
+    runs.policy = OverlapPolicy(Overlap.ALLOW, 1, 1_000)
     assert runs.look() == Moves(admit=(4,))
 
 
 # -- whatever happens -------------------------------------------------------------------------
 
-policies = st.builds(Policy, st.sampled_from(Overlap), st.integers(1, 4), st.integers(1, 6))
+policies = st.builds(OverlapPolicy, st.sampled_from(Overlap), st.integers(1, 4), st.integers(1, 6))
 steps = st.one_of(
     st.lists(st.integers(0, 4), min_size=1, max_size=4).map(lambda p: ("start", p)),
     st.integers(0, 30).map(lambda n: ("end", n)),
@@ -230,7 +230,7 @@ def check(runs: Workflow) -> None:
 
 @given(policies, st.lists(steps, max_size=40))
 def test_invariants_hold_through_starts_ends_and_new_versions(
-    policy: Policy, history: list[tuple[str, object]]
+    policy: OverlapPolicy, history: list[tuple[str, object]]
 ) -> None:
     runs = Workflow(policy)
     most = policy.max_active  # of all versions so far
@@ -253,7 +253,7 @@ def test_invariants_hold_through_starts_ends_and_new_versions(
                 runs.end(sorted(runs.active)[value % len(runs.active)])
             case ("stop", int()) if runs.waiting:
                 runs.end(sorted(runs.waiting)[value % len(runs.waiting)])
-            case "publish", Policy():
+            case "publish", OverlapPolicy():
                 runs.policy = value
                 most = max(most, value.max_active)
                 unlimited = unlimited or value.overlap is Overlap.ALLOW

@@ -10,8 +10,8 @@ from shoal.core.timing.cluster_time import (
     LONGEST_TRIP_S,
     SETTLE_S,
     STEP_S,
+    ClockReading,
     ClusterTime,
-    Shown,
 )
 
 HOUR_S = 3600.0
@@ -35,8 +35,8 @@ class Node:
         return START_S + self.elapsed_s
 
     @property
-    def shown(self) -> Shown:
-        return Shown(self.true_s + self.own_off_s, self.elapsed_s)
+    def shown(self) -> ClockReading:
+        return ClockReading(self.true_s + self.own_off_s, self.elapsed_s)
 
     def compare(self) -> None:
         for name, off_s in self.others.items():
@@ -147,9 +147,9 @@ def test_other_clocks_that_fall_silent_are_forgotten_after_an_hour() -> None:
 
 
 def test_late_answer_says_nothing() -> None:
-    time = ClusterTime(Shown(START_S, 0.0))
+    time = ClusterTime(ClockReading(START_S, 0.0))
     took_s = LONGEST_TRIP_S + 0.01
-    sent, answered = Shown(START_S, 0.0), Shown(START_S + took_s, took_s)
+    sent, answered = ClockReading(START_S, 0.0), ClockReading(START_S + took_s, took_s)
     assert not time.observe("database", START_S + HOUR_S, sent, answered)
     time.compare(answered)
     assert not time.differences(answered)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.client.cli.terminal.options import require_logical_time
-from shoal.core.backfill.plan import Target, dates_of
+from shoal.core.backfill.plan import BackfillTarget, dates_of
 from shoal.core.backfill.request import BackfillRefused, BackfillRequest
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.timing.logical_time import FIRST, LAST, LogicalTimeOutOfRange, logical_time
@@ -46,10 +46,10 @@ def test_every_time_can_be_shown(wall: datetime, zone: str) -> None:
     assert shown_in(wall.replace(tzinfo=UTC), ZoneInfo(zone)) == wall.replace(tzinfo=UTC)
 
 
-def target(**fields: Any) -> Target:
+def target(**fields: Any) -> BackfillTarget:
     task = {"name": "a", "type": "SHELL", "params": {"command": "true"}}
     spec = WorkflowSpec.model_validate({"project": "p", "name": "w", "tasks": [task], **fields})
-    return Target(1, spec)
+    return BackfillTarget(1, spec)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ REQUEST = LaunchRequest(
 RECORD = {
     "id": "7",
     "outcome": "FAILED",
+    "cause": "EXITED",
     "exit_code": 3,
     "signal": None,
     "reason": "exit code 3",
@@ -70,35 +71,15 @@ def test_cause_of_an_end_is_in_its_record_and_alone_decides(cause: EndCause) -> 
     assert {key: as_json(record)[key] for key in stored} == stored
 
 
-KILLED = {"outcome": "KILLED", "exit_code": None, "signal": 9}
-
-
-@pytest.mark.parametrize(
-    ("change", "cause", "reason"),
-    [
-        ({}, EndCause.EXITED, "exit code 3"),
-        ({"exit_code": None, "signal": 9, "reason": "x"}, EndCause.SIGNALLED, "x"),
-        ({"timed_out": True, "exit_code": None, "signal": 15}, EndCause.TIMEOUT, "exit code 3"),
-        ({"exit_code": None, "reason": "no program"}, EndCause.NOT_STARTED, "no program"),
-        ({**KILLED, "reason": "on request: by eva; x"}, EndCause.KILL, "by eva; x"),
-        ({**KILLED, "reason": "worker lost its ZooKeeper session"}, EndCause.INTERRUPT, None),
-        ({**KILLED, "reason": "the worker agent ended"}, EndCause.INTERRUPT, None),
-        ({"reason": "on request: a program"}, EndCause.EXITED, "on request: a program"),
-    ],
-)
-def test_record_of_an_earlier_version_is_understood(
-    change: dict[str, object], cause: EndCause, reason: str | None
-) -> None:
-    """It has no cause: a mark in the reason said whether a kill was a result."""
-    stored = RECORD | change
-    record = ExitRecord.from_json(stored)
-    assert (record.cause, record.reason) == (cause, reason or stored["reason"])
-    assert was_interrupted(record) is (cause is EndCause.INTERRUPT)
-
-
 @pytest.mark.parametrize(
     "change",
-    [{"outcome": "SOMETHING"}, {"unknown": 1}, {"outcome": None}, {"cause": "SOMETHING"}],
+    [
+        {"outcome": "SOMETHING"},
+        {"unknown": 1},
+        {"outcome": None},
+        {"cause": "SOMETHING"},
+        {"cause": None},
+    ],
     ids=str,
 )
 def test_something_else_is_no_exit_record(change: dict[str, object]) -> None:

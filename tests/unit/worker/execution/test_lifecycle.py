@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.core.runs.states import IllegalTransition
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.attempts.lifecycle import (
@@ -28,8 +28,8 @@ WAYS: dict[AttemptState, list[AttemptEvent]] = {
 }
 
 
-def claim(number: int = 1) -> Claim:
-    return Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+def claim(number: int = 1) -> TaskClaim:
+    return TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
 
 
 def attempt_in(state: AttemptState) -> HeldAttempt:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.core.task_types import CommandLine, SourceName, fields_marked
-from shoal.worker.types.flink.params import FlinkParams
+from shoal.worker.types.flink.kind import FlinkParams
 
 PAGE = Path(__file__).parents[4] / "docs" / "tasks" / "flink.md"
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -236,10 +235,9 @@ async def test_what_was_killed_has_one_too_since_masters_may_call_it_lost(store:
         {"outcome": "SUCCEEDED", "exit_code": 0},
         {"context": {**RECORD.context, "not_yet_exit_code": 1}},
         {"context": {**RECORD.context, "workflow": "../../etc"}},
-        {"context": {k: v for k, v in RECORD.context.items() if k != "workflow"}},
         {"max_rss_kb": 0},
     ],
-    ids=["success", "look", "path", "record of an earlier version", "no process"],
+    ids=["success", "look", "path", "no process"],
 )
 async def test_others_have_none(store: LogStore, change: dict[str, Any]) -> None:
     given_log(store, b"ERROR: no disk\n")
@@ -301,7 +299,7 @@ class StuckStore(LogStore):
     def open_read(
         self, workflow: str, workflow_instance_id: int, task_instance_id: int
     ) -> BinaryIO:
-        self.answers.wait(10)
+        self.answers.wait(DEADLINE_S)
         return super().open_read(workflow, workflow_instance_id, task_instance_id)
 
 
@@ -311,12 +309,9 @@ async def test_a_disk_that_does_not_answer_keeps_no_result(
     monkeypatch.setattr("shoal.worker.results.error_line.PATIENCE_S", 0.2)
     store = StuckStore(tmp_path)
     given_log(store, b"ERROR: no disk\n")
-    begun = time.monotonic()
     report = await report_of(RECORD, store)
-    took_s = time.monotonic() - begun
     store.answers.set()
-    assert (report.error_line, report.kind) == ("", pb.FAILED)
-    assert took_s < 5
+    assert (report.error_line, report.kind) == ("", pb.FAILED), "it was not waited for"
 
 
 def _fields() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.logs.limit import CHECK_EVERY_S, MIB, SHORTEST_CHECK_S, LogLimit, next_check_s
 from tests.support.waiting import eventually
@@ -48,7 +48,9 @@ async def test_logs_are_checked_only_while_one_grows(tmp_path: Path) -> None:
     watching = asyncio.create_task(limit.watch())
     await asyncio.sleep(2 * CHECK_EVERY_S)
     assert not checks
-    attempt = HeldAttempt(Claim(Entry("default", 2, 7, 2, 1, 0), "w", epoch=1, generation=1))
+    attempt = HeldAttempt(
+        TaskClaim(QueueEntry("default", 2, 7, 2, 1, 0), "w", epoch=1, generation=1)
+    )
     log.write_bytes(b"x" * (MIB + 5))
     limit.begin(attempt, log)
     await eventually(lambda: log.stat().st_size == MIB)

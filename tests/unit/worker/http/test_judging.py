@@ -12,7 +12,7 @@ from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.checks import SearchTooSlow, found_in, missed, same
 from shoal.worker.types.http.disclosure import PREVIEW, Shown
 from shoal.worker.types.http.failures import Fate, may_pass, retry_after
-from shoal.worker.types.http.params import Auth, Checks
+from shoal.worker.types.http.kind import Auth, Checks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.types.http.disclosure import PREVIEW
-from shoal.worker.types.http.params import Auth, Body, Checks, HttpParams, Poll
+from shoal.worker.types.http.kind import Auth, Body, Checks, HttpParams, Poll
 from shoal.worker.types.http.values import Kind
 
 PAGE = (Path(__file__).parents[4] / "docs" / "tasks" / "http.md").read_text()

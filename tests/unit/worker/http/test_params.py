@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.task_types import CommandLine, Verbatim, fields_marked
 from shoal.runtime.plugins import check_definition, load_task_type
-from shoal.worker.types.http.kind import Http
-from shoal.worker.types.http.params import HttpParams, statuses
+from shoal.worker.types.http.kind import Http, HttpParams, statuses
 
 URL = "https://api.example.org/v1/jobs"
 POLL = {"until": {"status": [200]}, "every": "5s"}

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
+from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake import eager_dispatch
@@ -42,7 +42,7 @@ class Queue:
 
     def __init__(self, *held: int) -> None:
         self.held = set(held)
-        self.first: Entry | None = None
+        self.first: QueueEntry | None = None
         self.is_first = True
         self.reads = 0
         self.moves: list[dict[int, list[int]]] = []
@@ -50,16 +50,18 @@ class Queue:
         self.open.set()
         self.works = True
 
-    def front(self, _group: str) -> tuple[Entry | None, bool]:
+    def front(self, _group: str) -> tuple[QueueEntry | None, bool]:
         return self.first, self.is_first
 
     async def refresh(self, _group: str) -> None:
         self.reads += 1
 
-    def holds(self, claim: Claim) -> bool:
+    def holds(self, claim: TaskClaim) -> bool:
         return claim.task_instance_id in self.held
 
-    def transfer(self, moves: Mapping[Claim, Sequence[Claim]]) -> Coroutine[Any, Any, set[Claim]]:
+    def transfer(
+        self, moves: Mapping[TaskClaim, Sequence[TaskClaim]]
+    ) -> Coroutine[Any, Any, set[TaskClaim]]:
         self.moves.append(
             {
                 old.task_instance_id: [new.task_instance_id for new in some]
@@ -68,7 +70,7 @@ class Queue:
         )
         return self._move(moves)
 
-    async def _move(self, moves: Mapping[Claim, Sequence[Claim]]) -> set[Claim]:
+    async def _move(self, moves: Mapping[TaskClaim, Sequence[TaskClaim]]) -> set[TaskClaim]:
         await self.open.wait()
         if not self.works:
             return set()
@@ -159,7 +161,7 @@ class Site:
         self.fetched += [attempt.id for attempt in attempts]
 
     def hold(self, number: int) -> HeldAttempt:
-        return self.attempts.add(Claim(Entry("default", 2, 7, 2, number, 0), WORKER, 1, 1))
+        return self.attempts.add(TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), WORKER, 1, 1))
 
     def _settled(self, report: pb.Report, _committed: bool) -> None:
         if (attempt := self.attempts.get(report.attempt.task_instance_id)) is not None:
@@ -257,7 +259,7 @@ async def test_first_that_waits_is_told() -> None:
     async with site_of(queue, master) as site:
         site.reporter.add(WORKER, end(1))
         await site.reporter.drained()
-        queue.first = Entry("default", 1, 5, 3, 77, 0)
+        queue.first = QueueEntry("default", 1, 5, 3, 77, 0)
         site.reporter.add(WORKER, end(2))
         await site.reporter.drained()
     assert not master.calls[0].eager.HasField("before")

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.errors import PeerUnavailable
 from shoal.worker.attempts.held import HeldAttempt
@@ -46,7 +46,9 @@ class OneMaster:
 
 
 def attempt(number: int) -> HeldAttempt:
-    return HeldAttempt(Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1))
+    return HeldAttempt(
+        TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+    )
 
 
 @asynccontextmanager

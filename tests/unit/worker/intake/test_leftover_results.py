@@ -43,19 +43,12 @@ def killed(number: int, reason: str, **more: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("asked_for", "interrupted"),
-    [
-        (killed(1, "by eva", cause="KILL"), killed(2, "by eva", cause="INTERRUPT")),
-        (killed(1, "on request: by eva"), killed(2, "worker lost its ZooKeeper session")),
-    ],
-    ids=["of this version", "of an earlier version"],
-)
-async def test_kill_by_request_is_reported_and_an_interruption_dropped(
-    tmp_path: Path, asked_for: dict[str, Any], interrupted: dict[str, Any]
-) -> None:
+async def test_kill_by_request_is_reported_and_an_interruption_dropped(tmp_path: Path) -> None:
     spool, reports = Spool(tmp_path), Reports()
-    for record in (asked_for, interrupted):
+    for record in (
+        killed(1, "by eva", cause="KILL"),
+        killed(2, "by eva", cause="INTERRUPT"),
+    ):
         spool.write(record["id"], record)
     await report_leftovers(spool, LogStore(tmp_path / "logs"), cast("Reporter", reports))
     ((worker_id, report),) = reports.added

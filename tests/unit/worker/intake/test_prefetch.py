@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import held
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
@@ -28,7 +28,7 @@ class Site:
         """Claim tasks; the smaller number comes first in the queue."""
         return [
             self.attempts.add(
-                Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+                TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
             )
             for number in numbers
         ]

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from shoal.coordination import Claim, Entry
+from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.intake.held_claims import HeldClaims
@@ -55,7 +55,7 @@ class Site:
         """Claim tasks and requeue them; return what is reported of them."""
         waiting = []
         for number in numbers:
-            claim = Claim(Entry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+            claim = TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
             payload = pb.Payload(task_instance_id=number, queued_at=queued_at)
             waiting.append(Waiting(self.attempts.add(claim), payload, 0.0))
         self.requeuer.requeue(waiting)

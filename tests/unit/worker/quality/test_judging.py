@@ -13,7 +13,7 @@ from shoal.worker.types.quality.judgement import (
     judge_rows,
     judge_same,
 )
-from shoal.worker.types.quality.params import Fresh, NotNull, Rows, Same, Value
+from shoal.worker.types.quality.kind import Fresh, NotNull, Rows, Same, Value
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

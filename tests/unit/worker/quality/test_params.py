@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from shoal.core.checks.parameters import params_findings
 from shoal.core.data_sources.references import sources_named
-from shoal.worker.types.quality.params import DataQualityParams, part_of
+from shoal.worker.types.quality.kind import DataQualityParams, part_of
 
 
 def params(*checks: dict[str, Any], **more: Any) -> DataQualityParams:

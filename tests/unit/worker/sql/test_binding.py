@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
+from shoal.worker.types.sql.statements.lexer import InvalidStatement
+from shoal.worker.types.sql.statements.parameters import BindingScope, Bound, bind
 from shoal.worker.types.sql.statements.value_types import NoValue, ValueType, typed
 from tests.unit.worker.sql.dialects import DIALECTS
 
@@ -25,7 +25,7 @@ def bound(
     types: dict[str, ValueType] | None = None,
     style: str = "?",
 ) -> Bound:
-    scope = Scope(PARAMETERS, types or {}, {"t": "sales.a%b"})
+    scope = BindingScope(PARAMETERS, types or {}, {"t": "sales.a%b"})
 
     def placeholder(number: int, kind: str) -> str:
         return style.format(number + 1, kind)
@@ -87,7 +87,7 @@ def test_what_cannot_be_bound_is_refused_with_a_hint(text: str, reason: str) -> 
 @given(st.text(st.sampled_from("'\"\\;-$%{}[]/*#`\n\0 aé"), max_size=20))
 def test_no_value_reaches_the_text(value: str) -> None:
     for kind in DIALECTS:
-        scope = Scope({"x": value}, {}, {})
+        scope = BindingScope({"x": value}, {}, {})
         got = bind("select ${x}, '${x}'", DIALECTS[kind], scope, lambda *_: "?", quoted)
         assert got == Bound("select ?, ?", (value, value), ("x", "x"))
 

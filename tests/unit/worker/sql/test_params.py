@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from shoal.core.task_types import SourceName, Verbatim, fields_marked
-from shoal.worker.types.sql.params import LARGEST_SHEET, MOST_ROWS, SqlParams
+from shoal.worker.types.sql.sql import LARGEST_SHEET, MOST_ROWS, SqlParams
 
 PAGE = Path(__file__).parents[4] / "docs" / "tasks" / "sql.md"
 

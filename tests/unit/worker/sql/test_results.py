@@ -16,10 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.sql.params import SqlParams
 from shoal.worker.types.sql.results.collectors import Outputs, check_outputs, collector
 from shoal.worker.types.sql.results.values import as_json, as_text
 from shoal.worker.types.sql.session import Column
+from shoal.worker.types.sql.sql import SqlParams
 
 
 def collected(

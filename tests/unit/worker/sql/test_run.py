@@ -16,16 +16,16 @@ from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed, is_settled
 from shoal.worker.types.child.request import Request
 from shoal.worker.types.child.work import Cancelled, Work
-from shoal.worker.types.sql import cancellation, drivers, run
-from shoal.worker.types.sql.drivers.failures import StatementFailed, StatementTimedOut
-from shoal.worker.types.sql.params import SqlParams
-from shoal.worker.types.sql.session import Column, Verdict
+from shoal.worker.types.sql import cancellation, run
+from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementTimedOut
+from shoal.worker.types.sql.session import Column, ErrorVerdict
+from shoal.worker.types.sql.sql import SqlParams
 
 DEADLINE_S = 60.0
 
 
-class DatabaseError(StatementFailed):
-    def __init__(self, verdict: Verdict, text: str = "broken") -> None:
+class DatabaseError(SqlFailed):
+    def __init__(self, verdict: ErrorVerdict, text: str = "broken") -> None:
         super().__init__(text, verdict)
 
 
@@ -128,7 +128,7 @@ class Site:
     """Where tasks are run on scripted sessions."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._folder, self._monkeypatch = folder, monkeypatch
+        self._folder = folder
         self.session: ScriptedSession
         monkeypatch.setenv("SHOAL_OUTPUT", str(folder / "output"))
 
@@ -143,10 +143,13 @@ class Site:
 
     def run_work(self, script: Mapping[str, Any], work: Work[SqlParams]) -> Ran:
         self.session = session = ScriptedSession(script)
-        self._monkeypatch.setattr(drivers, "connect", lambda *_, **__: session)
+
+        def connect(*_: Any, **__: Any) -> Any:
+            return session
+
         failure = None
         try:
-            run.run(work)
+            run.run(work, connect)
         except WorkFailed as error:
             failure = error
         output = self._folder / "output"
@@ -160,7 +163,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_outputs_come_after_the_commit(site: Site) -> None:
-    ran = site.run({"COMMIT": DatabaseError(Verdict.RETRY)}, "select 1; update t")
+    ran = site.run({"COMMIT": DatabaseError(ErrorVerdict.RETRY)}, "select 1; update t")
     assert ran.session.asked == ["BEGIN", "select 1", "update t", "COMMIT", "ROLLBACK", "close"]
     assert (ran.text, ran.permanent, ran.outputs) == ("COMMIT: broken", False, {})
 
@@ -168,14 +171,19 @@ def test_outputs_come_after_the_commit(site: Site) -> None:
 @pytest.mark.parametrize(
     ("verdict", "fields", "permanent", "reason"),
     [
-        (Verdict.PERMANENT, {}, True, "statement 1/1 (update t): broken"),
-        (Verdict.RETRY, {}, False, "statement 1/1 (update t): broken"),
-        (Verdict.AMBIGUOUS, {}, True, "broken; the task is not tried again; write `idempotent"),
-        (Verdict.AMBIGUOUS, {"idempotent": True}, False, "statement 1/1 (update t): broken"),
+        (ErrorVerdict.PERMANENT, {}, True, "statement 1/1 (update t): broken"),
+        (ErrorVerdict.RETRY, {}, False, "statement 1/1 (update t): broken"),
+        (
+            ErrorVerdict.AMBIGUOUS,
+            {},
+            True,
+            "broken; the task is not tried again; write `idempotent",
+        ),
+        (ErrorVerdict.AMBIGUOUS, {"idempotent": True}, False, "statement 1/1 (update t): broken"),
     ],
 )
 def test_verdict_decides_whether_the_task_is_tried_again(
-    site: Site, verdict: Verdict, fields: dict[str, Any], permanent: bool, reason: str
+    site: Site, verdict: ErrorVerdict, fields: dict[str, Any], permanent: bool, reason: str
 ) -> None:
     ran = site.run({"update t": DatabaseError(verdict)}, "update t", **fields)
     assert reason in ran.text
@@ -195,7 +203,7 @@ def test_verdict_decides_whether_the_task_is_tried_again(
 def test_what_is_committed_already_is_not_done_again(
     site: Site, sql: str, fields: dict[str, Any], kept: int
 ) -> None:
-    ran = site.run({"broken": DatabaseError(Verdict.RETRY, "deadlock")}, sql, **fields)
+    ran = site.run({"broken": DatabaseError(ErrorVerdict.RETRY, "deadlock")}, sql, **fields)
     assert ran.permanent is (kept > 0)
     assert ("committed already" in ran.text) is (kept > 0)
     if kept:
@@ -226,12 +234,12 @@ def test_result_of_an_earlier_statement_is_none(site: Site) -> None:
 @pytest.mark.parametrize(
     ("answer", "rollback", "settled"),
     [
-        (DatabaseError(Verdict.PERMANENT), DatabaseError(Verdict.RETRY), True),
-        (StatementTimedOut(1.0), DatabaseError(Verdict.RETRY), True),
-        (DatabaseError(Verdict.RETRY), None, False),  # the connection may be lost
-        (DatabaseError(Verdict.AMBIGUOUS), None, False),
+        (DatabaseError(ErrorVerdict.PERMANENT), DatabaseError(ErrorVerdict.RETRY), True),
+        (StatementTimedOut(1.0), DatabaseError(ErrorVerdict.RETRY), True),
+        (DatabaseError(ErrorVerdict.RETRY), None, False),  # the connection may be lost
+        (DatabaseError(ErrorVerdict.AMBIGUOUS), None, False),
         ([[1, 2]], None, True),  # more rows than wanted
-        ([[1, 2]], DatabaseError(Verdict.RETRY), False),
+        ([[1, 2]], DatabaseError(ErrorVerdict.RETRY), False),
     ],
 )
 def test_attempt_is_settled_only_when_nothing_can_run_any_more(
@@ -242,15 +250,12 @@ def test_attempt_is_settled_only_when_nothing_can_run_any_more(
     assert is_settled(tmp_path) is settled
 
 
-def test_refused_connection_needs_no_settling(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
+def test_refused_connection_needs_no_settling(site: Site, tmp_path: Path) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise WorkFailed("connection refused")
 
-    monkeypatch.setattr(drivers, "connect", refuse)
     with pytest.raises(WorkFailed, match="connection refused"):
-        run.run(site.work("select 1"))
+        run.run(site.work("select 1"), refuse)
     assert is_settled(tmp_path)
 
 
@@ -258,7 +263,7 @@ def test_statement_that_ignores_its_cancellation_loses_its_connection(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cancellation, "PATIENCE_S", 0.6)
-    lost = DatabaseError(Verdict.RETRY, "connection lost")
+    lost = DatabaseError(ErrorVerdict.RETRY, "connection lost")
 
     def deaf(session: ScriptedSession) -> Any:
         threading.Thread(target=work.cancel).start()

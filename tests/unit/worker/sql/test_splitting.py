@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.scripts import Script, split
+from shoal.worker.types.sql.statements.lexer import InvalidStatement
+from shoal.worker.types.sql.statements.scripts import SqlScript, split
 from tests.support.growth import keeps, shortest_s
 from tests.unit.worker.sql.dialects import DIALECTS
 
@@ -16,7 +16,7 @@ def texts(kind: str, text: str, separator: str = "") -> list[str]:
     return [one.text for one in split(text, DIALECTS[kind], separator).statements]
 
 
-def joined(script: Script) -> str:
+def joined(script: SqlScript) -> str:
     pairs = zip_longest(script.separators, [one.text for one in script.statements], fillvalue="")
     return "".join(chain.from_iterable(pairs))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shoal.worker.types.wait.file_params import WaitFileParams
+from shoal.worker.types.wait.kind import WaitFileParams
 from shoal.worker.types.wait.verdict import Found, Verdict, judge, outputs
 
 NOW = 1_000_000.0

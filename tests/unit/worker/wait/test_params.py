@@ -7,11 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from shoal.worker.types.child.outcome import NOT_YET, WorkFailed
-from shoal.worker.types.wait.file_params import WaitFileParams
-from shoal.worker.types.wait.kind import WaitFile, WaitSql
+from shoal.worker.types.wait.kind import WaitFile, WaitFileParams, WaitSql, WaitSqlParams
 from shoal.worker.types.wait.local import fixed_part
 from shoal.worker.types.wait.roots import Roots
-from shoal.worker.types.wait.sql_params import WaitSqlParams
 
 
 @pytest.mark.parametrize(

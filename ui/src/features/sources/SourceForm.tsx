@@ -7,6 +7,7 @@ import type { DataSource, DataSourceIn, DataSourceKind } from '@/api/types'
 import { projects as projectsOf } from '@/entities/queries'
 import { FormDrawer } from '@/entities/saving'
 import { useT } from '@/shared/i18n'
+import { useFieldTexts } from '@/shared/i18n/useFieldTexts'
 import { fieldsOf, optionsOf, type OptionField, type OptionValue } from './fields'
 
 interface Values {
@@ -37,6 +38,8 @@ export function SourceForm({ project, name, kinds, refusal, renew, aside, onClos
   const t = useT()
   const queries = useQueryClient()
   const projects = useQuery(projectsOf)
+  const texts = useFieldTexts()
+  const told = (text: string): string => texts[text] ?? text
   const load = async () => {
     const { value, etag } = await takeTagged(api.GET('/api/v1/projects/{project}/data-sources/{name}', { params: { path: { project, name: name ?? '' } } }))
     return { value: valuesOf(value), etag }
@@ -70,19 +73,19 @@ export function SourceForm({ project, name, kinds, refusal, renew, aside, onClos
                       <Form.Item name="port" label={t('sources.port')}><InputNumber className="full" min={1} max={65535} precision={0} placeholder={kind.port === null ? '' : t('sources.port.usual', { port: kind.port })} /></Form.Item>
                     </div>
                   )}
-                  {kind.database === 'none' ? null : <Form.Item name="database" label={t('sources.database')} extra={kind.database_is} rules={need(kind, 'database')}><Input className="mono" /></Form.Item>}
+                  {kind.database === 'none' ? null : <Form.Item name="database" label={t('sources.database')} extra={told(kind.database_is)} rules={need(kind, 'database')}><Input className="mono" /></Form.Item>}
                   <div className="pair">
                     {kind.user === 'none' ? null : <Form.Item name="user" label={t('sources.user')} rules={need(kind, 'user')}><Input className="mono" autoComplete="off" /></Form.Item>}
                     {kind.password === 'none' ? null : (
                       <div>
-                        <Form.Item name="password" label={kind.credential === 'password' ? t('login.password') : kind.credential.charAt(0).toUpperCase() + kind.credential.slice(1)} rules={kind.password === 'required' && !hasPassword ? [{ required: true, message: t('sources.needed') }] : []}><Input.Password className="mono" autoComplete="new-password" placeholder={hasPassword ? t('sources.password.set') : t('sources.password.none')} /></Form.Item>
+                        <Form.Item name="password" label={capitalized(told(kind.credential))} rules={kind.password === 'required' && !hasPassword ? [{ required: true, message: t('sources.needed') }] : []}><Input.Password className="mono" autoComplete="new-password" placeholder={hasPassword ? t('sources.password.set') : t('sources.password.none')} /></Form.Item>
                         {hasPassword && kind.password !== 'required' ? <Form.Item name="removes" valuePropName="checked"><Checkbox>{t('sources.password.remove')}</Checkbox></Form.Item> : null}
                       </div>
                     )}
                   </div>
                   <p className="dim form-note">{t('sources.placeholders')}</p>
                   <h2 className="form-head">{t('sources.options')}</h2>
-                  <div className="pair">{fieldsOf(kind.options_schema).map((field) => <Option key={field.name} field={field} />)}</div>
+                  <div className="pair">{fieldsOf(kind.options_schema).map((field) => <Option key={field.name} field={{ ...field, description: told(field.description) }} />)}</div>
                 </>
               )
             }}
@@ -95,6 +98,10 @@ export function SourceForm({ project, name, kinds, refusal, renew, aside, onClos
       )}
     </FormDrawer>
   )
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function Option({ field }: { field: OptionField }) {

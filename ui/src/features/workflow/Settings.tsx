@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { WORKFLOW_FIELDS } from '@/definition/fields'
 import { Act, useRefusal } from '@/entities/marks'
 import { useT } from '@/shared/i18n'
-import { useTranslated } from '@/shared/schema-form/useFieldTexts'
+import { useTranslated } from '@/shared/i18n/useFieldTexts'
 import '@/shared/i18n/editor'
 import { Panel } from '@/shared/ui/parts'
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.coordination import Claim
+from shoal.coordination import TaskClaim
 from shoal.core.errors import ShoalError
 from shoal.core.task_types import TaskContext, TaskType
 from shoal.proto import shoal_pb2 as pb
@@ -86,7 +86,7 @@ class EndReasons:
 class HeldAttempt:
     """One claimed task instance."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: TaskClaim) -> None:
         self.claim = claim
         self.id = claim.entry.task_instance_id
         self.claimed_at = time.monotonic()
@@ -231,7 +231,7 @@ class HeldAttempts:
         room = self._slots + ahead - self._live - len(self._reserved)
         return room if room > ahead or (room > 0 and 2 * room >= ahead) else 0
 
-    def add(self, claim: Claim) -> HeldAttempt:
+    def add(self, claim: TaskClaim) -> HeldAttempt:
         """Take a new claim in."""
         attempt = HeldAttempt(claim)
         self._held[attempt.id] = attempt

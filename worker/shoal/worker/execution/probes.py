@@ -13,7 +13,6 @@ from pathlib import Path
 
 import grpc.aio
 
-from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
@@ -76,7 +75,7 @@ class ProbeService(ProbeServiceServicer):
         source = from_message(request.name, request.data_source)
         try:
             kind = load_source_kind(source.kind)
-        except UnknownSourceKind as error:
+        except ShoalError as error:
             return False, f"on this worker: {error}"
         if is_kept_by_worker(source):
             return True, await asyncio.to_thread(self._own_spark)

@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import Claim, Entry, TaskQueue, ZkSession
+from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
@@ -135,14 +135,14 @@ class EagerDispatch:
         Has to be called before the reports that were answered are settled.
         """
         self._likely = bool(grants)
-        moves: defaultdict[Claim, list[Claim]] = defaultdict(list)
+        moves: defaultdict[TaskClaim, list[TaskClaim]] = defaultdict(list)
         to_fetch = []
         for grant in grants:
             before = self._claim_to_take(grant)
             if before is None:
                 continue
             entry = _entry(self._group, grant)
-            attempt = self._attempts.add(Claim(entry, self.worker_id, 0, before.generation))
+            attempt = self._attempts.add(TaskClaim(entry, self.worker_id, 0, before.generation))
             moves[before].append(attempt.claim)
             self._coming.add(attempt.id)
             if grant.HasField("payload"):
@@ -156,7 +156,7 @@ class EagerDispatch:
         if to_fetch:
             self._fetcher.fetch(to_fetch)
 
-    def _claim_to_take(self, grant: pb.EagerTask) -> Claim | None:
+    def _claim_to_take(self, grant: pb.EagerTask) -> TaskClaim | None:
         """Return the claim that a grant rests upon, None if it is not to be taken."""
         own = grant.attempt.task_instance_id
         if self._attempts.get(own) is not None or self._past.knows(grant.attempt):
@@ -167,7 +167,7 @@ class EagerDispatch:
         log.info("grant not taken: the claim before it is gone", task_instance=own)
         return None
 
-    def _claim_of(self, task_instance_id: int) -> Claim | None:
+    def _claim_of(self, task_instance_id: int) -> TaskClaim | None:
         """Return the claim that we hold for an attempt, as far as we know."""
         attempt = self._attempts.get(task_instance_id)
         if attempt is None or not self._queue.holds(attempt.claim):
@@ -176,8 +176,8 @@ class EagerDispatch:
 
     async def _see_through(
         self,
-        moves: Mapping[Claim, Sequence[Claim]],
-        moving: Coroutine[Any, Any, set[Claim]],
+        moves: Mapping[TaskClaim, Sequence[TaskClaim]],
+        moving: Coroutine[Any, Any, set[TaskClaim]],
     ) -> None:
         """Return when the new claims have taken the place of those before them."""
         standing = await moving
@@ -221,7 +221,7 @@ class _Past:
         return ref.task_instance_id in self._gone.get(ref.workflow_instance_id, ())
 
 
-def _place(entry: Entry) -> pb.Place:
+def _place(entry: QueueEntry) -> pb.Place:
     return pb.Place(
         workflow_priority=entry.workflow_priority,
         workflow_instance_id=entry.workflow_instance_id,
@@ -230,9 +230,9 @@ def _place(entry: Entry) -> pb.Place:
     )
 
 
-def _entry(group: str, grant: pb.EagerTask) -> Entry:
+def _entry(group: str, grant: pb.EagerTask) -> QueueEntry:
     place = grant.place
-    return Entry(
+    return QueueEntry(
         group,
         place.workflow_priority,
         place.workflow_instance_id,

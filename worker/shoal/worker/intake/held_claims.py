@@ -1,4 +1,4 @@
-"""The claims of this worker: released, or put back into the queue, when attempts have ended."""
+"""The claims of this worker: released or requeued when attempts have ended."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from shoal.coordination import Claim, SessionLost, TaskQueue, ZkSession
+from shoal.coordination import SessionLost, TaskClaim, TaskQueue, ZkSession
 from shoal.coordination.errors import CoordinationError
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt
@@ -23,10 +23,10 @@ class HeldClaims:
     def __init__(self, session: ZkSession, queue: TaskQueue, tasks: asyncio.TaskGroup) -> None:
         self._session, self._queue, self._tasks = session, queue, tasks
         self._to_release: list[HeldAttempt] = []
-        self._to_requeue: list[Claim] = []
+        self._to_requeue: list[TaskClaim] = []
         self._releasing = self._requeuing = False
 
-    def is_present(self, claim: Claim) -> bool:
+    def is_present(self, claim: TaskClaim) -> bool:
         """Return whether ``claim`` was made in the session of now."""
         return claim.generation == self._session.generation
 
@@ -54,7 +54,7 @@ class HeldClaims:
         except CoordinationError as error:
             log.debug("claims not requeued; they end with the session", error=str(error))
 
-    async def lost(self) -> set[Claim]:
+    async def lost(self) -> set[TaskClaim]:
         """Return the claims that other processes have deleted; none if that cannot be asked."""
         try:
             return set(await self._queue.lost())

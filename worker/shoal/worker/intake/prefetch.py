@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from shoal.coordination import Entry
+from shoal.coordination import QueueEntry
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 
@@ -44,7 +44,7 @@ class PrefetchBuffer:
     ) -> None:
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
-        self._order: list[tuple[Entry, int]] = []  # a heap; what has left is still in it
+        self._order: list[tuple[QueueEntry, int]] = []  # a heap; what has left is still in it
         self._timer: asyncio.TimerHandle | None = None  # while any waits
         self._closed = False
         attempts.when_slot_is_free(self._begin_next)

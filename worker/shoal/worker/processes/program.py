@@ -123,27 +123,7 @@ class ExitRecord:
         """Build it from what the launcher wrote. Raises ValueError if that is something else."""
         try:
             outcome = Outcome(record["outcome"])
-            known = record if "cause" in record else _with_cause(record, outcome)
-            cause = EndCause(known["cause"])
-            return cls(**{**known, "outcome": outcome, "cause": cause, "durable": durable})
+            cause = EndCause(record["cause"])
+            return cls(**{**record, "outcome": outcome, "cause": cause, "durable": durable})
         except (KeyError, TypeError) as error:
             raise ValueError(f"not an exit record: {error}") from error
-
-
-#: Began the reason of each kill that was a result, when records had no ``cause``.
-_OLD_KILL_MARK = "on request: "
-
-
-def _with_cause(record: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
-    """Return a record of an earlier version, which had no ``cause``, as one of this version."""
-    reason = str(record["reason"])
-    if record["timed_out"]:
-        cause = EndCause.TIMEOUT
-    elif outcome is Outcome.KILLED:
-        cause = EndCause.KILL if reason.startswith(_OLD_KILL_MARK) else EndCause.INTERRUPT
-        reason = reason.removeprefix(_OLD_KILL_MARK)
-    elif record["signal"] is not None:
-        cause = EndCause.SIGNALLED
-    else:
-        cause = EndCause.NOT_STARTED if record["exit_code"] is None else EndCause.EXITED
-    return {**record, "cause": cause, "reason": reason}

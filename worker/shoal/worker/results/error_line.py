@@ -54,8 +54,8 @@ async def with_error_line(
     is_failure = record.outcome is not Outcome.SUCCEEDED and not is_not_yet(record)
     if not is_failure or was_interrupted(record) or ERROR_LINE in record.context:
         return record
-    if not record.max_rss_kb or WORKFLOW not in record.context:
-        return record  # it had no process, or is of an earlier version of this program
+    if not record.max_rss_kb:  # it had no process
+        return record
     try:
         async with asyncio.timeout(PATIENCE_S):
             line = await asyncio.to_thread(_read, record, store, masks)

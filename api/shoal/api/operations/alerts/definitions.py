@@ -16,7 +16,7 @@ from shoal.api.web.paging import decode_cursor, encode_cursor, page
 from shoal.api.web.store import Store
 from shoal.core.alerts.channels import UnknownChannel
 from shoal.core.alerts.receivers import ChannelSpec
-from shoal.core.alerts.records import Definition, DefinitionKind
+from shoal.core.alerts.records import DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import MessageTemplates
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.templates import TEMPLATES, TemplateError
@@ -90,7 +90,7 @@ class AlertDefinitions(Generic[O]):
     def _plural(self) -> str:
         return f"alert-{self.kind}s"
 
-    def _shown(self, found: Definition) -> O:
+    def _shown(self, found: StoredAlertDefinition) -> O:
         return self.out(
             name=found.name,
             version=found.version,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from shoal.core.alerts.occurrences import Occurrence, Trigger, occurrence, settled, warned
-from shoal.core.alerts.records import Alert, Definition, DefinitionKind, Delivery
+from shoal.core.alerts.records import Alert, AlertDelivery, DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import RuleSpec, mismatch
 from shoal.core.runs.records import ChangeEvent
 from shoal.sql import UnitOfWork
@@ -21,7 +21,7 @@ class Explained:
     rule: str
     reason: str | None
     alert: Alert | None
-    deliveries: Sequence[Delivery] = ()
+    deliveries: Sequence[AlertDelivery] = ()
 
 
 async def explain(
@@ -62,7 +62,10 @@ async def _told(uow: UnitOfWork, alert: Alert) -> Explained:
 
 
 def _reason(
-    definition: Definition, happened: Occurrence, labels: Mapping[str, str], read: int | None
+    definition: StoredAlertDefinition,
+    happened: Occurrence,
+    labels: Mapping[str, str],
+    read: int | None,
 ) -> str:
     """Return why a rule made no alert of something."""
     try:

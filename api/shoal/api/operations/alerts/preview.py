@@ -4,9 +4,9 @@ from datetime import datetime
 
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.core.alerts.messages.composition import reworded, write
-from shoal.core.alerts.messages.message import Facts, Message
+from shoal.core.alerts.messages.message import AlertMessage, MessageFacts
 from shoal.core.alerts.occurrences import MOMENTS
-from shoal.core.alerts.records import Alert, AlertState, Delivery, DeliveryKind
+from shoal.core.alerts.records import Alert, AlertDelivery, AlertState, DeliveryKind
 from shoal.core.alerts.rules import RuleSpec
 from shoal.runtime.templates import TEMPLATES, TemplateError
 from shoal.sql import UnitOfWork
@@ -14,7 +14,7 @@ from shoal.sql import UnitOfWork
 
 async def preview(
     uow: UnitOfWork, project: str, rule: RuleSpec, alert_id: int | None, now: datetime
-) -> Message:
+) -> AlertMessage:
     """Return the message that a rule would send about an alert; None: about one as an example.
 
     Raises NotFound, InvalidRequest.
@@ -23,8 +23,10 @@ async def preview(
         alert = _example(project, rule, now)
     else:
         alert = await uow.alerts.get(project, alert_id)
-    delivery = Delivery(project, alert.rule, rule.receivers[0], "", (), DeliveryKind.FIRING, now)
-    facts = Facts(delivery, [alert], 1, {}, now)
+    delivery = AlertDelivery(
+        project, alert.rule, rule.receivers[0], "", (), DeliveryKind.FIRING, now
+    )
+    facts = MessageFacts(delivery, [alert], 1, {}, now)
     if alert_id is not None:
         facts = await uow.alert_facts.read(delivery, [alert_id], now)
     message = write(facts, rule.language, "", "")

@@ -15,12 +15,12 @@ from pydantic import Field, StringConstraints, ValidationError
 from shoal.api.operations.authoring.checks import Checked, check_value
 from shoal.api.schemas.concurrency import ConcurrencyGroupIn
 from shoal.api.schemas.schedules import CalendarIn
-from shoal.core.checks.workflow import Problem
+from shoal.core.checks.workflow import DefinitionProblem
 from shoal.core.definition.environments import NO_ENVIRONMENT
 from shoal.core.definition.fields import NAME_PATTERN
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.hints import MOST_MISTAKES
-from shoal.runtime.documents.source import Source
+from shoal.runtime.documents.source import DocumentSource
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.documents.yaml_text import definition_yaml
 from shoal.sql import UnitOfWork
@@ -60,7 +60,7 @@ class ArchiveItem:
     name: str
     line: int
     content: CalendarDocument | GroupDocument | Checked | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DefinitionProblem, ...] = ()
 
 
 # -- out --------------------------------------------------------------------------------------
@@ -107,22 +107,22 @@ def environments_of(specs: list[WorkflowSpec]) -> list[str]:
 # -- in ---------------------------------------------------------------------------------------
 
 
-def unpack(project: str, text: str) -> tuple[list[ArchiveItem], list[Problem]]:
+def unpack(project: str, text: str) -> tuple[list[ArchiveItem], list[DefinitionProblem]]:
     """Return the documents of a text, and why it cannot be read. On any thread."""
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     sources = read_yaml(text, _TEXT, problems)
     if not problems and not sources:
-        problems.append(Problem((), "holds no document", _TEXT, 1))
+        problems.append(DefinitionProblem((), "holds no document", _TEXT, 1))
     if len(sources) > MOST_DOCUMENTS:
         said = f"holds {len(sources)} documents, at most {MOST_DOCUMENTS} are taken"
-        problems.append(Problem((), said, _TEXT, 1))
+        problems.append(DefinitionProblem((), said, _TEXT, 1))
     if problems:
         return [], problems
     items = [_item(project, source) for source in sources]
     return _once(items), []
 
 
-def _item(project: str, source: Source) -> ArchiveItem:
+def _item(project: str, source: DocumentSource) -> ArchiveItem:
     line = source.where(()).line
     value = source.value
     if not isinstance(value, dict):
@@ -143,12 +143,15 @@ def _item(project: str, source: Source) -> ArchiveItem:
     try:
         return ArchiveItem(kind, name, line, model.model_validate(given))
     except ValidationError as error:
-        found = [source.locate(Problem(tuple(one["loc"]), one["msg"])) for one in error.errors()]
+        found = [
+            source.locate(DefinitionProblem(tuple(one["loc"]), one["msg"]))
+            for one in error.errors()
+        ]
         return ArchiveItem(kind, name, line, None, tuple(found[:MOST_MISTAKES]))
 
 
 def _wrong(kind: DocumentKind, name: str, line: int, message: str, *path: str) -> ArchiveItem:
-    return ArchiveItem(kind, name, line, None, (Problem(path, message, _TEXT, line),))
+    return ArchiveItem(kind, name, line, None, (DefinitionProblem(path, message, _TEXT, line),))
 
 
 def _once(items: list[ArchiveItem]) -> list[ArchiveItem]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.core.access.grants import Grant, no_such_file, reaches
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.definition.resources import Reference, foreign, is_shared
+from shoal.core.definition.resources import ResourceLocator, foreign, is_shared
 from shoal.core.macros import placeholders
 from shoal.core.task_types import ResourceName, fields_marked
-from shoal.runtime.documents.source import Source
+from shoal.runtime.documents.source import DocumentSource
 from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.plugins import check_definition, load_task_type
 from shoal.sql import UnitOfWork
@@ -27,9 +27,9 @@ class Checked:
     """
 
     spec: WorkflowSpec | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DefinitionProblem, ...]
     text: str | None = None
-    source: Source | None = None
+    source: DocumentSource | None = None
 
     def require(self) -> WorkflowSpec:
         """Return the definition. Raises InvalidDefinition."""
@@ -37,7 +37,7 @@ class Checked:
             raise InvalidDefinition(list(self.problems))
         return self.spec
 
-    def locate(self, problem: Problem) -> Problem:
+    def locate(self, problem: DefinitionProblem) -> DefinitionProblem:
         """Return a problem with the line that it is about, where there is one."""
         return problem if self.source is None else self.source.locate(problem)
 
@@ -55,24 +55,28 @@ async def check(
 
 
 def _check_text(project: str, name: str, text: str) -> Checked:
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     sources = read_yaml(text, _TEXT, problems)
     if not problems and len(sources) != 1:
         said = "is empty" if not sources else f"holds {len(sources)} documents; keep one"
-        problems.append(Problem((), said, _TEXT, 1))
+        problems.append(DefinitionProblem((), said, _TEXT, 1))
     if problems:
         return Checked(None, tuple(problems), text)
     return check_value(project, name, sources[0].value, sources[0], text)
 
 
 def check_value(
-    project: str, name: str, value: Any, source: Source | None = None, text: str | None = None
+    project: str,
+    name: str,
+    value: Any,
+    source: DocumentSource | None = None,
+    text: str | None = None,
 ) -> Checked:
     """Return a definition, checked by itself. On any thread."""
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     if isinstance(value, Mapping):
         problems += [
-            Problem((field,), f"is {value[field]!r:.120}, but it is about {expected!r}")
+            DefinitionProblem((field,), f"is {value[field]!r:.120}, but it is about {expected!r}")
             for field, expected in (("project", project), ("name", name))
             if field in value and value[field] != expected
         ]
@@ -87,7 +91,7 @@ def check_value(
     return Checked(None if problems else spec, tuple(problems), text, source)
 
 
-async def problems_there(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
+async def problems_there(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionProblem]:
     """Return what a definition names that is not there, or not for its project."""
     return [*await _not_granted(uow, spec), *await uow.workflows.problems(spec)]
 
@@ -98,12 +102,12 @@ async def require_grants(uow: UnitOfWork, spec: WorkflowSpec) -> None:
         raise InvalidDefinition(problems)
 
 
-async def _not_granted(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
+async def _not_granted(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionProblem]:
     """The words are the same whether there is such a project or not."""
     return [*await _not_reached(uow, spec), *await _not_shared(uow, spec)]
 
 
-async def _not_shared(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
+async def _not_shared(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionProblem]:
     """Return what names files of other projects, as far as that is known before they are rendered.
 
     Whether a file is there is known when the task runs, as with the project's own.
@@ -118,9 +122,9 @@ async def _not_shared(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
         assert home is not None
         is_known = not placeholders.is_open(text)
         files = shared.get(home, frozenset())
-        given = is_shared(files, Reference.parse(text)) if is_known else files
+        given = is_shared(files, ResourceLocator.parse(text)) if is_known else files
         if not given:
-            problems.append(Problem(path, no_such_file(home, text, spec.project)))
+            problems.append(DefinitionProblem(path, no_such_file(home, text, spec.project)))
     return problems
 
 
@@ -133,14 +137,14 @@ def _resources(spec: WorkflowSpec) -> Iterator[tuple[tuple[str | int, ...], str]
             yield ("tasks", index, "resources", number), text
 
 
-async def _not_reached(uow: UnitOfWork, spec: WorkflowSpec) -> list[Problem]:
+async def _not_reached(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionProblem]:
     found = [*reaches(spec)]
     problems = []
     for level in dict.fromkeys(one.needs for one in found):
         pairs = {(one.project, spec.project) for one in found if one.needs is level}
         given = await uow.grants.given(pairs, level)
         problems += [
-            Problem(
+            DefinitionProblem(
                 one.path,
                 f"there is no project {one.project} that lets project {spec.project} "
                 f"{_WHAT[level]}; if there is one, an owner there can let it: "

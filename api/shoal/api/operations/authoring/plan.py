@@ -16,7 +16,7 @@ from shoal.api.schemas.authoring import (
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import StoredWorkflow
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.authoring.lifecycle import Hanging
@@ -62,7 +62,7 @@ async def plan_of(
     )
 
 
-async def side_of(uow: UnitOfWork, found: Workflow, version: int) -> Side:
+async def side_of(uow: UnitOfWork, found: StoredWorkflow, version: int) -> Side:
     """Return a published version, to be compared. Raises NotFound."""
     spec = (await uow.workflows.version(found.id, version)).spec
     source = await uow.workflows.source(found.id, version)

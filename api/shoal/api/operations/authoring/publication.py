@@ -12,9 +12,9 @@ from shoal.api.schemas.definitions import ChangeOut, PublishOut, WorkflowDetail,
 from shoal.api.web.answers import answer
 from shoal.core.definition.diff import diff
 from shoal.core.definition.model import WorkflowSpec
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import StoredWorkflow
 from shoal.sql import UnitOfWork
-from shoal.sql.repositories.definitions.workflows import Published
+from shoal.sql.repositories.definitions.workflows import PublishedVersion
 
 
 class Tagged(Protocol):
@@ -45,14 +45,14 @@ async def detail_of(uow: UnitOfWork, project: str, name: str) -> WorkflowDetail:
     return detail(found, await uow.workflows.spec(found.id, found.version))
 
 
-def detail(found: Workflow, spec: WorkflowSpec) -> WorkflowDetail:
+def detail(found: StoredWorkflow, spec: WorkflowSpec) -> WorkflowDetail:
     """Return a workflow with its newest definition as an answer."""
     return WorkflowDetail(**WorkflowOut.of(found).model_dump(), definition=spec.canonical())
 
 
 async def published(
     uow: UnitOfWork, spec: WorkflowSpec, at: datetime, *, source: str | None = None, by: str
-) -> tuple[Published, WorkflowSpec | None]:
+) -> tuple[PublishedVersion, WorkflowSpec | None]:
     """Publish a definition; return what that did, and the definition before."""
     done = await uow.workflows.publish(spec, at, source=source, by=by)
     version = done.version
@@ -64,7 +64,12 @@ async def published(
 
 
 async def answered(
-    feed: Feed, done: Published, before: WorkflowSpec | None, tag: str, *, dry_run: bool = False
+    feed: Feed,
+    done: PublishedVersion,
+    before: WorkflowSpec | None,
+    tag: str,
+    *,
+    dry_run: bool = False,
 ) -> Response:
     """Return the answer to publishing, and tell those that look on."""
     version, is_new = done.version, done.created and not dry_run

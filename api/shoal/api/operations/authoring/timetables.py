@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.core.definition.fields import Priority
-from shoal.core.runs.records import Schedule
+from shoal.core.runs.records import StoredSchedule
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.cron.expression import InvalidCron
 from shoal.sql import UnitOfWork
@@ -15,14 +15,14 @@ FIRE_TIMES = 5
 Days = Mapping[tuple[str, str], frozenset[date]]
 
 
-async def days_of(uow: UnitOfWork, schedules: Iterable[Schedule]) -> Days:
+async def days_of(uow: UnitOfWork, schedules: Iterable[StoredSchedule]) -> Days:
     """Return the days of the calendars that schedules name."""
     return await uow.calendars.days(
         {(one.project, one.calendar) for one in schedules if one.calendar}, leave_out
     )
 
 
-def timetable_of(schedule: Schedule, days: Days) -> Timetable | None:
+def timetable_of(schedule: StoredSchedule, days: Days) -> Timetable | None:
     """Return the timetable; None if it cannot be read here, as it cannot fire then.
 
     Nor can it while its calendar cannot be read.
@@ -37,7 +37,7 @@ def timetable_of(schedule: Schedule, days: Days) -> Timetable | None:
         return None
 
 
-def schedule_out(schedule: Schedule, days: Days) -> ScheduleOut:
+def schedule_out(schedule: StoredSchedule, days: Days) -> ScheduleOut:
     """Return a schedule with its next fire times."""
     timetable = timetable_of(schedule, days)
     enabled = schedule.enabled
@@ -64,7 +64,7 @@ def schedule_out(schedule: Schedule, days: Days) -> ScheduleOut:
     )
 
 
-def _fire_times(schedule: Schedule, timetable: Timetable) -> list[datetime]:
+def _fire_times(schedule: StoredSchedule, timetable: Timetable) -> list[datetime]:
     """The stored next fire time (maybe overdue) and those that follow it."""
     planned = schedule.next_fire_at
     if planned is None:

@@ -9,8 +9,8 @@ from shoal.api.operations.runs.timeline import critical_path
 from shoal.api.web.answers import shown
 from shoal.core.insight import expectation
 from shoal.core.insight.baselines import Baselines
-from shoal.core.insight.comparison import Comparison, compare
-from shoal.core.insight.expectation import Expected
+from shoal.core.insight.comparison import RunComparison, compare
+from shoal.core.insight.expectation import ExpectedRun
 from shoal.core.runs.records import Instance, TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.sql import UnitOfWork
@@ -76,7 +76,7 @@ _NONE = Baselines()
 
 async def expected_of(
     uow: UnitOfWork, cache: BaselineCache, runs: Iterable[Instance], now: datetime
-) -> dict[int, Expected]:
+) -> dict[int, ExpectedRun]:
     """Return what is expected of those runs that are open, by the runs before them.
 
     Where none is open, nothing is asked for.
@@ -98,7 +98,7 @@ async def expected_by_tasks(
     upstream: Mapping[str, Sequence[str]],
     newest: Mapping[str, TaskInstance],
     now: datetime,
-) -> Expected:
+) -> ExpectedRun:
     """Return what is expected of a run, by its open tasks if possible."""
     if not _is_open(run):
         return expectation.NOTHING
@@ -117,8 +117,8 @@ class Against:
 
     run: Instance
     of: date | None
-    comparison: Comparison
-    expected: Expected
+    comparison: RunComparison
+    expected: ExpectedRun
 
 
 async def against_usual(

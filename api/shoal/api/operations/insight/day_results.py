@@ -16,7 +16,7 @@ from shoal.api.web.answers import legible
 from shoal.core.access.authorization import Visible
 from shoal.core.insight.aggregates import Aggregation, Name, Rows, Values
 from shoal.core.insight.days import CostBlock
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import UnreadableRow
 from shoal.sql.repositories.insight.rollups import RollupBlock, RollupDay
@@ -63,7 +63,7 @@ class DayCache:
         self._parts_count = 0
 
     async def days(
-        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: DayWindow
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of each day of a window that has a result, of all projects."""
         found: dict[date, dict[Name, T]] = {}
@@ -81,7 +81,7 @@ class DayCache:
         return found
 
     async def asked(
-        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, which: WorkflowScope
+        self, uow: UnitOfWork, aggregation: Aggregation[T], window: DayWindow, which: WorkflowScope
     ) -> dict[date, dict[Name, T]]:
         """Return what an answer is made from: all of each day, unless it is of one workflow."""
         if which.project is None or which.workflow is None:
@@ -90,7 +90,11 @@ class DayCache:
         return await self.of(uow, aggregation, window, [name] if which.has(name) else [])
 
     async def of(
-        self, uow: UnitOfWork, aggregation: Aggregation[T], window: Window, names: Collection[Name]
+        self,
+        uow: UnitOfWork,
+        aggregation: Aggregation[T],
+        window: DayWindow,
+        names: Collection[Name],
     ) -> dict[date, dict[Name, T]]:
         """Return what is kept of some workflows, for each day of a window that has a result.
 
@@ -211,7 +215,7 @@ _EVERYTHING = WorkflowScope(None)
 async def rows_of(
     uow: UnitOfWork,
     job: str,
-    window: Window,
+    window: DayWindow,
     visible: Visible,
     project: str | None,
     workflow: str | None,

@@ -29,7 +29,7 @@ from shoal.core.insight.trends import (
     workflow_order,
     workflow_trend,
 )
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import UnitOfWork
 
 Row = Mapping[str, Any]
@@ -83,19 +83,19 @@ NO_COSTS = WindowCosts((), Cost(), Cost(), ())
 NO_FAILURES: tuple[Sequence[date], Sequence[FailureGroup]] = ((), ())
 
 
-def both(window: Window) -> Window:
+def both(window: DayWindow) -> DayWindow:
     """Return the window together with the one before it."""
-    return Window(window.before.first, window.last)
+    return DayWindow(window.before.first, window.last)
 
 
-async def days_there(uow: UnitOfWork, job: str, window: Window) -> list[date]:
+async def days_there(uow: UnitOfWork, job: str, window: DayWindow) -> list[date]:
     """Return the days of a window, and of the one before, that have a result of a job."""
     results = await uow.rollups.days(job)
     return [one.day for one in results if both(window).has(one.day)]
 
 
 async def summary(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: WorkflowScope
+    uow: UnitOfWork, cache: DayCache, window: DayWindow, which: WorkflowScope
 ) -> WindowSummary:
     """Return the totals."""
     runs = await cache.asked(uow, RUN_DAYS, both(window), which)
@@ -105,21 +105,21 @@ async def summary(
         run_days = {day: some.values() for day, some in of_seen(runs, which).items()}
         task_days = {day: some.values() for day, some in of_seen(tasks, which).items()}
 
-        def of(days: Window) -> Totals:
+        def of(days: DayWindow) -> Totals:
             return Totals.of(
                 (one for day, some in run_days.items() if days.has(day) for one in some),
                 (one for day, some in task_days.items() if days.has(day) for one in some),
             )
 
         there = sorted(runs.keys() | tasks.keys())
-        daily = {day: of(Window(day, day)) for day in there if window.has(day)}
+        daily = {day: of(DayWindow(day, day)) for day in there if window.has(day)}
         return WindowSummary(there, of(window), of(window.before), daily)
 
     return await asyncio.to_thread(made)
 
 
 async def workflows(
-    uow: UnitOfWork, cache: DayCache, window: Window, which: WorkflowScope, sort: WorkflowSort
+    uow: UnitOfWork, cache: DayCache, window: DayWindow, which: WorkflowScope, sort: WorkflowSort
 ) -> WindowWorkflows:
     """Return the workflows of a window."""
     whole = both(window)
@@ -133,7 +133,11 @@ async def workflows(
 
 
 async def trends(
-    uow: UnitOfWork, cache: DayCache, window: Window, found: WindowWorkflows, names: Sequence[Name]
+    uow: UnitOfWork,
+    cache: DayCache,
+    window: DayWindow,
+    found: WindowWorkflows,
+    names: Sequence[Name],
 ) -> list[WorkflowTrend]:
     """Return some of the workflows, with their tasks and what they cost."""
     whole = both(window)
@@ -155,7 +159,7 @@ async def predictions(uow: UnitOfWork, names: Sequence[Name]) -> dict[Name, Row]
 
 
 async def tasks(
-    uow: UnitOfWork, window: Window, visible: Visible, project: str, workflow: str
+    uow: UnitOfWork, window: DayWindow, visible: Visible, project: str, workflow: str
 ) -> WindowTasks:
     """Return the tasks of a workflow; nothing of one that is not visible."""
     whole = both(window)
@@ -165,7 +169,7 @@ async def tasks(
     there = await days_there(uow, "task_days", window)
     flapping = []
     if (newest := await uow.rollups.newest("flapping")) is not None:
-        days = Window(newest.day, newest.day)
+        days = DayWindow(newest.day, newest.day)
         flapping = await rows_of(uow, "flapping", days, *where, _of_task)
     trends = task_trends(window, ((day, *named) for day, _, named in rows))
     by_task: dict[str, list[Row]] = {}
@@ -193,7 +197,7 @@ def _critical(row: Row) -> tuple[str, Row]:
 
 
 async def failures(
-    uow: UnitOfWork, window: Window, visible: Visible, project: str | None, workflow: str | None
+    uow: UnitOfWork, window: DayWindow, visible: Visible, project: str | None, workflow: str | None
 ) -> tuple[Sequence[date], Sequence[FailureGroup]]:
     """Return the days that have results, and the groups of failures."""
     rows = await rows_of(uow, "failures", window, visible, project, workflow, FailureDay.of)
@@ -208,7 +212,7 @@ def _task_cost(row: Row) -> tuple[str, str, Cost]:
 async def costs(
     uow: UnitOfWork,
     cache: DayCache,
-    window: Window,
+    window: DayWindow,
     which: WorkflowScope,
     by: CostBy,
     visible: Visible,
@@ -227,7 +231,7 @@ async def costs(
     def made() -> WindowCosts:
         used = of_seen(days, which)
 
-        def of(some: Window) -> Cost:
+        def of(some: DayWindow) -> Cost:
             blocks = (block for day in used if some.has(day) for block in used[day].values())
             return costs_of(block.total for block in blocks)
 

@@ -8,18 +8,18 @@ from datetime import datetime
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.insight.baselines import BaselineCache, expected_by_tasks
 from shoal.api.web.store import Store
-from shoal.coordination import Entry
+from shoal.coordination import QueueEntry
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
 from shoal.core.insight import expectation
-from shoal.core.runs.overlap import Policy
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.overlap import OverlapPolicy
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import Instance, TaskInstance
-from shoal.core.runs.run import Plan
+from shoal.core.runs.run import WorkflowPlan
 from shoal.core.runs.states import FINISHED_TASK, FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.runs.why import findings as why
 from shoal.core.runs.why.codes import Argument, Code
-from shoal.core.runs.why.findings import Finding, Layer
+from shoal.core.runs.why.findings import Layer, RunFinding
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
@@ -36,13 +36,13 @@ class RunFacts:
     """An instance as stored, with the newest attempt of each task."""
 
     instance: Instance
-    plan: Plan
+    plan: WorkflowPlan
     tasks: dict[str, TaskInstance]
 
 
 async def of_instance(
     store: Store, cluster: ClusterView, baselines: BaselineCache, instance_id: int
-) -> tuple[RunFacts, list[Finding]]:
+) -> tuple[RunFacts, list[RunFinding]]:
     """Return what an instance waits for. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         facts = await _facts(uow, instance_id)
@@ -74,12 +74,14 @@ async def of_instance(
             else ("1 task waits for those before it")
         )
         findings.append(
-            Finding(Layer.UPSTREAM, text, code=Code.UPSTREAM_WAITING, arguments={"tasks": waiting})
+            RunFinding(
+                Layer.UPSTREAM, text, code=Code.UPSTREAM_WAITING, arguments={"tasks": waiting}
+            )
         )
     if len(open_) - waiting > len(shown):
         more = len(open_) - waiting - len(shown)
         findings.append(
-            Finding(
+            RunFinding(
                 Layer.INSTANCE,
                 f"… and {more} more tasks",
                 waits=False,
@@ -92,19 +94,19 @@ async def of_instance(
 
 async def of_task(
     store: Store, cluster: ClusterView, task_instance_id: int
-) -> tuple[RunFacts, TaskInstance, list[Finding]]:
+) -> tuple[RunFacts, TaskInstance, list[RunFinding]]:
     """Return what an attempt waits for, or why it ended. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         attempt = await uow.tasks.get(task_instance_id)
         facts = await _facts(uow, attempt.workflow_instance_id)
-        findings: list[Finding] = []
+        findings: list[RunFinding] = []
         if attempt.state not in FINISHED_TASK:
             findings += [one async for one in _of_instance(uow, facts)]
     newest = facts.tasks[attempt.task]
     if newest.id != attempt.id:
         text = f"attempt {newest.attempt} has followed it and is {newest.state}"
         findings.append(
-            Finding(
+            RunFinding(
                 Layer.RESULT,
                 text,
                 False,
@@ -123,13 +125,13 @@ async def _facts(uow: UnitOfWork, instance_id: int) -> RunFacts:
     instance = await uow.instances.get(instance_id)
     version = await uow.workflows.version(instance.workflow_id, instance.version)
     tasks = await uow.tasks.of_instance(instance_id)
-    plan = await asyncio.to_thread(Plan.of, version.spec)  # of thousands of tasks, perhaps
+    plan = await asyncio.to_thread(WorkflowPlan.of, version.spec)  # of thousands of tasks, perhaps
     return RunFacts(instance, plan, {task.task: task for task in tasks})
 
 
-async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[Finding]:
+async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[RunFinding]:
     instance = facts.instance
-    if (aside := await uow.quarantine.of(Kind.INSTANCE, instance.id)) is not None:
+    if (aside := await uow.quarantine.of(ItemKind.INSTANCE, instance.id)) is not None:
         yield why.of_quarantine(aside)
     match instance.state:
         case _W.QUEUED if instance.admitted_at is None:
@@ -137,17 +139,17 @@ async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[Findin
                 yield finding
         case _W.QUEUED:
             text = "its master is about to start it"
-            yield Finding(Layer.INSTANCE, text, code=Code.RUN_STARTING)
+            yield RunFinding(Layer.INSTANCE, text, code=Code.RUN_STARTING)
         case _W.PAUSED | _W.PAUSING:
             text = f"it is {instance.state}; `shoal resume {instance.id}` goes on"
             arguments: dict[str, Argument] = {"state": instance.state.value}
-            yield Finding(Layer.INSTANCE, text, code=Code.RUN_PAUSED, arguments=arguments)
+            yield RunFinding(Layer.INSTANCE, text, code=Code.RUN_PAUSED, arguments=arguments)
         case _W.STOPPING:
             text = "it is being stopped: what runs is being killed"
-            yield Finding(Layer.INSTANCE, text, code=Code.RUN_STOPPING)
+            yield RunFinding(Layer.INSTANCE, text, code=Code.RUN_STOPPING)
         case state if state in FINISHED_WORKFLOW:
             text = f"it is {state}" + (f": {instance.reason}" if instance.reason else "")
-            yield Finding(
+            yield RunFinding(
                 Layer.RESULT,
                 text,
                 waits=False,
@@ -158,16 +160,16 @@ async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[Findin
             pass
 
 
-async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Finding]:
+async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[RunFinding]:
     """Which runs of the workflow are before one that waits for its admission."""
     newest = await uow.workflows.version(instance.workflow_id, None)
-    policy = Policy.of(newest.spec)
+    policy = OverlapPolicy.of(newest.spec)
     if policy.overlap is Overlap.ALLOW:
         text = "it may start: the next look of a master admits it"
-        yield Finding(Layer.OVERLAP, text, code=Code.OVERLAP_ADMITS)
+        yield RunFinding(Layer.OVERLAP, text, code=Code.OVERLAP_ADMITS)
         return
     lineup = await uow.admission.lineup(instance.workflow_id, policy)
-    yield Finding(
+    yield RunFinding(
         Layer.OVERLAP,
         f"overlap is {policy.overlap}: {lineup.active} of at most {policy.max_active} runs of "
         f"{instance.project}/{instance.workflow} are active, {lineup.waiting_count} wait",
@@ -187,7 +189,7 @@ async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Find
     )
     for other in active:
         text = f"instance {other.id} of {other.logical_time.isoformat()} is {other.state}"
-        yield Finding(
+        yield RunFinding(
             Layer.OVERLAP,
             text,
             instance_id=other.id,
@@ -200,15 +202,15 @@ async def _of_overlap(uow: UnitOfWork, instance: Instance) -> AsyncIterator[Find
         )
 
 
-async def _of_partition(cluster: ClusterView, partition: int) -> list[Finding]:
+async def _of_partition(cluster: ClusterView, partition: int) -> list[RunFinding]:
     owner = await cluster.owners.owner_of(partition)
     if owner is None:
         text = f"no master owns partition {partition} now; is one running? see `shoal status`"
         unowned: dict[str, Argument] = {"partition": partition}
-        return [Finding(Layer.PARTITION, text, code=Code.PARTITION_UNOWNED, arguments=unowned)]
+        return [RunFinding(Layer.PARTITION, text, code=Code.PARTITION_UNOWNED, arguments=unowned)]
     text = f"master {owner.owner_id} owns partition {partition} (epoch {owner.epoch})"
     return [
-        Finding(
+        RunFinding(
             Layer.PARTITION,
             text,
             waits=False,
@@ -224,7 +226,7 @@ async def _of_partition(cluster: ClusterView, partition: int) -> list[Finding]:
 
 async def _of_task(
     store: Store, cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[RunFinding]:
     if attempt.state not in FINISHED_TASK:
         for finding in why.of_looks(attempt):
             yield finding
@@ -237,7 +239,7 @@ async def _of_task(
                 yield finding
         case _T.PAUSED:
             text = "it is ready, but the instance is being paused"
-            yield Finding(Layer.INSTANCE, text, code=Code.TASK_HELD)
+            yield RunFinding(Layer.INSTANCE, text, code=Code.TASK_HELD)
         case _T.BLOCKED:
             async for finding in _of_slots(store, facts, attempt):
                 yield finding
@@ -246,7 +248,7 @@ async def _of_task(
                 yield finding
         case _T.CLAIMED:
             text = f"worker {attempt.worker} has taken it and starts its process"
-            yield Finding(
+            yield RunFinding(
                 Layer.WORKERS,
                 text,
                 code=Code.WORKERS_STARTING,
@@ -259,11 +261,11 @@ async def _of_task(
             yield why.of_result(attempt)
 
 
-def _of_running(attempt: TaskInstance) -> Iterator[Finding]:
+def _of_running(attempt: TaskInstance) -> Iterator[RunFinding]:
     since = attempt.started_at.isoformat() if attempt.started_at else "a moment ago"
     if not is_logic(attempt.type):
         text = f"it runs on worker {attempt.worker} since {since}"
-        yield Finding(
+        yield RunFinding(
             Layer.WORKERS,
             text,
             waits=False,
@@ -272,7 +274,7 @@ def _of_running(attempt: TaskInstance) -> Iterator[Finding]:
         )
         return
     if attempt.type in LASTING:
-        yield Finding(
+        yield RunFinding(
             Layer.PARTITION,
             f"its master works on it since {since}",
             waits=False,
@@ -285,16 +287,18 @@ def _of_running(attempt: TaskInstance) -> Iterator[Finding]:
         yield from why.of_dependencies(attempt.detail)
     else:
         text = "its master is about to look for the runs"
-        yield Finding(Layer.DEPENDENCY, text, code=Code.DEPENDENCY_LOOKING)
+        yield RunFinding(Layer.DEPENDENCY, text, code=Code.DEPENDENCY_LOOKING)
 
 
 def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-async def _of_queue(cluster: ClusterView, facts: RunFacts, attempt: TaskInstance) -> list[Finding]:
+async def _of_queue(
+    cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
+) -> list[RunFinding]:
     spec = facts.plan.tasks[attempt.task]
-    entry = Entry(
+    entry = QueueEntry(
         group=attempt.worker_group,
         workflow_priority=facts.instance.priority,
         workflow_instance_id=facts.instance.id,
@@ -307,7 +311,7 @@ async def _of_queue(cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
     )
     if ahead is None:
         text = "it is on its way into the queue, or a worker is just taking it"
-        place = Finding(
+        place = RunFinding(
             Layer.QUEUE,
             text,
             code=Code.QUEUE_ARRIVING,
@@ -319,7 +323,7 @@ async def _of_queue(cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
             f"it is number {ahead + 1 if not more else f'{more}{ahead}'} of {depth} in the queue "
             f"of worker group {attempt.worker_group!r}"
         )
-        place = Finding(
+        place = RunFinding(
             Layer.QUEUE,
             text,
             code=Code.QUEUE_PLACE,
@@ -347,7 +351,9 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> AsyncIterator[Finding]:
+async def _of_slots(
+    store: Store, facts: RunFacts, attempt: TaskInstance
+) -> AsyncIterator[RunFinding]:
     """Who has the slots of the concurrency group, and how many wait before this attempt."""
     name = facts.plan.tasks[attempt.task].concurrency_group or ""
     home = facts.instance.project
@@ -361,7 +367,7 @@ async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> Asy
             f"there is no concurrency group {name!r} in project {home}; make it with "
             f"`shoal concurrency set {home}/{name} SLOTS`"
         )
-        yield Finding(
+        yield RunFinding(
             Layer.CONCURRENCY,
             text,
             code=Code.SLOTS_NO_GROUP,
@@ -375,7 +381,7 @@ async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> Asy
         else f"{group.waiting} wait"
     )
     text = f"{group.taken} of {group.slots} slots of concurrency group {name!r} are taken, {where}"
-    yield Finding(
+    yield RunFinding(
         Layer.CONCURRENCY,
         text,
         code=Code.SLOTS_TAKEN,
@@ -388,7 +394,7 @@ async def _of_slots(store: Store, facts: RunFacts, attempt: TaskInstance) -> Asy
         },
     )
     for user in holders:
-        yield Finding(
+        yield RunFinding(
             Layer.CONCURRENCY,
             f"task {user.task} of {user.workflow}, instance {user.workflow_instance_id}, has one",
             instance_id=user.workflow_instance_id,

@@ -14,8 +14,8 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.definition.selection import Selection
 from shoal.core.errors import ShoalError
-from shoal.core.runs.run import Attempt, Plan, Run
-from shoal.core.runs.scope import Scope
+from shoal.core.runs.run import Attempt, Run, WorkflowPlan
+from shoal.core.runs.scope import TaskScope
 from shoal.core.runs.states import WorkflowState
 from shoal.core.task_types import TaskParams
 from shoal.runtime.plugins import load_task_type
@@ -82,7 +82,7 @@ async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Plann
 def _planned(
     spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
 ) -> PlannedRun:
-    plan = Plan.of(spec)
+    plan = WorkflowPlan.of(spec)
     launched = launch(spec.parameters, of_project, start.parameters)
     selected = None
     if start.selection is not None:
@@ -109,7 +109,7 @@ def rendered(run: Run, attempt: Attempt) -> RenderedTask:
     """Return what an attempt gets. On any thread."""
     spec = run.plan.tasks[attempt.task]
     try:
-        scope = Scope(run, attempt, lambda _: MASK)
+        scope = TaskScope(run, attempt, lambda _: MASK)
         model = TaskParams if is_logic(spec.type) else load_task_type(spec.type).Params
         return RenderedTask(scope.params(model), scope.parameters())
     except ShoalError as error:

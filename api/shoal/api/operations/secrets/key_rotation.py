@@ -24,7 +24,6 @@ from shoal.sql.repositories.definitions.secrets_keys import Sealed, SealingState
 log = structlog.get_logger()
 
 KEYS = "keys"  # in what masters say of themselves: the ids of the keys that they have
-_TOGETHER = 50  # ciphertexts of one transaction
 _MOST_NAMED = 20
 
 
@@ -53,10 +52,16 @@ class KeyState:
 
 
 class KeyRotation:
-    """Takes steps. ``database`` is that of a request: each step has its entry in the audit."""
+    """Takes steps. ``database`` is that of a request: each step has its entry in the audit.
 
-    def __init__(self, database: Database, vault: Vault, masters: Members) -> None:
+    ``together``: how many ciphertexts one transaction stores at most.
+    """
+
+    def __init__(
+        self, database: Database, vault: Vault, masters: Members, together: int = 50
+    ) -> None:
         self._database, self._vault, self._masters = database, vault, masters
+        self._together = together
 
     async def state(self) -> KeyState:
         """Return which keys there are. Raises SqlError, CoordinationError, VaultError."""
@@ -137,7 +142,7 @@ class KeyRotation:
         made: list[tuple[Sealed, str]] = []
         while not made:
             async with self._database.unit_of_work(read_only=True) as uow:
-                found = await uow.sealing.not_with(key, unreadable, _TOGETHER)
+                found = await uow.sealing.not_with(key, unreadable, self._together)
             if not found:
                 break
             made = await asyncio.to_thread(self._made_anew, found, key, unreadable)

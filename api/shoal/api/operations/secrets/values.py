@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from shoal.runtime.secret_stores.stores import SecretStores
-from shoal.runtime.vault import UnknownKey, Vault
+from shoal.runtime.vault import UnknownVaultKey, Vault
 from shoal.sql import Database
 from shoal.sql.repositories.definitions.secrets import StoredSecret
 
@@ -33,7 +33,7 @@ class SecretValues:
             ciphertext = await asyncio.to_thread(
                 self.vault.seal, project, name, value, state.primary
             )
-        except UnknownKey:
+        except UnknownVaultKey:
             log.warning("the key that encrypts is not here", key=state.primary)
             raise
         return ciphertext, state.primary

@@ -8,7 +8,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from shoal.api.operations.authoring.timetables import days_of, timetable_of
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import StoredWorkflow
 from shoal.core.runs.states import WorkflowState
 from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.core.timing import wallclock
@@ -101,7 +101,12 @@ class DaysPage:
 
 
 async def page_of_days(
-    uow: UnitOfWork, workflow: Workflow, first: date, last: date, zone: ZoneInfo, now: datetime
+    uow: UnitOfWork,
+    workflow: StoredWorkflow,
+    first: date,
+    last: date,
+    zone: ZoneInfo,
+    now: datetime,
 ) -> DaysPage:
     """Return the days from ``first`` to ``last``, as far as one page reads."""
     start, end = start_of(first, zone), start_of(last + _DAY, zone)

@@ -19,8 +19,8 @@ from shoal.core.access.grants import Grant
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.logic.dependency_graph import (
     DependencyGraph,
-    Edge,
-    Progress,
+    GraphEdge,
+    GraphProgress,
     Window,
     critical_chain,
     dependency_graph,
@@ -100,7 +100,7 @@ async def _with_zones(
     return replace(network, known={**network.known, **known})
 
 
-async def _allowed(uow: UnitOfWork, edges: Sequence[Edge]) -> set[Edge]:
+async def _allowed(uow: UnitOfWork, edges: Sequence[GraphEdge]) -> set[GraphEdge]:
     """Return the edges that the project of their source allows."""
     wanted = {(one.source[0], one.target[0]) for one in edges}
     seen = await uow.grants.given(wanted, Grant.SEE)
@@ -124,12 +124,12 @@ class _Runs:
     has_more: bool = False
 
     @cached_property
-    def progress(self) -> Progress | None:
+    def progress(self) -> GraphProgress | None:
         """How far they are; None: there are none."""
         if not self.listed:
             return None
         ends = [one.finished_at if one.state in FINISHED_WORKFLOW else None for one in self.listed]
-        return Progress(
+        return GraphProgress(
             min((one.started_at for one in self.listed if one.started_at), default=None),
             None if None in ends else max((one for one in ends if one), default=None),
         )
@@ -177,7 +177,7 @@ def _node(
     )
 
 
-def _edge(edge: Edge, is_allowed: bool, runs: _Runs) -> DependencyEdge:
+def _edge(edge: GraphEdge, is_allowed: bool, runs: _Runs) -> DependencyEdge:
     return DependencyEdge(
         source="/".join(edge.source),
         target="/".join(edge.target),

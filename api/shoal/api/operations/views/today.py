@@ -9,7 +9,7 @@ from functools import cached_property
 from shoal.api.operations.authoring.timetables import Days, days_of, timetable_of
 from shoal.core.access.authorization import Visible
 from shoal.core.runs.filters import NEWEST_FIRST, InstanceFilter
-from shoal.core.runs.records import Instance, Schedule
+from shoal.core.runs.records import Instance, StoredSchedule
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code, Said
 from shoal.core.schedule.fire_times import GRACE
@@ -58,7 +58,7 @@ class Lane:
     project: str
     workflow: str
     runs: list[Instance] = field(default_factory=list)
-    schedules: list[Schedule] = field(default_factory=list)
+    schedules: list[StoredSchedule] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     waits: dict[int, Said] = field(default_factory=dict)
 
@@ -163,7 +163,7 @@ async def next_fires(
     return found
 
 
-def _fires(schedule: Schedule, days: Days, now: datetime, until: datetime) -> Iterator[Fire]:
+def _fires(schedule: StoredSchedule, days: Days, now: datetime, until: datetime) -> Iterator[Fire]:
     timetable = timetable_of(schedule, days)
     for at in timetable.upcoming(now, FIRES_EACH) if timetable else ():
         if at < until:

@@ -23,7 +23,7 @@ from shoal.api.web.paging import Cursor, Limit, before_id, encode_cursor, page
 from shoal.api.web.problems import documented
 from shoal.api.web.store import Store
 from shoal.core.access.audit.chain import PRUNED
-from shoal.core.access.audit.entries import Entry, EntryFilter
+from shoal.core.access.audit.entries import AuditEntry, EntryFilter
 from shoal.core.access.permissions import Permission
 
 router = strict_router("audit")
@@ -134,5 +134,5 @@ async def _list(
     )
 
 
-def _out(entry: Entry) -> AuditEntryOut:
+def _out(entry: AuditEntry) -> AuditEntryOut:
     return AuditEntryOut.model_validate(entry.document())

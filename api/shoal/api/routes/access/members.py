@@ -14,7 +14,7 @@ from shoal.api.services import IdentitiesDep, StoreDep
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.access.records import HolderKind, Member
+from shoal.core.access.records import HolderKind, ProjectMember
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 
@@ -40,7 +40,7 @@ async def list_members(
     )
 
 
-def _place(member: Member) -> str:
+def _place(member: ProjectMember) -> str:
     return f"{member.kind} {member.name}"
 
 

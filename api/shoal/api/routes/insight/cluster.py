@@ -25,7 +25,7 @@ from shoal.api.web.answers import legible
 from shoal.core.access.authorization import Visible
 from shoal.core.access.permissions import Permission
 from shoal.core.insight.load import heat_map, worker_loads
-from shoal.core.insight.windows import Window
+from shoal.core.insight.windows import DayWindow
 from shoal.sql import UnitOfWork
 
 router = strict_router("insight")
@@ -77,7 +77,7 @@ async def get_insight_schedule_minutes(store: StoreDep, caller: Calling) -> Sche
         until, minutes = await _newest_of_cluster(uow, "schedule_minutes")
         moves: list[ScheduleMoveOut] = []
         if (newest := await uow.rollups.newest("schedule_moves")) is not None:
-            day = Window(newest.day, newest.day)
+            day = DayWindow(newest.day, newest.day)
             moves = await _moves(uow, day, caller.visible)
     with legible("roll-up", "schedule_minutes"):
         return ScheduleMinutesOut(
@@ -99,7 +99,7 @@ async def _newest_of_cluster(
     return newest.day, [row for block in blocks for row in block.rows]
 
 
-async def _moves(uow: UnitOfWork, day: Window, visible: Visible) -> list[ScheduleMoveOut]:
+async def _moves(uow: UnitOfWork, day: DayWindow, visible: Visible) -> list[ScheduleMoveOut]:
     """Return the moves of schedules that are visible, the most useful first."""
     named = {"project": "", "workflow": ""}
     found = await rows_of(

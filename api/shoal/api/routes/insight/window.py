@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import decode_cursor, encode_cursor, filtered
-from shoal.core.insight.windows import LONGEST_DAYS, Window, window_of
+from shoal.core.insight.windows import LONGEST_DAYS, DayWindow, window_of
 from shoal.sql import UnitOfWork
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ Day = Annotated[date, BeforeValidator(_written)]
 class WindowDays:
     """The days of an answer; ``window`` and ``newest`` None: there are no results."""
 
-    window: Window | None
+    window: DayWindow | None
     newest: date | None
 
     def shown(self, there: Sequence[date]) -> dict[str, Any]:

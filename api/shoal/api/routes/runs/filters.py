@@ -11,7 +11,7 @@ from fastapi import Query
 
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import bad_cursor, decode_cursor, encode_cursor, filtered
-from shoal.core.runs.filters import InstanceFilter, Order, SortKey, TaskFilter
+from shoal.core.runs.filters import InstanceFilter, SortKey, SortOrder, TaskFilter
 from shoal.core.untrusted import read_json
 
 Project = Annotated[str | None, Query(description="Only those of this project.")]
@@ -37,13 +37,13 @@ InstanceSort = Annotated[_InstanceSort, Query(description=_SORTS)]
 TaskSort = Annotated[_TaskSort, Query(description=_SORTS)]
 
 
-def read_order(text: str, wanted: InstanceFilter | TaskFilter) -> Order:
+def read_order(text: str, wanted: InstanceFilter | TaskFilter) -> SortOrder:
     """Return the order of a list. Raises InvalidRequest."""
     key, is_rising = SortKey(text.removeprefix("-")), not text.startswith("-")
     if key is SortKey.LOGICAL and None in (wanted.project, wanted.workflow):
         message = "logical_time needs the filters project and workflow: it orders one workflow's"
         raise InvalidRequest([FieldError("sort", message)])
-    return Order(key, is_rising)
+    return SortOrder(key, is_rising)
 
 
 # -- cursors ------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ _TIMES = frozenset({SortKey.CREATED, SortKey.LOGICAL, SortKey.STARTED, SortKey.F
 
 
 def to_cursor(
-    wanted: InstanceFilter | TaskFilter, order: Order, position: tuple[Any, int] | None
+    wanted: InstanceFilter | TaskFilter, order: SortOrder, position: tuple[Any, int] | None
 ) -> str | None:
     """Return the text of a position in a list with these filters."""
     if position is None:
@@ -64,7 +64,7 @@ def to_cursor(
 
 
 def from_cursor(
-    wanted: InstanceFilter | TaskFilter, order: Order, cursor: str | None
+    wanted: InstanceFilter | TaskFilter, order: SortOrder, cursor: str | None
 ) -> tuple[Any, int] | None:
     """Return the position in a cursor of the same list. Raises InvalidRequest."""
     position = decode_cursor(_kind(wanted, order), cursor, str, int)
@@ -85,5 +85,5 @@ def from_cursor(
     return value, position[1]
 
 
-def _kind(wanted: InstanceFilter | TaskFilter, order: Order) -> str:
+def _kind(wanted: InstanceFilter | TaskFilter, order: SortOrder) -> str:
     return filtered(type(wanted).__name__, wanted, order)

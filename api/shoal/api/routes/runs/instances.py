@@ -35,7 +35,7 @@ from shoal.api.web.paging import MAX_ID, Cursor, Limit
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import Priority
-from shoal.core.insight.expectation import NOTHING, Expected
+from shoal.core.insight.expectation import NOTHING, ExpectedRun
 from shoal.core.runs.filters import MOST_COUNTED, Count
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
@@ -133,7 +133,7 @@ def instance_values(
     counts: Mapping[TaskState, int],
     labels: Mapping[int, Mapping[str, str]],
     now: datetime,
-    coming: Expected,
+    coming: ExpectedRun,
 ) -> dict[str, Any]:
     """Return what ``InstanceOut`` is made of; ``labels``: by instance."""
     return {

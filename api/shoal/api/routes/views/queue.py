@@ -22,7 +22,7 @@ from shoal.api.web.paging import (
     filtered,
     page,
 )
-from shoal.coordination import Entry
+from shoal.coordination import QueueEntry
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.fields import NAME_PATTERN, Priority, PriorityName
 from shoal.core.runs.records import TaskInstance
@@ -58,7 +58,7 @@ async def list_queue_entries(
     kind = filtered("queue-entries", group)
     after = _after(kind, cursor)
     groups = await cluster.queue.groups() if group is None else [group]
-    entries: list[Entry] = []
+    entries: list[QueueEntry] = []
     more = False
     for one in groups:
         if after is not None and one < after.group:
@@ -87,10 +87,10 @@ async def list_queue_entries(
 
 
 async def _positions(
-    cluster: ClusterView, entries: list[Entry], after: Entry | None
-) -> dict[Entry, int]:
+    cluster: ClusterView, entries: list[QueueEntry], after: QueueEntry | None
+) -> dict[QueueEntry, int]:
     """Return the position of each entry in its group, as far as it can be counted."""
-    found: dict[Entry, int] = {}
+    found: dict[QueueEntry, int] = {}
     for group, members in groupby(entries, key=lambda one: one.group):
         some = list(members)
         goes_on = after is not None and after.group == group
@@ -100,7 +100,7 @@ async def _positions(
     return found
 
 
-async def _ahead(cluster: ClusterView, entries: list[Entry]) -> int | None:
+async def _ahead(cluster: ClusterView, entries: list[QueueEntry]) -> int | None:
     """Return how many entries are before the first of ``entries``; None: nobody counts so far."""
     for number, entry in enumerate(entries[:_TRIES]):
         ahead = await cluster.queue.ahead(entry, _MOST_AHEAD)
@@ -109,7 +109,9 @@ async def _ahead(cluster: ClusterView, entries: list[Entry]) -> int | None:
     return None
 
 
-def _shown(entry: Entry, position: int | None, task: TaskInstance | None = None) -> QueueEntryOut:
+def _shown(
+    entry: QueueEntry, position: int | None, task: TaskInstance | None = None
+) -> QueueEntryOut:
     names = {name: None if task is None else getattr(task, name) for name in _NAMES}
     return QueueEntryOut(
         group=entry.group,
@@ -125,11 +127,11 @@ def _priority(level: int) -> PriorityName:
     return cast("PriorityName", Priority(level).name)
 
 
-def _after(kind: str, cursor: str | None) -> Entry | None:
+def _after(kind: str, cursor: str | None) -> QueueEntry | None:
     position = decode_cursor(kind, cursor, str, int, int, int, int, int)
     if position is None:
         return None
     try:
-        return Entry(*position)
+        return QueueEntry(*position)
     except ValueError:
         raise bad_cursor() from None

@@ -20,7 +20,7 @@ from shoal.api.web.answers import by_id, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.expectation import NOTHING, Expected
+from shoal.core.insight.expectation import NOTHING, ExpectedRun
 from shoal.core.runs.records import Instance
 from shoal.core.timing.instant import Instant
 
@@ -75,7 +75,7 @@ async def get_today(
     )
 
 
-def _shown(lane: Lane, fires: list[Fire], coming: Mapping[int, Expected]) -> LaneOut:
+def _shown(lane: Lane, fires: list[Fire], coming: Mapping[int, ExpectedRun]) -> LaneOut:
     return LaneOut(
         project=lane.project,
         workflow=lane.workflow,
@@ -92,7 +92,7 @@ def _shown(lane: Lane, fires: list[Fire], coming: Mapping[int, Expected]) -> Lan
     )
 
 
-def _run(run: Instance, lane: Lane, coming: Expected) -> TodayRun:
+def _run(run: Instance, lane: Lane, coming: ExpectedRun) -> TodayRun:
     return TodayRun.model_validate(
         {
             **vars(run),

@@ -36,7 +36,7 @@ from shoal.api.web.problems import ProblemField, documented
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.diff import diff
-from shoal.core.definition.drafts import Draft, DraftInfo
+from shoal.core.definition.drafts import DefinitionDraft, DraftInfo
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import DraftChanged, NotFound
 
@@ -242,7 +242,7 @@ async def publish_draft(
     return await answered(feed, done, before, tag)
 
 
-async def _require_base(uow: UnitOfWork, draft: Draft) -> None:
+async def _require_base(uow: UnitOfWork, draft: DefinitionDraft) -> None:
     """Raise PreconditionFailed unless the draft builds upon what is published now."""
     try:
         found = await uow.workflows.lock(draft.project, draft.name)

@@ -26,7 +26,7 @@ from shoal.api.web.answers import answer
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.problems import ProblemField, documented
 from shoal.core.access.permissions import Permission
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.runs.filters import WorkflowFilter
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Archived, NotFound
@@ -101,14 +101,14 @@ async def import_project(
     if unreadable:
         raise InvalidDefinition(unreadable)
     outcomes: dict[int, ImportItem] = {}
-    refused: list[Problem] = []
+    refused: list[DefinitionProblem] = []
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         importer = _Importer(uow, project, store.clock(), caller.name)
         for index in sorted(range(len(items)), key=lambda n: _ORDER.index(items[n].kind)):
             outcomes[index], problems = await importer.take(items[index])
             refused += [
-                Problem(("items", index, *one.path), one.message, one.file, one.line)
+                DefinitionProblem(("items", index, *one.path), one.message, one.file, one.line)
                 for one in problems
             ]
         if not dry_run and not refused:
@@ -131,7 +131,7 @@ class _Importer:
     def __init__(self, uow: UnitOfWork, project: str, at: datetime, by: str) -> None:
         self._uow, self._project, self._at, self._by = uow, project, at, by
 
-    async def take(self, item: ArchiveItem) -> tuple[ImportItem, tuple[Problem, ...]]:
+    async def take(self, item: ArchiveItem) -> tuple[ImportItem, tuple[DefinitionProblem, ...]]:
         """Store one document; return what became of it, and why it is refused."""
         problems, result, version = item.problems, "refused", None
         match item.content:
@@ -158,7 +158,7 @@ class _Importer:
         )
         return outcome, problems
 
-    async def _problems(self, checked: Checked) -> list[Problem]:
+    async def _problems(self, checked: Checked) -> list[DefinitionProblem]:
         spec = checked.require()
         try:
             found = await self._uow.workflows.get(self._project, spec.name)
@@ -166,7 +166,7 @@ class _Importer:
             pass
         else:
             if found.archived_at is not None:
-                return [Problem(("name",), str(Archived(self._project, spec.name)))]
+                return [DefinitionProblem(("name",), str(Archived(self._project, spec.name)))]
         return await problems_there(self._uow, spec)
 
     async def _workflow(self, checked: Checked) -> tuple[Result, int]:

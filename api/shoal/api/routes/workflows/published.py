@@ -42,7 +42,7 @@ from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.filters import WorkflowFilter
-from shoal.core.runs.records import Place, Workflow, WorkflowOrder, place_of
+from shoal.core.runs.records import Place, StoredWorkflow, WorkflowOrder, place_of
 from shoal.runtime.plugins import check_definition
 
 router = strict_router("workflows")
@@ -130,7 +130,7 @@ def _position(kind: str, cursor: str | None, sort: WorkflowOrder) -> tuple[Any, 
     return (_moment(after[0]) if after[0] else None), after[1]
 
 
-def _cursor(kind: str, last: Workflow, sort: WorkflowOrder) -> str:
+def _cursor(kind: str, last: StoredWorkflow, sort: WorkflowOrder) -> str:
     place = place_of(last, sort)
     if isinstance(place[0], datetime):
         return encode_cursor(kind, place[0].isoformat(), place[1])

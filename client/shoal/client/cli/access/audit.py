@@ -17,7 +17,7 @@ _MOST_LINKS = 500  # of one answer
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.operations.generated.types import AuditLinkOut, Outcome
-    from shoal.core.access.audit.chain import Head
+    from shoal.core.access.audit.chain import ChainHead
 
 group = typer.Typer(
     name="audit", no_args_is_help=True, help="Who has done what; nobody can change it unnoticed."
@@ -193,11 +193,11 @@ def _links(client: "ShoalClient", after: int = 0) -> "Iterator[AuditLinkOut]":
         after = found[-1]["position"]
 
 
-def _heads(given: list[str] | None) -> "list[Head]":
-    from shoal.core.access.audit.chain import Head
+def _heads(given: list[str] | None) -> "list[ChainHead]":
+    from shoal.core.access.audit.chain import ChainHead
 
     try:
-        return [Head.parse(text) for text in given or ()]
+        return [ChainHead.parse(text) for text in given or ()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--head") from None
 

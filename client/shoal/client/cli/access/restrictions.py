@@ -81,18 +81,10 @@ def _changed(
 
     Raises ApiProblem (412) if somebody else has changed it meanwhile.
     """
-    from shoal.client.errors import ApiProblem
-
-    before: Collection[str] = ()
-    etag: str | None = None
-    try:
-        found, etag = client.with_etag(client.get_restriction, what.value, name)
-        before = found["projects"]
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
+    found = client.find(client.get_restriction, what.value, name)
+    before = found["projects"] if found else ()
+    etag, new = (client.etag, None) if found else (None, "*")
     body: RestrictionIn = {"projects": sorted({*before, *add} - {*remove})}
-    new = "*" if etag is None else None
     return client.put_restriction(what.value, name, body, if_match=etag, if_none_match=new)
 
 

@@ -8,7 +8,7 @@ import typer
 from shoal.client.cli.terminal.options import Data
 
 if TYPE_CHECKING:
-    from shoal.client.discovery import Api
+    pass
 
 _PAGE = """<!doctype html>
 <meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Shoal</title>
@@ -30,6 +30,7 @@ def open_ui(
 ) -> None:
     """Open the web UI in a browser. For your own `shoal up` the link signs you in, once."""
     from shoal.client.discovery import TokenSource, find_api
+    from shoal.client.rest.client import ShoalClient
 
     api = find_api(data)
     if api.source is not TokenSource.DATA_FOLDER:
@@ -37,19 +38,13 @@ def open_ui(
         if not no_browser:
             typer.launch(f"{api.url}/")
         return
-    link = _link(api)
+    with ShoalClient.of(api) as client:
+        link = f"{api.url}/sign-in#{client.create_sign_in_code()['code']}"
     print(link, flush=True)
     typer.echo("the link works once, within a minute, on this machine", err=True)
     if not no_browser and api.data is not None:
         # The link must not be seen in the list of processes: the browser is given a file with it.
         typer.launch(str(_page(api.data, link)))
-
-
-def _link(api: "Api") -> str:
-    from shoal.client.rest.client import ShoalClient
-
-    with ShoalClient.of(api) as client:
-        return f"{api.url}/sign-in#{client.create_sign_in_code()['code']}"
 
 
 def _page(data: Path, link: str) -> Path:

@@ -99,18 +99,13 @@ def save(
 ) -> None:
     """Keep a file as your draft, also if it is not a definition yet."""
     from shoal.client.cli.terminal.output import print_json, say
-    from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient
 
     home, name = home_of(name, project)
     text = file.read_text(encoding="utf-8")
     with ShoalClient.connect(data) as client:
         if etag is None:
-            try:
-                _, etag = client.with_etag(client.get_draft, home, name)
-            except ApiProblem as problem:
-                if problem.status != 404:
-                    raise
+            etag = client.etag if client.find(client.get_draft, home, name) else None
         stored, etag = client.with_etag(
             client.put_draft,
             home,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.client.cli.terminal.options import Data, Json
+from shoal.client.cli.terminal.options import Data, Json, option_text
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -79,7 +79,9 @@ def put(
     if worker_group and all_groups:
         raise typer.BadParameter("--group and --all-groups exclude each other")
     changes: dict[str, Any] = {"python": python, "description": description}
-    changes["setup"] = _text_of(setup) if setup is not None else "" if no_setup else None
+    changes["setup"] = (
+        option_text(setup, "--setup", "utf-8") if setup is not None else "" if no_setup else None
+    )
     changes["worker_groups"] = worker_group or ([] if all_groups else None)
     if all(value is None for value in (*changes.values(), variable, unset)):
         raise typer.BadParameter("nothing is given: say what it has, such as --python PATH")
@@ -96,15 +98,10 @@ def put(
 
 def _definition(client: "ShoalClient", name: str) -> dict[str, Any]:
     """Return what can be set of an environment, as it is now; of a new one nothing is."""
-    from shoal.client.errors import ApiProblem
     from shoal.core.definition.environments import EnvironmentSpec
 
-    try:
-        found: dict[str, Any] = {**client.get_environment(name)}
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        found = EnvironmentSpec().model_dump(mode="json")
+    stored = client.find(client.get_environment, name)
+    found: dict[str, Any] = {**stored} if stored else EnvironmentSpec().model_dump(mode="json")
     return {key: found[key] for key in EnvironmentSpec.model_fields}
 
 
@@ -122,13 +119,6 @@ def _variables(before: dict[str, str], given: list[str], gone: list[str]) -> dic
             raise typer.BadParameter(f"--variable {one}: write NAME=VALUE")
         found[name] = value
     return found
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"--setup {file}: {error}") from None
 
 
 def _summary(found: "EnvironmentOut") -> str:

@@ -73,7 +73,8 @@ def purge(
         return
     _print(asked, stores)
     if asked["finished_at"] is None:
-        say(f"purge {asked['id']} goes on; {_progress(asked)}")
+        done = f"{asked['partitions_done']} of {asked['partitions']} partitions are done"
+        say(f"purge {asked['id']} goes on; {done}")
 
 
 def _before(older_than: str | None) -> str | None:
@@ -104,10 +105,6 @@ def _followed(client: "ShoalClient", asked: "PurgeOut") -> "PurgeOut":
             time.sleep(_POLL_S)
             asked = client.get_purge(asked["id"])
     return asked
-
-
-def _progress(asked: "PurgeOut") -> str:
-    return f"{asked['partitions_done']} of {asked['partitions']} partitions are done"
 
 
 def _print(asked: "PurgeOut", stores: "StoresOut") -> None:

@@ -1,6 +1,5 @@
 """``shoal status``: members, and what waits."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,7 +88,8 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         if worker["paused"]:
             console.print(_check(False, f"{worker['id']} takes no tasks: {worker['paused']}"))
         elif silent := worker.get("unreachable"):
-            names = _names(cluster, silent)
+            ids = {master["address"]: master["id"] for master in cluster["masters"]}
+            names = ", ".join(f"{ids[each]} ({each})" if each in ids else each for each in silent)
             text = f"{worker['id']} cannot reach master {names}: takes none of its tasks"
             console.print(_check(False, text), soft_wrap=True)
         if why := worker.get("logs_not_archived"):
@@ -174,12 +174,6 @@ def _show_others_quarantined(health: "Health") -> None:
     if found["skipped"]:
         line = f"{found['skipped']:,} items were skipped, the newest are listed"
         out().print(Text(line, "yellow"), soft_wrap=True)
-
-
-def _names(cluster: "ClusterOut", addresses: Sequence[str]) -> str:
-    """Return the masters' ids, each with its address."""
-    ids = {master["address"]: master["id"] for master in cluster["masters"]}
-    return ", ".join(f"{ids[each]} ({each})" if each in ids else each for each in addresses)
 
 
 def _check(ok: bool, text: str) -> "Text":

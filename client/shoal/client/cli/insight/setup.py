@@ -58,7 +58,8 @@ def setup(
     wanted = {name: value for name, value in given.items() if value is not None}
     with ShoalClient.connect(data) as client:
         plans = _plans(client, project)
-        before = _parameters(client, project)
+        listed = client.pages(client.list_parameters, project)
+        before = {one["name"]: one["value"] for one in client.find(list, listed) or ()}
         if history is not None or "history" not in before:
             wanted["history"] = history or _known_history(data)
         wanted |= {name: value for name, value in _DEFAULTS.items() if name not in before | wanted}
@@ -116,18 +117,6 @@ def _plans(client: "ShoalClient", project: str) -> "list[ApplyPlan]":
         definition = replace(one, spec=spec)
         plans.append(ApplyPlan(definition, publish_definition(client, definition, dry_run=True)))
     return plans
-
-
-def _parameters(client: "ShoalClient", project: str) -> dict[str, str]:
-    """Return the parameters of the project; none if it is not there yet."""
-    from shoal.client.errors import ApiProblem
-
-    try:
-        return {one["name"]: one["value"] for one in client.pages(client.list_parameters, project)}
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        return {}
 
 
 def _known_history(data: Data) -> str:

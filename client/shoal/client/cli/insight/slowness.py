@@ -40,7 +40,11 @@ def why_slow(
     if found["of"] is None:
         say("no baselines were computed yet: docs/insight.md says how")
         return
-    some = [one for one in found["tasks"] if every or _is_of_interest(one)]
+    some = [
+        one
+        for one in found["tasks"]
+        if every or one["is_critical"] or one["verdict"] not in ("usual", "unknown")
+    ]
     if some:
         console.print()
         console.print(_tasks_table(some, console.width))
@@ -77,10 +81,6 @@ def said(found: "BaselineOut") -> str:
         [*causes, ("waits", sum(waits))],
         is_open=found["finished_at"] is None,
     )
-
-
-def _is_of_interest(task: "ComparedTaskOut") -> bool:
-    return task["is_critical"] or task["verdict"] not in ("usual", "unknown")
 
 
 def _tasks_table(tasks: "list[ComparedTaskOut]", width: int) -> "Table":

@@ -83,15 +83,10 @@ def find_workflow(client: "ShoalClient", name: str, project: str | None) -> tupl
     """
     from difflib import get_close_matches
 
-    from shoal.client.errors import ApiProblem, NotFound
+    from shoal.client.errors import NotFound
 
     project, name = _split(name, project)
-    try:
-        client.get_workflow(project or DEFAULT_PROJECT, name)
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-    else:
+    if client.find(client.get_workflow, project or DEFAULT_PROJECT, name):
         return project or DEFAULT_PROJECT, name
     known = [
         (found["project"], found["name"])
@@ -218,6 +213,14 @@ def read_states(given: Sequence[str] | None, known: type[Enum]) -> list[Any]:
 def page_of(limit: int) -> int:
     """Return how many to fetch at a time for ``limit`` in all."""
     return min(limit, MOST_OF_A_PAGE)
+
+
+def option_text(file: Path, option: str, encoding: str) -> str:
+    """Return the text of a file that an option names. Raises BadParameter."""
+    try:
+        return file.read_text(encoding=encoding)
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{option} {file}: {error}") from None
 
 
 def in_utc(moment: datetime | None) -> datetime | None:

@@ -59,7 +59,9 @@ def grid(
         return
     out().print(runs_table(found, datetime.now(UTC), out().width))
     say(f"tasks: {_names(found)}", "dim")
-    say(_legend(found), "dim")
+    used = {cell for run in found["runs"] for cell in run["cells"]}
+    cells = [f"{one['cell']} {one['means']}" for one in found["legend"] if one["cell"] in used]
+    say("  ".join(cells), "dim")
     if found["next"]:
         say(f"there are more runs: `shoal instances {home}/{name} --sort {sort}` lists all", "dim")
 
@@ -120,13 +122,6 @@ def _names(found: "GridOut") -> str:
     ]
     more = len(tasks) - len(names)
     return ", ".join(names) + (f" and {more:,} more; --json has all" if more else "")
-
-
-def _legend(found: "GridOut") -> str:
-    used = {cell for run in found["runs"] for cell in run["cells"]}
-    return "  ".join(
-        f"{one['cell']} {one['means']}" for one in found["legend"] if one["cell"] in used
-    )
 
 
 def days(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.operations.generated.types import ChangeOut, PublishOut
     from shoal.client.sources.definitions import Definition, Loaded
-    from shoal.core.checks.workflow import Problem
+    from shoal.core.checks.workflow import DefinitionProblem
 
 _LONGEST_VALUE = 60  # characters shown of a value
 _MOST_CHANGES = 40  # lines shown for one workflow
@@ -105,7 +105,7 @@ def _plan(client: "ShoalClient", definitions: "Sequence[Definition]") -> list[Ap
     from shoal.core.checks.workflow import InvalidDefinition
 
     plans: list[ApplyPlan] = []
-    problems: list[Problem] = []
+    problems: list[DefinitionProblem] = []
     with progress("comparing") as shown:
         for definition in shown.track(definitions):
             try:
@@ -125,14 +125,14 @@ def publish_definition(
     """Publish one definition. What the API objects to is raised as InvalidDefinition with the
     file and line."""
     from shoal.client.errors import ApiProblem
-    from shoal.core.checks.workflow import InvalidDefinition, Problem
+    from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 
     try:
         return client.publish(definition.spec, dry_run=dry_run)
     except ApiProblem as refused:
         if refused.status != 422 or not refused.errors:
             raise
-        found = [Problem(_path(error.field), error.message) for error in refused.errors]
+        found = [DefinitionProblem(_path(error.field), error.message) for error in refused.errors]
         raise InvalidDefinition([definition.locate(problem) for problem in found]) from refused
 
 
@@ -168,7 +168,7 @@ def _agreed(count: int) -> bool:
 # -- output ----------------------------------------------------------------------------------
 
 
-def _show_problems(problems: "Sequence[Problem]", as_json: bool) -> None:
+def _show_problems(problems: "Sequence[DefinitionProblem]", as_json: bool) -> None:
     from shoal.client.cli.terminal.output import print_json
 
     if as_json:
@@ -177,14 +177,14 @@ def _show_problems(problems: "Sequence[Problem]", as_json: bool) -> None:
     show_problems(problems, "nothing was published")
 
 
-def show_problems(problems: "Sequence[Problem]", conclusion: str) -> None:
+def show_problems(problems: "Sequence[DefinitionProblem]", conclusion: str) -> None:
     """Show what is wrong with definitions, file by file, and what follows."""
     from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import err
 
-    files: dict[str, list[Problem]] = {}
+    files: dict[str, list[DefinitionProblem]] = {}
     for problem in problems:
         files.setdefault(problem.file or "", []).append(problem)
     for found_in in files.values():

@@ -42,17 +42,13 @@ def put(
     """Make a group, or change its slots. Fewer slots end nothing that runs."""
     from shoal.client.cli.terminal.appearance import plural
     from shoal.client.cli.terminal.output import print_json, say
-    from shoal.client.errors import ApiProblem
     from shoal.client.rest.client import ShoalClient
 
     home, name = home_of(name, project)
     with ShoalClient.connect(data) as client:
         if description is None:
-            try:
-                description = client.get_concurrency_group(home, name)["description"]
-            except ApiProblem as problem:
-                if problem.status != 404:
-                    raise
+            before = client.find(client.get_concurrency_group, home, name)
+            description = before["description"] if before else None
         stored = client.with_project(
             client.put_concurrency_group,
             home,

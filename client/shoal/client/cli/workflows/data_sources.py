@@ -14,6 +14,7 @@ from shoal.client.cli.terminal.options import (
     Parameters,
     Project,
     home_of,
+    option_text,
     parse_parameters,
     projects_of,
 )
@@ -116,7 +117,7 @@ def put(
         schema = kinds[before["kind"]]["options_schema"] if before["kind"] in kinds else {}
         options = definition["options"] | dict(_options(schema, option or []))
         if ca_certificate is not None:
-            options["ca_certificate"] = _text_of(ca_certificate)
+            options["ca_certificate"] = option_text(ca_certificate, "--ca-certificate", "ascii")
         definition["options"] = {key: one for key, one in options.items() if one != ""}
         definition |= _password(f"{home}/{name}", password, password_secret, no_password)
         stored = client.with_project(
@@ -130,16 +131,10 @@ def put(
 
 def _definition(client: "ShoalClient", home: str, name: str) -> dict[str, Any] | None:
     """Return what can be set of a data source, as it is now; None if there is none."""
-    from shoal.client.errors import ApiProblem
     from shoal.core.data_sources.spec import DataSourceSpec
 
-    try:
-        found: dict[str, Any] = {**client.get_data_source(home, name)}
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        return None
-    return {key: found[key] for key in DataSourceSpec.model_fields}
+    found: Mapping[str, Any] | None = client.find(client.get_data_source, home, name)
+    return None if found is None else {key: found[key] for key in DataSourceSpec.model_fields}
 
 
 def _options(schema: Mapping[str, Any], given: list[str]) -> Iterator[tuple[str, Any]]:
@@ -162,13 +157,6 @@ def option_value(schema: Mapping[str, Any], text: str) -> str | int | float | bo
             if isinstance(value, bool | int | float):
                 return value
     return text
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"--ca-certificate {file}: {error}") from None
 
 
 def _password(what: str, ask: bool, secret: str | None, none: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from shoal.client.errors import EditorFailed
-from shoal.core.definition.resources import Reference, path_problem
+from shoal.core.definition.resources import ResourceLocator, path_problem
 
 
 def files_of(local: Path, path: str) -> dict[str, Path]:
@@ -51,10 +51,10 @@ def _checked(path: str) -> str:
     return path
 
 
-def reference_of(text: str) -> Reference:
+def reference_of(text: str) -> ResourceLocator:
     """Read PATH, PATH@VERSION or FOLDER/ of a command line. Raises BadParameter."""
     try:
-        found = Reference.parse(text)
+        found = ResourceLocator.parse(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if found.project is not None:

@@ -11,7 +11,7 @@ from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Proje
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.operations.generated.types import ResourceOut
-    from shoal.core.definition.resources import Reference
+    from shoal.core.definition.resources import ResourceLocator
 
 group = typer.Typer(
     name="resource",
@@ -73,20 +73,12 @@ def put(
 
 def _versions(client: "ShoalClient", home: str, paths: list[str]) -> dict[str, int]:
     """Return the newest versions of files before they are uploaded."""
-    from shoal.client.errors import ApiProblem
-
-    try:
-        if len(paths) == 1:
-            return {paths[0]: client.get_resource(home, paths[0])["version"]}
-        folder = paths[0].partition("/")[0]
-        return {
-            one["path"]: one["version"]
-            for one in client.pages(client.list_resources, home, folder=folder or None)
-        }
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        return {}
+    if len(paths) == 1:
+        one = client.find(client.get_resource, home, paths[0])
+        return {one["path"]: one["version"]} if one else {}
+    folder = paths[0].partition("/")[0]
+    listed = client.pages(client.list_resources, home, folder=folder or None)
+    return {one["path"]: one["version"] for one in client.find(list, listed) or ()}
 
 
 @group.command()
@@ -132,7 +124,7 @@ def get(
 
 
 def _targets(
-    client: "ShoalClient", home: str, reference: "Reference", local: str
+    client: "ShoalClient", home: str, reference: "ResourceLocator", local: str
 ) -> dict[str, Path]:
     """Return where each file goes, by its path in the project. Raises NotFound."""
     from shoal.client.errors import NotFound
@@ -259,13 +251,13 @@ def diff(
         raise typer.Exit(1)
 
 
-def _at(found: "ResourceOut") -> "Reference":
-    from shoal.core.definition.resources import Reference
+def _at(found: "ResourceOut") -> "ResourceLocator":
+    from shoal.core.definition.resources import ResourceLocator
 
-    return Reference(found["path"], found["version"])
+    return ResourceLocator(found["path"], found["version"])
 
 
-def _before(client: "ShoalClient", home: str, newest: "ResourceOut") -> "Reference":
+def _before(client: "ShoalClient", home: str, newest: "ResourceOut") -> "ResourceLocator":
     """Return the version before the newest one. Raises NotFound."""
     from shoal.client.errors import NotFound
 
@@ -275,7 +267,7 @@ def _before(client: "ShoalClient", home: str, newest: "ResourceOut") -> "Referen
     raise NotFound(f"{home}/{newest['path']} has one version only: there is nothing to compare")
 
 
-def _text(client: "ShoalClient", home: str, reference: "Reference") -> str:
+def _text(client: "ShoalClient", home: str, reference: "ResourceLocator") -> str:
     """Return a version's content as text. Raises BadParameter."""
     content = bytearray()
     with client.download_resource(home, reference.path, version=reference.version) as answer:

@@ -83,7 +83,7 @@ def try_task(
     """
     from shoal.client.cli.terminal.options import parse_parameters
     from shoal.client.trial.inputs import Given, TaskInputs
-    from shoal.core.runs.run import Plan
+    from shoal.core.runs.run import WorkflowPlan
 
     workflow, _, name = task.rpartition("/")
     spec = _workflow(file, workflow, name)
@@ -95,7 +95,7 @@ def try_task(
         environment=_environment(environment_file, no_environment),
         no_environment=no_environment,
     )
-    inputs = TaskInputs(Plan.of(spec), name, moment, given)
+    inputs = TaskInputs(WorkflowPlan.of(spec), name, moment, given)
     rendered = inputs.rendered
     if not as_json:
         _show(rendered, spec, moment)

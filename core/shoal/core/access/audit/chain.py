@@ -22,7 +22,7 @@ def link_hash(previous: str, document: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Head:
+class ChainHead:
     """A place of the chain with its hash: who has noted it can prove what is before it."""
 
     position: int
@@ -33,7 +33,7 @@ class Head:
         return f"{self.position}:{self.hash}"
 
     @classmethod
-    def parse(cls, text: str) -> "Head":
+    def parse(cls, text: str) -> "ChainHead":
         """Return the head that ``text`` is. Raises ValueError."""
         position, _, hashed = text.strip().partition(":")
         if not position.isdecimal() or len(hashed) != len(GENESIS):
@@ -46,20 +46,22 @@ class Head:
 class Verifier:
     """Reads links in order, and finds what does not fit."""
 
-    def __init__(self, known: Iterable[Head] = ()) -> None:
+    def __init__(self, known: Iterable[ChainHead] = ()) -> None:
         self.findings: list[str] = []
         self.count = 0
-        self.head: Head | None = None
+        self.head: ChainHead | None = None
         self._known = {one.position: one for one in known}
-        self._start: Head | None = None  # what the first link says it follows, if it is not the 1st
-        self._pruned: set[Head] = set()
+        self._start: ChainHead | None = (
+            None  # what the first link says it follows, if it is not the 1st
+        )
+        self._pruned: set[ChainHead] = set()
 
     def read(self, link: Mapping[str, Any]) -> None:
         """Read one link: ``position``, ``hash``, ``previous`` and ``entry`` (None: missing)."""
         position, hashed, entry = link["position"], link["hash"], link["entry"]
         before = self.head
         if before is None:
-            before = Head(position - 1, GENESIS if position == 1 else link["previous"])
+            before = ChainHead(position - 1, GENESIS if position == 1 else link["previous"])
             self._start = None if position == 1 else before
         elif position != before.position + 1:
             self._find(f"after position {before.position} comes {position}")
@@ -68,11 +70,11 @@ class Verifier:
         elif link_hash(before.hash, entry) != hashed:
             self._find(f"position {position} (entry {entry.get('id')}): the hash does not fit")
         elif entry["action"] == PRUNED:
-            self._pruned.add(Head(entry["detail"]["position"], entry["detail"]["hash"]))
+            self._pruned.add(ChainHead(entry["detail"]["position"], entry["detail"]["hash"]))
         known = self._known.pop(position, None)
         if known is not None and known.hash != hashed:
             self._find(f"position {position} has another hash than the head that was noted")
-        self.head, self.count = Head(position, hashed), self.count + 1
+        self.head, self.count = ChainHead(position, hashed), self.count + 1
 
     def end(self) -> list[str]:
         """Return all findings, now that the last link was read."""
@@ -85,7 +87,7 @@ class Verifier:
         for one in self._known.values():
             if one.position > last:
                 self._find(f"it ends at position {last}: the head that was noted is {one.position}")
-            elif Head(one.position, one.hash) not in {self._start, *self._pruned}:
+            elif ChainHead(one.position, one.hash) not in {self._start, *self._pruned}:
                 self._find(f"position {one.position}, which was noted, is not there any more")
         return self.findings
 

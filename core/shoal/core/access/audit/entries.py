@@ -39,7 +39,7 @@ class NewEntry:
 
 
 @dataclass(frozen=True)
-class Entry(NewEntry):
+class AuditEntry(NewEntry):
     """A stored entry."""
 
     id: int = 0

@@ -7,9 +7,15 @@ from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shoal.core.alerts.messages.message import Attachment, Facts, Message, RunFacts
+from shoal.core.alerts.messages.message import AlertMessage, Attachment, MessageFacts, RunFacts
 from shoal.core.alerts.messages.phrases import phrase
-from shoal.core.alerts.messages.results import Table, attachment, html_of, table_of, text_lines
+from shoal.core.alerts.messages.results import (
+    ResultTable,
+    attachment,
+    html_of,
+    table_of,
+    text_lines,
+)
 from shoal.core.alerts.records import Alert, DeliveryKind
 from shoal.core.alerts.rules import Language, Severity
 from shoal.core.runs.records import TaskInstance
@@ -24,7 +30,7 @@ _LONGEST_REASON = 500
 _LONGEST_OUTPUT = 2_000
 
 
-def write(facts: Facts, language: Language, public_url: str, cluster: str) -> Message:
+def write(facts: MessageFacts, language: Language, public_url: str, cluster: str) -> AlertMessage:
     """Return the message. ``cluster`` is a name that no other cluster has."""
     delivery, alerts = facts.delivery, facts.alerts
     severity = max((one.severity for one in alerts), key=_ORDER.index, default=Severity.INFO)
@@ -32,7 +38,7 @@ def write(facts: Facts, language: Language, public_url: str, cluster: str) -> Me
     subject = f"[{severity}] {delivery.project}: {what}"[:_LONGEST_SUBJECT]
     url = _url(public_url, alerts[-1]) if alerts else (public_url or None)
     key = f"{cluster}-{delivery.id}"
-    return Message(
+    return AlertMessage(
         key,
         delivery.kind,
         severity,
@@ -56,7 +62,7 @@ def write(facts: Facts, language: Language, public_url: str, cluster: str) -> Me
     )
 
 
-def reworded(message: Message, subject: str, text: str) -> Message:
+def reworded(message: AlertMessage, subject: str, text: str) -> AlertMessage:
     """Return a message with other words; empty: as they are."""
     subject = " ".join(subject.split())[:_LONGEST_SUBJECT] or message.subject
     html = message.html
@@ -69,7 +75,7 @@ def reworded(message: Message, subject: str, text: str) -> Message:
     return replace(message, subject=subject, text=text or message.text, html=html, facts=facts)
 
 
-def _what(facts: Facts, language: Language) -> str:
+def _what(facts: MessageFacts, language: Language) -> str:
     delivery = facts.delivery
     if delivery.kind is DeliveryKind.TEST:
         return phrase(language, delivery.kind, channel=delivery.channel)
@@ -83,7 +89,7 @@ def _happened(alert: Alert, language: Language) -> str:
     return phrase(language, alert.trigger, workflow=alert.workflow, task=alert.task)
 
 
-def _lines(alert: Alert, facts: Facts, language: Language) -> Iterator[str]:
+def _lines(alert: Alert, facts: MessageFacts, language: Language) -> Iterator[str]:
     """Yield what is said of an alert besides its head."""
     found = facts.runs.get(alert.instance_id or 0)
     if found is not None:
@@ -103,7 +109,7 @@ def _run(found: RunFacts, language: Language) -> str:
     return phrase(language, "run", id=run.id, time=time, version=run.version, state=run.state)
 
 
-def _text(facts: Facts, language: Language, public_url: str) -> Iterator[str]:
+def _text(facts: MessageFacts, language: Language, public_url: str) -> Iterator[str]:
     if facts.delivery.kind is DeliveryKind.TEST:
         yield phrase(language, "test")
         return
@@ -130,7 +136,7 @@ def _text(facts: Facts, language: Language, public_url: str) -> Iterator[str]:
 
 
 def _html(
-    facts: Facts, language: Language, public_url: str, subject: str, severity: Severity
+    facts: MessageFacts, language: Language, public_url: str, subject: str, severity: Severity
 ) -> str:
     colour = _GOOD if facts.delivery.kind is DeliveryKind.RESOLVED else _COLOURS[severity]
     parts = [
@@ -191,14 +197,14 @@ def _why(task: TaskInstance) -> str:
     return f"{reason}: {line}" if reason else line
 
 
-def _footer(facts: Facts, language: Language) -> str:
+def _footer(facts: MessageFacts, language: Language) -> str:
     one = facts.delivery
     return phrase(
         language, "footer", rule=one.rule, project=one.project, receiver=one.receiver or one.channel
     )
 
 
-def _fact(alert: Alert, facts: Facts, public_url: str) -> dict[str, Any]:
+def _fact(alert: Alert, facts: MessageFacts, public_url: str) -> dict[str, Any]:
     found = facts.runs.get(alert.instance_id or 0)
     result = facts.results.get(alert.task_instance_id or 0)
     return {
@@ -220,12 +226,12 @@ def _fact(alert: Alert, facts: Facts, public_url: str) -> dict[str, Any]:
     }
 
 
-def _result(alert: Alert, facts: Facts) -> Table | None:
+def _result(alert: Alert, facts: MessageFacts) -> ResultTable | None:
     found = facts.results.get(alert.task_instance_id or 0)
     return table_of(found.outputs) if found is not None else None
 
 
-def _attachments(facts: Facts) -> Iterator[Attachment]:
+def _attachments(facts: MessageFacts) -> Iterator[Attachment]:
     if facts.delivery.kind is not DeliveryKind.FIRING:
         return
     for alert in facts.alerts:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from shoal.core.alerts.messages.message import Message
-from shoal.core.alerts.records import Alert, Delivery
+from shoal.core.alerts.messages.message import AlertMessage
+from shoal.core.alerts.records import Alert, AlertDelivery
 from shoal.core.alerts.rules import Severity
 from shoal.core.errors import shortened
 from shoal.core.untrusted import encodable
@@ -15,8 +15,8 @@ _ORDER = list(Severity)
 
 
 def write_plain(
-    delivery: Delivery, alerts: Sequence[Alert], total: int, cluster: str, why: str
-) -> Message:
+    delivery: AlertDelivery, alerts: Sequence[Alert], total: int, cluster: str, why: str
+) -> AlertMessage:
     """Return a message that shows alerts as they are stored; it formats nothing that may fail.
 
     ``total``: how many alerts it is about. ``why``: why the usual message cannot be written.
@@ -44,7 +44,7 @@ def write_plain(
         "reduced": _short(why, _LONGEST_LINE),
     }
     text = "\n".join(lines) + "\n"
-    return Message(
+    return AlertMessage(
         key=key,
         kind=delivery.kind,
         severity=severity,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shoal.core.alerts.records import Alert, Delivery, DeliveryKind
+from shoal.core.alerts.records import Alert, AlertDelivery, DeliveryKind
 from shoal.core.alerts.rules import Severity
 from shoal.core.runs.records import Instance, TaskInstance
 
@@ -20,7 +20,7 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class Message:
+class AlertMessage:
     """What is sent. ``facts`` says the same for programs: JSON values; docs/alerts.md has them.
 
     ``key`` is the same in every try, and of no other message.
@@ -47,13 +47,13 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MessageFacts:
     """``alerts``: the newest ones; ``total``: how many there are. The others are by their ids.
 
     ``results``: the attempts whose outputs are told.
     """
 
-    delivery: Delivery
+    delivery: AlertDelivery
     alerts: Sequence[Alert]
     total: int
     runs: Mapping[int, RunFacts]

@@ -18,14 +18,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Rows of texts under the names of columns."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
-def table_of(outputs: Mapping[str, str]) -> Table | None:
+def table_of(outputs: Mapping[str, str]) -> ResultTable | None:
     """Return what a task's outputs show; None: it has none."""
     for name in ("checks", "rows"):
         found = _listed(outputs.get(name))
@@ -34,10 +34,10 @@ def table_of(outputs: Mapping[str, str]) -> Table | None:
     if not outputs:
         return None
     columns = sorted(outputs)[:_MOST_COLUMNS]
-    return Table(columns, [[encodable(outputs[name]) for name in columns]])
+    return ResultTable(columns, [[encodable(outputs[name]) for name in columns]])
 
 
-def _listed(text: str | None) -> Table | None:
+def _listed(text: str | None) -> ResultTable | None:
     """Return the table that a JSON list of objects is; None: it is none."""
     try:
         items = read_json(text) if text else None
@@ -46,7 +46,7 @@ def _listed(text: str | None) -> Table | None:
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
         return None
     columns = list(dict.fromkeys(key for one in items for key in one))[:_MOST_COLUMNS]
-    return Table(
+    return ResultTable(
         [encodable(one) for one in columns],
         [[_cell(one.get(name)) for name in columns] for one in items],
     )
@@ -58,7 +58,7 @@ def _cell(value: Any) -> str:
     return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def text_lines(table: Table) -> Iterator[str]:
+def text_lines(table: ResultTable) -> Iterator[str]:
     """Yield the first rows in columns of one width."""
     shown = [[_short(cell) for cell in row] for row in (table.columns, *table.rows[:_SHOWN])]
     widths = [max(len(row[place]) for row in shown) for place in range(len(table.columns))]
@@ -69,7 +69,7 @@ def text_lines(table: Table) -> Iterator[str]:
         yield f"(+{more:,})"
 
 
-def html_of(table: Table) -> str:
+def html_of(table: ResultTable) -> str:
     """Return the first rows as HTML."""
     cell_style = 'style="padding:2px 14px 2px 0;vertical-align:top"'
     heads = "".join(
@@ -85,7 +85,7 @@ def html_of(table: Table) -> str:
     return f"<table {style}><tr>{heads}</tr>{rows}</table>{note}"
 
 
-def attachment(name: str, table: Table) -> Attachment:
+def attachment(name: str, table: ResultTable) -> Attachment:
     """Return all rows as CSV. A text that a spreadsheet would run gets a ``'`` in front."""
     written = io.StringIO()
     writer = csv.writer(written)

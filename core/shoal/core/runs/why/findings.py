@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.records import TaskInstance
-from shoal.core.runs.run import Plan, SkipCause
+from shoal.core.runs.run import SkipCause, WorkflowPlan
 from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.core.runs.why.codes import Argument, Code
 from shoal.core.timing.durations import format_duration
@@ -36,7 +36,7 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class RunFinding:
     """What one layer says. ``waits``: this is something that it waits for now."""
 
     layer: Layer
@@ -48,7 +48,7 @@ class Finding:
     arguments: Mapping[str, Argument] = field(default_factory=dict, kw_only=True)
 
 
-def of_quarantine(aside: QuarantinedItem) -> Finding:
+def of_quarantine(aside: QuarantinedItem) -> RunFinding:
     """That nothing is done with an instance, and why."""
     text = (
         f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "
@@ -59,10 +59,12 @@ def of_quarantine(aside: QuarantinedItem) -> Finding:
         "tries": aside.tries,
         "since": aside.since.isoformat(),
     }
-    return Finding(Layer.PARTITION, text, code=Code.INSTANCE_QUARANTINED, arguments=arguments)
+    return RunFinding(Layer.PARTITION, text, code=Code.INSTANCE_QUARANTINED, arguments=arguments)
 
 
-def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Iterator[Finding]:
+def of_upstream(
+    plan: WorkflowPlan, tasks: Mapping[str, TaskInstance], task: str
+) -> Iterator[RunFinding]:
     """What the tasks before a WAITING task have not brought yet. ``tasks``: newest attempts."""
     open_ = [u for u in plan.upstream[task] if tasks[u].state not in FINISHED_TASK]
     if not open_:
@@ -71,7 +73,7 @@ def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Ite
     for name in open_[:_MOST_NAMES]:
         attempt = tasks[name]
         text = f"upstream task {name} is {attempt.state}"
-        yield Finding(
+        yield RunFinding(
             Layer.UPSTREAM,
             text,
             task_instance_id=attempt.id,
@@ -81,8 +83,8 @@ def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Ite
     if len(open_) > _MOST_NAMES:
         more = len(open_) - _MOST_NAMES
         text = f"… and {more} more upstream tasks"
-        yield Finding(Layer.UPSTREAM, text, code=Code.UPSTREAM_MORE, arguments={"tasks": more})
-    yield Finding(
+        yield RunFinding(Layer.UPSTREAM, text, code=Code.UPSTREAM_MORE, arguments={"tasks": more})
+    yield RunFinding(
         Layer.UPSTREAM,
         f"run_when is {rule}: {len(open_)} of {len(plan.upstream[task])} upstream tasks are open",
         waits=False,
@@ -95,7 +97,7 @@ def of_upstream(plan: Plan, tasks: Mapping[str, TaskInstance], task: str) -> Ite
     )
 
 
-def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[Finding]:
+def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[RunFinding]:
     """What a DELAYED or UP_FOR_RETRY attempt waits for."""
     if attempt.due_at is None:
         return
@@ -110,17 +112,17 @@ def of_delay(attempt: TaskInstance, now: datetime) -> Iterator[Finding]:
         code = Code.DELAY_START if is_start else Code.DELAY_RETRY
         text = f"waits for {what}, which ends at {attempt.due_at.isoformat()} ({when})"
     arguments: dict[str, Argument] = {"at": attempt.due_at.isoformat()}
-    yield Finding(Layer.DELAY, text, code=code, arguments=arguments)
+    yield RunFinding(Layer.DELAY, text, code=code, arguments=arguments)
 
 
-def of_looks(attempt: TaskInstance) -> Iterator[Finding]:
+def of_looks(attempt: TaskInstance) -> Iterator[RunFinding]:
     """What the earlier looks of a task that waits for something have found."""
     if not attempt.looks:
         return
     since = f" since {attempt.waiting_since.isoformat()}" if attempt.waiting_since else ""
     times = "once" if attempt.looks == 1 else f"{attempt.looks:,} times"
     answer = f"; the last answer: {attempt.reason}" if attempt.reason else ""
-    yield Finding(
+    yield RunFinding(
         Layer.LOOK,
         f"it waits{since} and has looked {times}{answer}",
         code=Code.LOOK_WAITS,
@@ -132,14 +134,14 @@ def of_looks(attempt: TaskInstance) -> Iterator[Finding]:
     )
 
 
-def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
+def of_children(detail: Mapping[str, Any]) -> Iterator[RunFinding]:
     """What the instances of a SUB_WORKFLOW or MAP task do."""
     items = detail.get("items") or []
     children: Mapping[str, Mapping[str, Any]] = detail.get("children") or {}
     done = sum(child["state"] == "SUCCEEDED" for child in children.values())
     if len(items) > 1:
         text = f"{done} of {len(items)} items have succeeded, {len(children)} were started"
-        yield Finding(
+        yield RunFinding(
             Layer.CHILD,
             text,
             waits=False,
@@ -151,9 +153,9 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
         instance_id = child.get("instance")
         if instance_id is None:
             text = "an instance is being started"
-            yield Finding(Layer.CHILD, text, code=Code.CHILD_STARTING)
+            yield RunFinding(Layer.CHILD, text, code=Code.CHILD_STARTING)
             continue
-        yield Finding(
+        yield RunFinding(
             Layer.CHILD,
             f"instance {instance_id} is {child['state']}",
             instance_id=instance_id,
@@ -163,16 +165,16 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[Finding]:
     if len(going) > _MOST_NAMES:
         more = len(going) - _MOST_NAMES
         text = f"… and {more} more instances"
-        yield Finding(Layer.CHILD, text, code=Code.CHILD_MORE, arguments={"instances": more})
+        yield RunFinding(Layer.CHILD, text, code=Code.CHILD_MORE, arguments={"instances": more})
 
 
-def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
+def of_dependencies(detail: Mapping[str, Any]) -> Iterator[RunFinding]:
     """What a DEPENDENT task waits for and has found; ``detail`` as ``logic.judging`` made it."""
     for item in detail.get("items") or ():
         name = f"{item['project']}/{item['workflow']}"
         what = f"task {item['task']} of {name}" if item["task"] else name
         if not item["exists"]:
-            yield Finding(
+            yield RunFinding(
                 Layer.DEPENDENCY,
                 f"there is no workflow {name}",
                 code=Code.DEPENDENCY_NO_WORKFLOW,
@@ -182,7 +184,7 @@ def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
         for interval in item["intervals"]:
             runs = interval["runs"]
             best = f"instance {runs[0]['instance']} is {runs[0]['state']}" if runs else "no run yet"
-            yield Finding(
+            yield RunFinding(
                 Layer.DEPENDENCY,
                 f"{what} from {interval['from']} ({item['date']}): {best}",
                 waits=interval["verdict"] != "SUCCESS",
@@ -200,16 +202,18 @@ def of_dependencies(detail: Mapping[str, Any]) -> Iterator[Finding]:
             )
 
 
-def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) -> Iterator[Finding]:
+def of_workers(
+    group: str, slots: Sequence[tuple[str, int, int, str | None]]
+) -> Iterator[RunFinding]:
     """What the workers of a group do: (worker, slots, running, why it takes nothing) each."""
     if not slots:
         text = f"no worker of group {group!r} is there; start one: shoal worker --group {group}"
-        yield Finding(Layer.WORKERS, text, code=Code.WORKERS_NONE, arguments={"group": group})
+        yield RunFinding(Layer.WORKERS, text, code=Code.WORKERS_NONE, arguments={"group": group})
         return
     free = sum(max(0, s - r) for _, s, r, paused in slots if paused is None)
     for worker, _, _, paused in slots:
         if paused is not None:
-            yield Finding(
+            yield RunFinding(
                 Layer.WORKERS,
                 f"worker {worker} takes nothing: {paused}",
                 code=Code.WORKERS_PAUSED,
@@ -218,7 +222,7 @@ def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) ->
     text = f"{len(slots)} workers in group {group!r} have {free} free slots"
     if len(slots) == 1:
         text = f"the one worker in group {group!r} has {free} free slots"
-    yield Finding(
+    yield RunFinding(
         Layer.WORKERS,
         text,
         waits=free == 0,
@@ -227,7 +231,7 @@ def of_workers(group: str, slots: Sequence[tuple[str, int, int, str | None]]) ->
     )
 
 
-def of_result(attempt: TaskInstance) -> Finding:
+def of_result(attempt: TaskInstance) -> RunFinding:
     """Why an attempt has ended as it has."""
     causes = {
         SkipCause.DISABLED: "the definition says enabled: false",
@@ -241,7 +245,7 @@ def of_result(attempt: TaskInstance) -> Finding:
         text += f" ({causes[attempt.skip_cause]})"
     if attempt.reason:
         text += f": {attempt.reason}"
-    return Finding(
+    return RunFinding(
         Layer.RESULT,
         text,
         waits=False,

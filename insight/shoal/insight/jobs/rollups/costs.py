@@ -39,14 +39,14 @@ MOST_VALUES = 100
 OTHERS = "…"
 
 
-def costs(part: RowsPart, days: Days) -> pa.Table:
+def costs(part: RowsPart, days: Days, most_values: int = MOST_VALUES) -> pa.Table:
     """Return a row for each day, task and label, and one with an empty label for all its attempts.
 
     ``slot_s``: seconds in which attempts had a slot of a worker; ``memory_gb_s``: gigabytes (10**9
     bytes) of the highest resident memory times these seconds; ``cpu_s``: seconds of processors.
-    What was not measured counts 0. Of a label with more than a hundred values there is one row for
-    all of them, with the value ``…``. A run has its labels once it has ended, within 31 days of the
-    attempt's end.
+    What was not measured counts 0. A label with more than ``most_values`` values has one row for
+    all of them, with the value ``…``. A run has its labels once it has ended, within 31 days of
+    the attempt's end.
     """
     rows = part.attempts(*COLUMNS)
     rows = chosen(rows, within(rows, "finished_at", days) & is_there(rows, "worker"))
@@ -61,7 +61,7 @@ def costs(part: RowsPart, days: Days) -> pa.Table:
     }
     row, label, names, values = _labels(rows, part, days)
     _, of = groups(rows, ("day", "project", "workflow"))
-    label, names, values = _folded(of[row], label, names, values)
+    label, names, values = _folded(of[row], label, names, values, most_values)
     pairs, count = compressed(key[row] * len(names) + label, len(first) * len(names))
     of_pair = np.zeros(count, dtype=np.int64)
     of_pair[pairs] = np.arange(len(pairs))
@@ -140,7 +140,7 @@ def _labels(rows: pa.Table, part: RowsPart, days: Days) -> tuple[Ints, Ints, pa.
 
 
 def _folded(
-    of: Ints, label: Ints, names: pa.Array, values: pa.Array
+    of: Ints, label: Ints, names: pa.Array, values: pa.Array, most_values: int
 ) -> tuple[Ints, pa.Array, pa.Array]:
     """Let all values of a label be one where there are too many; return labels, names, values.
 
@@ -154,7 +154,7 @@ def _folded(
     named, many = np.unique(
         each // len(names) * count + name_of[each % len(names)], return_counts=True
     )
-    is_many = np.isin(of * count + name_of[label], named[many > MOST_VALUES])
+    is_many = np.isin(of * count + name_of[label], named[many > most_values])
     return (
         np.where(is_many, len(names) + name_of[label], label),
         pa.concat_arrays([names, known.dictionary]),

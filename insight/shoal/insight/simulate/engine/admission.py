@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shoal.core.definition.model import Overlap
-from shoal.core.runs.overlap import Lineup, Moves, Policy, Waiter, refusal, settle
+from shoal.core.runs.overlap import Lineup, Moves, OverlapPolicy, Waiter, refusal, settle
 from shoal.core.runs.run import Run
 
 
@@ -12,7 +12,7 @@ from shoal.core.runs.run import Run
 class _WorkflowQueue:
     """The unfinished runs of one workflow whose policy matters."""
 
-    policy: Policy
+    policy: OverlapPolicy
     active: dict[int, None] = field(default_factory=dict)
     stopping: set[int] = field(default_factory=set)
     waiting: dict[int, Waiter] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class _WorkflowQueue:
 class SimulatedAdmission:
     """The lines of all workflows, by name, as ``master/services/admission.py`` keeps them."""
 
-    def __init__(self, policies: Mapping[str, Policy]) -> None:
+    def __init__(self, policies: Mapping[str, OverlapPolicy]) -> None:
         self._lines = {
             name: _WorkflowQueue(policy)
             for name, policy in policies.items()

@@ -34,13 +34,13 @@ from shoal.core.runs.run import (
     Enqueue,
     Kill,
     Message,
-    Plan,
     Run,
     StartChild,
     TellParent,
     WakeAt,
     Watch,
     Withdraw,
+    WorkflowPlan,
 )
 from shoal.core.runs.states import (
     FINISHED_TASK,
@@ -207,7 +207,7 @@ class SimulatedCluster:
 
     def _new_run(
         self,
-        plan: Plan,
+        plan: WorkflowPlan,
         now: datetime,
         logical_time: datetime,
         timezone: str,

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.logic.dependency_rules import (
-    Item,
+    DependencyItem,
+    LogicalInterval,
     Question,
     TaskRun,
-    Window,
     WorkflowName,
     WorkflowRun,
     items_of,
@@ -51,7 +51,7 @@ class SimulatedDependencies:
         self._of: dict[int, _Seen] = {}
         self._waiting: dict[int, _Waiting] = {}  # by task instance id
         self._waiting_for: defaultdict[WorkflowName, dict[int, None]] = defaultdict(dict)
-        self._before: dict[tuple[WorkflowName, Window], list[WorkflowRun]] = {}
+        self._before: dict[tuple[WorkflowName, LogicalInterval], list[WorkflowRun]] = {}
         self.assumes = False  # whether a run from before the start has counted
 
     # -- runs that are waited for ----------------------------------------------------------------
@@ -106,7 +106,7 @@ class SimulatedDependencies:
         )
         return waiting.run, event
 
-    def _found(self, item: Item) -> Iterator[WorkflowRun]:
+    def _found(self, item: DependencyItem) -> Iterator[WorkflowRun]:
         first = min((window.start for window in item.windows), default=self._start)
         last = max((window.end for window in item.windows), default=self._start)
         for seen in self._runs[item.workflow]:
@@ -116,7 +116,7 @@ class SimulatedDependencies:
             if window.start < self._start:
                 yield from self._earlier(item.workflow, window)
 
-    def _earlier(self, name: WorkflowName, window: Window) -> list[WorkflowRun]:
+    def _earlier(self, name: WorkflowName, window: LogicalInterval) -> list[WorkflowRun]:
         """Return the runs that are taken to have been in a window before the start."""
         known = self._before.get((name, window))
         if known is None:
@@ -124,7 +124,7 @@ class SimulatedDependencies:
         self.assumes = self.assumes or bool(known)
         return known
 
-    def _invented(self, name: WorkflowName, window: Window) -> Iterator[WorkflowRun]:
+    def _invented(self, name: WorkflowName, window: LogicalInterval) -> Iterator[WorkflowRun]:
         end = min(window.end, self._start)
         schedules = self._workflows["/".join(name)].schedules
         times = [window.start] if not schedules else []
@@ -182,7 +182,7 @@ class _Seen:
         return WorkflowRun(run.id, run.logical_time, run.state, self._succeeded, tasks=tasks)
 
 
-def _named(workflow: SimulatedWorkflow) -> Iterator[Item]:
+def _named(workflow: SimulatedWorkflow) -> Iterator[DependencyItem]:
     """Yield what the DEPENDENT tasks of a workflow wait for; the windows do not matter."""
     spec = workflow.spec
     for task, kind in workflow.plan.kinds.items():

@@ -10,8 +10,8 @@ from shoal.core.definition.deadline import instant_of
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.definition.parameters import Launch, ParameterType, launch
-from shoal.core.runs.overlap import Policy
-from shoal.core.runs.run import Plan
+from shoal.core.runs.overlap import OverlapPolicy
+from shoal.core.runs.run import WorkflowPlan
 from shoal.core.schedule.fire_times import Timetable
 from shoal.core.timing.durations import format_duration
 from shoal.insight.simulate.engine.chance import key_of
@@ -54,9 +54,9 @@ class SimulatedWorkflow:
         self.name = model.name
         self.spec: WorkflowSpec = spec
         self.key = key_of(self.name)
-        self.plan = Plan.of(spec)
+        self.plan = WorkflowPlan.of(spec)
         self.priorities = {task.name: int(task.priority) for task in spec.tasks}
-        self.policy = Policy.of(spec)
+        self.policy = OverlapPolicy.of(spec)
         self.outcomes = outcomes
         self.schedules = schedules
         self.requests = model.requests

@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 
 from shoal.core.runs.commands import Command
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Run
 from shoal.master.engine import messages
 from shoal.master.services.service import MasterContext, is_passing
@@ -25,14 +25,14 @@ class CommandOutcomes:
     def sound(self, commands: Iterable[Command]) -> list[Command]:
         """Return those that are not quarantined."""
         holds = self._engine.quarantine.holds
-        return [command for command in commands if not holds(Kind.COMMAND, command.id)]
+        return [command for command in commands if not holds(ItemKind.COMMAND, command.id)]
 
     def quarantine(self, key: object, partition: int, error: Exception) -> None:
         """Quarantine a command. It stays pending, for a version that can carry it out."""
         if partition in self._engine.epochs and not self._engine.quarantine.holds(
-            Kind.COMMAND, key
+            ItemKind.COMMAND, key
         ):
-            self._engine.quarantine.put(Kind.COMMAND, key, partition, error)
+            self._engine.quarantine.put(ItemKind.COMMAND, key, partition, error)
 
     async def settle(self, command: Command, work: Awaitable[None]) -> None:
         """Carry a command out; what is wrong with it holds up no other."""
@@ -43,7 +43,7 @@ class CommandOutcomes:
                 raise
             self.quarantine(command.id, command.partition, error)
         else:
-            self._engine.quarantine.passed(Kind.COMMAND, command.id)
+            self._engine.quarantine.passed(ItemKind.COMMAND, command.id)
 
     async def refuse(self, command: Command, reason: str) -> None:
         """Store why a command is not carried out. Raises PartitionNotOwned, Fenced."""

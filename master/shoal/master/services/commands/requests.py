@@ -13,7 +13,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
 from shoal.core.runs.events import OF_WHOLE, Admitted, ChildChanged, Request, request_of
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.master.engine import messages
 from shoal.master.errors import Quarantined
 from shoal.master.services import admission
@@ -94,7 +94,7 @@ class RunRequests:
             )
             return False
         self.waiting.discard(command.id)
-        self._engine.quarantine.passed(Kind.COMMAND, command.id)
+        self._engine.quarantine.passed(ItemKind.COMMAND, command.id)
         return True
 
 

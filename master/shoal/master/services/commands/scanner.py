@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from shoal.core.runs.commands import Command, CommandType
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Run
 from shoal.master.services.commands.outcomes import CommandOutcomes
 from shoal.master.services.commands.requests import REQUESTS, RunRequests
@@ -82,7 +82,9 @@ class Scanner(PeriodicService):
             if self._is_full:
                 self._full_s = time.monotonic()
             # Quarantined commands stay pending and must not stand in the way of the others.
-            quarantined = self._engine.quarantine.held(Kind.COMMAND) + len(self._requests.waiting)
+            quarantined = self._engine.quarantine.held(ItemKind.COMMAND) + len(
+                self._requests.waiting
+            )
             most = (
                 most_starts + quarantined if most_starts > 0 else 0,
                 self._batch_size + quarantined,

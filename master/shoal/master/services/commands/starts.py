@@ -25,7 +25,7 @@ from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandType
 from shoal.core.runs.events import Begun
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import NewInstance
 from shoal.core.runs.run import Decision, Run
 from shoal.master.services.admission import Gate
@@ -119,7 +119,7 @@ class Starts:
                 self._outcomes.quarantine(commands[0].id, commands[0].partition, error)
             return len(commands)
         for command in commands[:handled]:
-            self._engine.quarantine.passed(Kind.COMMAND, command.id)
+            self._engine.quarantine.passed(ItemKind.COMMAND, command.id)
         for run in runs:
             # A master that has taken the partition since has found the run in the database.
             if self._engine.epochs.get(run.partition) == epochs[run.partition]:

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.core.runs.retention import Hours, Limits, NewPurge, Purge, Retention
+from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention, RetentionLimits
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
 from shoal.master.engine.listeners import Listener
 from shoal.master.errors import PartitionNotOwned
@@ -32,11 +32,11 @@ from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.expired_rows import (
     Deleted,
     Expired,
-    Scope,
-    Window,
+    ExpiryScope,
+    ExpiryWindow,
     without_looked_for,
 )
-from shoal.sql.repositories.upkeep.purges import Part
+from shoal.sql.repositories.upkeep.purges import PurgePart
 
 log = structlog.get_logger()
 
@@ -58,8 +58,8 @@ _TELL_AGAIN_S = 3_600.0  # that the export keeps rows here
 # A request goes round again while its rows wait for rows of other owners to go first.
 _ROUNDS_IN_VAIN = 3
 
-Parts = dict[int, Part]
-Read = Callable[[UnitOfWork, Scope, datetime, int, Verified | None], Awaitable[Window]]
+Parts = dict[int, PurgePart]
+Read = Callable[[UnitOfWork, ExpiryScope, datetime, int, Verified | None], Awaitable[ExpiryWindow]]
 Delete = Callable[[UnitOfWork, Sequence[int], datetime, Verified | None], Awaitable[Deleted]]
 
 
@@ -67,7 +67,7 @@ Delete = Callable[[UnitOfWork, Sequence[int], datetime, Verified | None], Awaita
 class PurgeWalk:
     """One walk through the history of some partitions."""
 
-    limits: Limits
+    limits: RetentionLimits
     epochs: Mapping[int, int]
     workflows: set[int] | None = None  # None: all
     request: Purge | None = None
@@ -79,8 +79,8 @@ class PurgeWalk:
     verified: Verified | None = None
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.epochs.keys(), self.workflows)
+    def scope(self) -> ExpiryScope:
+        return ExpiryScope(self.epochs.keys(), self.workflows)
 
     @property
     def is_rehearsal(self) -> bool:
@@ -225,11 +225,13 @@ class Purger(Listener):
             async with self._database.unit_of_work(read_only=True) as uow:
                 unfinished = await uow.purges.unfinished(epochs)
             self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
-            for purge_id, partitions in unfinished.items():
-                with suppress(NotFound):  # purged itself meanwhile
-                    await self._serve(purge_id, {p: epochs[p] for p in partitions})
-            if unfinished:  # what waits for rows of other owners comes again
-                self._look_in(self._look_again_s)
+            try:
+                for purge_id, partitions in unfinished.items():
+                    with suppress(NotFound):  # purged itself meanwhile
+                        await self._serve(purge_id, {p: epochs[p] for p in partitions})
+            finally:
+                if unfinished:  # what was fenced, or waits for rows of other owners, comes again
+                    self._look_in(self._look_again_s)
 
     async def _serve(self, purge_id: int, epochs: Mapping[int, int]) -> None:
         async with self._database.unit_of_work(read_only=True) as uow:
@@ -372,7 +374,7 @@ class Purger(Listener):
             if job.is_rehearsal:
                 found = await uow.events.count_before(before, _MOST_COUNTED, until)
         if job.is_rehearsal:
-            await self._note(job, {HOME: Part({"events": found})})
+            await self._note(job, {HOME: PurgePart({"events": found})})
             return
         deleted = _ROWS_AT_ONCE
         while deleted == _ROWS_AT_ONCE:
@@ -380,7 +382,7 @@ class Purger(Listener):
             async with self._database.unit_of_work() as uow:
                 await self._fence(uow, job, [HOME])
                 deleted = await uow.events.prune(before, _ROWS_AT_ONCE, until)
-                await self._store(uow, job, {HOME: Part({"events": deleted})})
+                await self._store(uow, job, {HOME: PurgePart({"events": deleted})})
             await self._pause(began)
 
     async def _takeovers(self, job: PurgeWalk) -> None:
@@ -458,6 +460,6 @@ def _exported(job: PurgeWalk, kind: str, expired: Sequence[Expired]) -> list[Exp
 def _parts(kind: str, rows: Sequence[Expired]) -> Parts:
     parts: Parts = {}
     for row in rows:
-        part = parts.setdefault(row.partition, Part())
+        part = parts.setdefault(row.partition, PurgePart())
         part.add(row.since if kind == "instances" else None, **{kind: 1})
     return parts

@@ -10,9 +10,9 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import RowFactory, tuple_row
 
-from shoal.sql.driver.postgresql.pipeline import Statement
+from shoal.sql.driver.postgresql.pipeline import PipelineStatement
 
-Carry = Callable[[Iterable[Statement]], Awaitable[list[PGresult]]]
+Carry = Callable[[Iterable[PipelineStatement]], Awaitable[list[PGresult]]]
 
 _WORKS = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
@@ -34,10 +34,10 @@ class Converter:
         """Return values in PostgreSQL's text form."""
         return self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
 
-    def typed(self, text: str, values: Sequence[Any]) -> Statement:
+    def typed(self, text: str, values: Sequence[Any]) -> PipelineStatement:
         """Return a statement that no module holds, with the types of its values."""
         dumped = self.dumped(values)
-        return Statement(text, dumped, self._transformer.types or (), is_held=False)
+        return PipelineStatement(text, dumped, self._transformer.types or (), is_held=False)
 
     def rows(self, answer: PGresult) -> list[tuple[Any, ...]]:
         """Return the rows of an answer."""

@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Judge, Length, batched
 from shoal.sql.driver.patience import Patience
-from shoal.sql.driver.postgresql.pipeline import Statement
+from shoal.sql.driver.postgresql.pipeline import PipelineStatement
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection
 from shoal.sql.driver.prepared import Values, notify, notify_of_commit, prepared
 from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
@@ -32,7 +32,7 @@ from shoal.sql.driver.translation import FOREIGN
 from shoal.sql.errors import StatementFailed
 
 T = TypeVar("T")
-_Demand = tuple[PreparedQuery, Statement, Judge]
+_Demand = tuple[PreparedQuery, PipelineStatement, Judge]
 
 _DIALECT = cast(Callable[..., Dialect], dialect_async)(paramstyle="numeric_dollar")
 # A connection that was used within this time is asked for a sign of life only if there is cause.
@@ -58,7 +58,7 @@ class PostgresqlLink:
         # SQLAlchemy is in one transaction for good, as far as it knows: ours begin and end here.
         self._driver.carry = self._send
         self._release = release
-        self._begin = Statement("BEGIN")
+        self._begin = PipelineStatement("BEGIN")
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
         self._limits_s = {
@@ -77,7 +77,7 @@ class PostgresqlLink:
         if not has_spoken and time.monotonic() - self._used_s < _TRUSTED_S:
             return True
         try:
-            [answer] = await self._answers([Statement("SELECT 1")])
+            [answer] = await self._answers([PipelineStatement("SELECT 1")])
             self._checked(answer)
         except FOREIGN:
             return False
@@ -96,7 +96,7 @@ class PostgresqlLink:
 
     def begin(self, statement: str) -> None:
         """Begin, as soon as there is something to be done."""
-        self._begin = Statement(statement)
+        self._begin = PipelineStatement(statement)
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
@@ -111,7 +111,7 @@ class PostgresqlLink:
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
         notify(self._sync, asked.text, parameters)
-        statement = Statement(asked.text, self._driver.converter.dumped(parameters))
+        statement = PipelineStatement(asked.text, self._driver.converter.dumped(parameters))
         self._demands.append((asked, statement, judge))
 
     async def fetch(self, query: Query, values: Values) -> list[Any]:
@@ -119,7 +119,7 @@ class PostgresqlLink:
         asked = prepared_query(query, _DIALECT)
         parameters = asked.parameters(values)
         notify(self._sync, asked.text, parameters)
-        statement = Statement(asked.text, self._driver.converter.dumped(parameters))
+        statement = PipelineStatement(asked.text, self._driver.converter.dumped(parameters))
         [answer] = await self._send([statement])
         return self._rows(asked, answer)
 
@@ -128,14 +128,14 @@ class PostgresqlLink:
         answers = iter(await self._send(self._statements(changes)))
         return [sum(next(answers).command_tuples or 0 for _ in values) for _, values in changes]
 
-    def _statements(self, changes: Changes) -> Iterator[Statement]:
+    def _statements(self, changes: Changes) -> Iterator[PipelineStatement]:
         """Yield a statement for each row of values, translated when its turn comes."""
         for change, values in changes:
             made = prepared(change, tuple(values[0]), _DIALECT)
             notify(self._sync, made.text, values, len(values) > 1)
             for some in batched(values, MOST_SHORT_ROWS):
                 for row in made.rows(some):
-                    yield Statement(made.text, self._driver.converter.dumped(row))
+                    yield PipelineStatement(made.text, self._driver.converter.dumped(row))
 
     async def commit(self) -> None:
         """End the transaction; its changes are durable when this returns."""
@@ -145,7 +145,7 @@ class PostgresqlLink:
         try:
             if self._pgconn.transaction_status != TransactionStatus.IDLE:
                 notify_of_commit(self._sync)
-                [answer] = await self._answers([Statement("COMMIT")])
+                [answer] = await self._answers([PipelineStatement("COMMIT")])
                 if self._checked(answer).command_status != b"COMMIT":
                     raise StatementFailed("a statement had failed: nothing was committed")
         finally:
@@ -170,7 +170,7 @@ class PostgresqlLink:
 
     async def _roll_back(self) -> None:
         try:
-            await self._answers([Statement("ROLLBACK")])
+            await self._answers([PipelineStatement("ROLLBACK")])
         except FOREIGN:
             pass  # it is not idle, so it is closed, and that ends the transaction
         finally:
@@ -185,7 +185,7 @@ class PostgresqlLink:
     def _rows(self, asked: PreparedQuery, answer: PGresult) -> list[Any]:
         return asked.rows(self._driver.converter.rows(answer))
 
-    async def _send(self, statements: Iterable[Statement]) -> list[PGresult]:
+    async def _send(self, statements: Iterable[PipelineStatement]) -> list[PGresult]:
         """Carry out what waits and then ``statements``; return the answers to these.
 
         Between parts of many others have their turn.
@@ -204,7 +204,7 @@ class PostgresqlLink:
             judge(self._rows(asked, next(came)))
         return list(came)
 
-    async def _answers(self, statements: Sequence[Statement]) -> list[PGresult]:
+    async def _answers(self, statements: Sequence[PipelineStatement]) -> list[PGresult]:
         """Return an answer to each statement, or to each until the connection was lost."""
         try:
             return await self._driver.exchange_all(statements)

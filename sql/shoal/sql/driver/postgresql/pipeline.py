@@ -22,7 +22,7 @@ _EXECUTIONS_BEFORE = 5
 _MOST_OCCASIONAL = 100
 
 
-class Statement(NamedTuple):
+class PipelineStatement(NamedTuple):
     """One statement with its values."""
 
     text: str  # with ``$1`` and so on
@@ -54,7 +54,7 @@ class Pipeline:
         )  # least recently used first
         self._numbers = count()
 
-    def exchange(self, statements: Sequence[Statement]) -> PQGen[list[PGresult]]:
+    def exchange(self, statements: Sequence[PipelineStatement]) -> PQGen[list[PGresult]]:
         """Carry on from wait to wait; return the answer to each statement, errors among them."""
         pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
@@ -72,7 +72,7 @@ class Pipeline:
         pgconn.exit_pipeline_mode()
         return answers
 
-    def _held(self, statement: Statement, sent: list[_Forget | None]) -> bytes:
+    def _held(self, statement: PipelineStatement, sent: list[_Forget | None]) -> bytes:
         """Return the name of a statement; have it prepared when it first comes."""
         text = statement.text
         if (name := self._names.get(text)) is None:
@@ -82,7 +82,7 @@ class Pipeline:
             sent.append(lambda: self._names.pop(text))
         return name
 
-    def _unheld(self, statement: Statement, sent: list[_Forget | None]) -> bytes:
+    def _unheld(self, statement: PipelineStatement, sent: list[_Forget | None]) -> bytes:
         """Return the name of a statement, which is none unless it comes again and again."""
         key = (statement.text, statement.types)
         known = self._occasional.setdefault(key, _Occasional())

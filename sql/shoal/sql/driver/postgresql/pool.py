@@ -14,7 +14,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.postgresql.link import PostgresqlLink
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection, Silent
-from shoal.sql.driver.silence import Session, Silence
+from shoal.sql.driver.silence import Session, SilenceWatch
 from shoal.sql.driver.translation import FOREIGN, translate
 from shoal.sql.driver.turns import Permits
 from shoal.sql.errors import DatabaseUnavailable
@@ -72,7 +72,7 @@ class PostgresqlConnections:
         return cls(_Pool(url, size, patience), _WRITING)
 
     @property
-    def silence(self) -> Silence:
+    def silence(self) -> SilenceWatch:
         """What watches the connections."""
         return self._pool.silence
 
@@ -113,7 +113,7 @@ class _Pool:
     def __init__(self, url: URL, size: int, patience: Patience) -> None:
         self._defaults = {name: one for name, one in _DEFAULTS.items() if name not in url.query}
         self._driver = QuickConnection.patient(patience)
-        self.silence = Silence(patience, self.at_work, self._forget_idle)
+        self.silence = SilenceWatch(patience, self.at_work, self._forget_idle)
         self._engine = create_async_engine(
             url,
             hide_parameters=True,

@@ -23,8 +23,8 @@ from psycopg.waiting import Ready, Wait
 
 from shoal.sql.driver.patience import Patience
 from shoal.sql.driver.postgresql.cursor import Carry, Converter, StatementCursor, checked
-from shoal.sql.driver.postgresql.pipeline import Pipeline, Statement
-from shoal.sql.driver.silence import Session, Silence
+from shoal.sql.driver.postgresql.pipeline import Pipeline, PipelineStatement
+from shoal.sql.driver.silence import Session, SilenceWatch
 from shoal.sql.driver.turns import Pause
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class QuickConnection(AsyncConnection[Any]):
     _pause = Pause()
 
     # As ``silence.Waiting`` says. Written here and by the watch, in one event loop.
-    silence: Silence | None = None  # the watch; None: there is none
+    silence: SilenceWatch | None = None  # the watch; None: there is none
     session: Session | None = None
     is_waiting = False
     exchange = 0
@@ -69,7 +69,7 @@ class QuickConnection(AsyncConnection[Any]):
         self._together = Pipeline(pgconn)
         self.cursor_factory: Any = StatementCursor
 
-    async def exchange_all(self, statements: Sequence[Statement]) -> list[PGresult]:
+    async def exchange_all(self, statements: Sequence[PipelineStatement]) -> list[PGresult]:
         """Return an answer to each statement, or to each until the connection was lost."""
         return await self.wait(self._together.exchange(statements))
 
@@ -77,7 +77,7 @@ class QuickConnection(AsyncConnection[Any]):
         """Return an answer that is not an error. Raises psycopg.Error for one that is."""
         return checked(answer, self.info.encoding)
 
-    async def _carry(self, statements: Iterable[Statement]) -> list[PGresult]:
+    async def _carry(self, statements: Iterable[PipelineStatement]) -> list[PGresult]:
         return [self.checked(one) for one in await self.exchange_all(list(statements))]
 
     @classmethod

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Row, bindparam, delete, func, insert, select, update
 
-from shoal.core.access.audit.chain import Head, link_hash
-from shoal.core.access.audit.entries import Entry, EntryFilter, NewEntry
+from shoal.core.access.audit.chain import ChainHead, link_hash
+from shoal.core.access.audit.entries import AuditEntry, EntryFilter, NewEntry
 from shoal.core.untrusted import read_json
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 _INSERT = insert(audit_entry)
 _ENCODE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode
@@ -39,17 +39,17 @@ _DELETED_TOGETHER = 500
 
 
 @dataclass(frozen=True)
-class Link:
+class AuditLink:
     """A place in the chain; ``entry`` None: the entry is not there any more."""
 
     position: int
     hash: str
     previous: str
-    entry: Entry | None
+    entry: AuditEntry | None
 
 
-_EntryList = list[Entry]
-_LinkList = list[Link]
+_EntryList = list[AuditEntry]
+_LinkList = list[AuditLink]
 
 
 class Audit:
@@ -91,17 +91,17 @@ class Audit:
 
     # -- the chain -------------------------------------------------------------------------
 
-    async def head(self) -> Head:
+    async def head(self) -> ChainHead:
         """Return the last place of the chain; position 0 if it is empty."""
         query = select(audit_link).order_by(_L.position.desc()).limit(1)
         row = await self._connection.first(query)
-        return await self.pruned() if row is None else Head(row.position, row.hash)
+        return await self.pruned() if row is None else ChainHead(row.position, row.hash)
 
-    async def pruned(self) -> Head:
+    async def pruned(self) -> ChainHead:
         """Return up to where entries were removed; position 0: nowhere."""
         row = await self._connection.first(select(audit_state))
         assert row is not None, "the migration has made it"
-        return Head(row.pruned, row.hash)
+        return ChainHead(row.pruned, row.hash)
 
     async def unlinked(self, before: datetime) -> int:
         """Return how many entries from before ``before`` are in no link."""
@@ -119,7 +119,7 @@ class Audit:
         rows = await self._connection.rows(_UNLINKED.limit(limit), {"floor": floor})
         return [_entry(row) for row in rows]
 
-    async def link(self, entries: Sequence[Entry]) -> bool:
+    async def link(self, entries: Sequence[AuditEntry]) -> bool:
         """Put entries at the end of the chain; False: another process has, so roll back."""
         head = await self.head()
         rows, previous = [], head.hash
@@ -149,7 +149,7 @@ class Audit:
         found = []
         for row in rows:
             entry = None if row.id is None else _entry(row)
-            found.append(Link(row.position, row.hash, previous, entry))
+            found.append(AuditLink(row.position, row.hash, previous, entry))
             previous = row.hash
         return found
 
@@ -160,7 +160,7 @@ class Audit:
 
     # -- pruning ---------------------------------------------------------------------------
 
-    async def prune(self, before: datetime, limit: int) -> tuple[Head, int]:
+    async def prune(self, before: datetime, limit: int) -> tuple[ChainHead, int]:
         """Delete the first entries of the chain that are from before ``before``.
 
         Returns the last place that is gone and how many went; at most ``limit``, and never the last
@@ -182,7 +182,7 @@ class Audit:
             gone.append(row)
         if not gone:
             return start, 0
-        last = Head(gone[-1].position, gone[-1].hash)
+        last = ChainHead(gone[-1].position, gone[-1].hash)
         await self._connection.execute(
             update(audit_state).values(pruned=last.position, hash=last.hash)
         )
@@ -211,16 +211,16 @@ def _values(entry: NewEntry) -> dict[str, Any]:
     }
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: Row[Any]) -> AuditEntry:
     """Return a stored entry; one that was tampered with is shown as far as it can be."""
     try:
         detail = read_json(row.detail)
     except (TypeError, ValueError):
         detail = {"unreadable": str(row.detail)}
     at = row.at
-    if isinstance(at, Unreadable):
+    if isinstance(at, UnreadableValue):
         at = datetime.fromtimestamp(0).astimezone()
-    return Entry(
+    return AuditEntry(
         at=at,
         action=row.action,
         outcome=row.outcome,

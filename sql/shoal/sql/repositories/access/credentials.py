@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, delete, insert, select, update
 
 from shoal.core.access.permissions import Permission
-from shoal.core.access.principals import Scope
+from shoal.core.access.principals import TokenScope
 from shoal.core.access.records import ApiToken, LoginSession
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
@@ -104,7 +104,7 @@ class Tokens:
         principal_id: int,
         name: str,
         digest: str,
-        scope: Scope,
+        scope: TokenScope,
         at: datetime,
         expires_at: datetime | None,
     ) -> ApiToken:

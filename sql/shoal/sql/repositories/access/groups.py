@@ -7,13 +7,13 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select, update
 
 from shoal.core.access.principals import key_of
-from shoal.core.access.records import Group
+from shoal.core.access.records import UserGroup
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import AccountExists, NotFound
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import group_member, principal, principal_group, project_role
 
-_GroupList = list[Group]
+_GroupList = list[UserGroup]
 _Names = frozenset[str]
 _KIND = "group"
 
@@ -24,7 +24,7 @@ class Groups:
     def __init__(self, connection: Connection, rights: Rights) -> None:
         self._connection, self._rights = connection, rights
 
-    async def add(self, name: str, description: str, at: datetime) -> Group:
+    async def add(self, name: str, description: str, at: datetime) -> UserGroup:
         """Make a group without members. Raises AccountExists."""
         await self._rights.changed()
         taken = select(principal_group.c.id).where(principal_group.c.key == key_of(name))
@@ -37,16 +37,16 @@ class Groups:
         )
         return await self.get(name)
 
-    async def get(self, name: str) -> Group:
+    async def get(self, name: str) -> UserGroup:
         """Return a group with its members. Raises NotFound."""
         query = select(principal_group).where(principal_group.c.key == key_of(name))
         row = await self._connection.first(query)
         if row is None:
             raise NotFound(_KIND, name)
         members = await self._members([row.id])
-        return Group(row.id, row.name, row.description, row.created_at, members[row.id])
+        return UserGroup(row.id, row.name, row.description, row.created_at, members[row.id])
 
-    async def hold(self, name: str) -> Group:
+    async def hold(self, name: str) -> UserGroup:
         """Return the same, unchanged by others until the commit. Raises NotFound."""
         query = select(principal_group.c.id).where(principal_group.c.key == key_of(name))
         await self._connection.execute(query.with_for_update(key_share=True))
@@ -60,7 +60,7 @@ class Groups:
         rows = await self._connection.rows(query)
         members = await self._members([row.id for row in rows])
         return [
-            Group(row.id, row.name, row.description, row.created_at, members[row.id])
+            UserGroup(row.id, row.name, row.description, row.created_at, members[row.id])
             for row in rows
         ]
 

@@ -6,14 +6,14 @@ from sqlalchemy import ColumnElement, Row, delete, insert, literal, select, unio
 
 from shoal.core.access.permissions import Role
 from shoal.core.access.principals import PrincipalKind, key_of
-from shoal.core.access.records import HolderKind, Member
+from shoal.core.access.records import HolderKind, ProjectMember
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import principal, principal_group, project_role
 from shoal.sql.statements.rows import readable
 
-_MemberList = list[Member]
+_MemberList = list[ProjectMember]
 _PRINCIPALS = {
     HolderKind.USER: PrincipalKind.USER,
     HolderKind.SERVICE_ACCOUNT: PrincipalKind.SERVICE_ACCOUNT,
@@ -21,7 +21,7 @@ _PRINCIPALS = {
 _KINDS = {str(stored): kind for kind, stored in _PRINCIPALS.items()}
 
 
-class Members:
+class MemberRepository:
     """The ``project_role`` table."""
 
     def __init__(self, connection: Connection, rights: Rights) -> None:
@@ -86,6 +86,6 @@ class Members:
         return column, row.id
 
 
-def _member(row: Row[Any]) -> Member:
+def _member(row: Row[Any]) -> ProjectMember:
     kind = _KINDS.get(row.kind, HolderKind.GROUP)
-    return Member(kind, row.name, Role(row.role))
+    return ProjectMember(kind, row.name, Role(row.role))

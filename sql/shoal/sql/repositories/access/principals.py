@@ -20,7 +20,7 @@ _KIND = "user"
 
 
 @dataclass(frozen=True)
-class StoredPassword:
+class PasswordHash:
     """What signing in needs to know of a user."""
 
     principal_id: int
@@ -123,7 +123,7 @@ class Principals:
             lambda most: self._connection.rows(query.limit(most)), _account, _KIND, limit
         )
 
-    async def password(self, name: str) -> StoredPassword | None:
+    async def password(self, name: str) -> PasswordHash | None:
         """Return what signing in as a user needs; None if there is no such user."""
         c = principal.c
         row = await self._connection.first(
@@ -131,7 +131,7 @@ class Principals:
         )
         if row is None:
             return None
-        return StoredPassword(row.id, row.password, row.disabled_at is not None)
+        return PasswordHash(row.id, row.password, row.disabled_at is not None)
 
     async def set_password(self, principal_id: int, hashed: str, *, must_change: bool) -> None:
         """Store the hash of a new password: all sessions of the user end. Raises NotFound."""

@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, select, tuple_, update
 
 from shoal.core.access.authorization import Visible
 from shoal.core.access.grants import Restricted, no_such_group
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.hints import MOST_MISTAKES
@@ -127,7 +127,9 @@ class Restrictions:
         groups = {task.worker_group for _, task in tasks}
         closed = await self.closed(Restricted.WORKER_GROUP, groups, spec.project) if groups else ()
         problems = [
-            Problem(("tasks", n, "worker_group"), no_such_group(spec.project, task.worker_group))
+            DefinitionProblem(
+                ("tasks", n, "worker_group"), no_such_group(spec.project, task.worker_group)
+            )
             for n, task in tasks
             if task.worker_group in closed
         ]

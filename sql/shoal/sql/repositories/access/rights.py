@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, or_, select, update
 
 from shoal.core.access.permissions import Permission, Role, stronger
-from shoal.core.access.principals import EVERYTHING, Principal, PrincipalKind, Scope
+from shoal.core.access.principals import EVERYTHING, Principal, PrincipalKind, TokenScope
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.access import (
     access_state,
@@ -111,7 +111,7 @@ class Rights:
         )
         return None if row is None else await self._principal(row, EVERYTHING)
 
-    async def _principal(self, row: Row[Any], scope: Scope) -> Principal:
+    async def _principal(self, row: Row[Any], scope: TokenScope) -> Principal:
         return Principal(
             id=row.of_id,
             name=row.of_name,
@@ -147,11 +147,11 @@ def _role(text: str) -> Role | None:
     return _ROLES.get(text)
 
 
-def _scope(row: Row[Any]) -> Scope:
+def _scope(row: Row[Any]) -> TokenScope:
     """Return what a token is limited to; what cannot be read gives nothing."""
     permissions = None if row.permissions is None else _permissions(row.permissions)
     projects = None if row.projects is None else _ids(row.projects)
-    return Scope(permissions, projects)
+    return TokenScope(permissions, projects)
 
 
 def _permissions(stored: Any) -> frozenset[Permission]:

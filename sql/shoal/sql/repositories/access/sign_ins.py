@@ -10,7 +10,7 @@ from shoal.sql.schema.access import sign_in
 
 
 @dataclass(frozen=True)
-class Code:
+class SignInCode:
     """What a command line changes into a session, once; ``challenge`` is that of its PKCE."""
 
     digest: str
@@ -30,7 +30,7 @@ class SignIns:
         principal_id: int,
         at: datetime,
         expires_at: datetime,
-        code: Code | None = None,
+        code: SignInCode | None = None,
     ) -> bool:
         """Note that a sign-in has come to its end; return whether it had not yet.
 

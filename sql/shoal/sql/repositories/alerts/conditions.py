@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select, update
 
 from shoal.core.alerts.occurrences import Trigger
-from shoal.core.alerts.records import Condition
+from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.events import Events, NewEvent
@@ -22,18 +22,18 @@ class AlertConditions:
     def __init__(self, connection: Connection, events: Events) -> None:
         self._connection, self._events = connection, events
 
-    async def all(self) -> dict[Key, Condition]:
+    async def all(self) -> dict[Key, AlertCondition]:
         """Return the conditions that hold, as they were found."""
         query = select(alert_condition, project.c.name.label("project")).join_from(
             alert_condition, project
         )
         found = (
-            Condition(row.project, row.rule, row.subject, Trigger(row.trigger), row.workflow)
+            AlertCondition(row.project, row.rule, row.subject, Trigger(row.trigger), row.workflow)
             for row in await self._connection.rows(query)
         )
         return {one.key: one for one in found}
 
-    async def begin(self, conditions: Iterable[Condition], at: datetime) -> None:
+    async def begin(self, conditions: Iterable[AlertCondition], at: datetime) -> None:
         """Store conditions that hold from now on. They are not stored yet."""
         conditions = list(conditions)
         homes = await self._homes({one.project for one in conditions})
@@ -51,7 +51,7 @@ class AlertConditions:
         await self._events.add([_event(one, True, at) for one in conditions])
 
     async def end(
-        self, conditions: Collection[Condition], at: datetime, *, is_told: bool = True
+        self, conditions: Collection[AlertCondition], at: datetime, *, is_told: bool = True
     ) -> None:
         """Remove conditions that hold no more; not ``is_told``: nobody looks any more."""
         homes = await self._homes({one.project for one in conditions})
@@ -93,7 +93,7 @@ class AlertConditions:
         await self._connection.execute(delete(alert_member).where(_M.gone_at < before))
 
 
-def _event(one: Condition, holds: bool, at: datetime) -> NewEvent:
+def _event(one: AlertCondition, holds: bool, at: datetime) -> NewEvent:
     data = {
         "rule": one.rule,
         "trigger": one.trigger,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, update
 
-from shoal.core.alerts.records import Definition, DefinitionKind, Silence
+from shoal.core.alerts.records import AlertSilence, DefinitionKind, StoredAlertDefinition
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.alerts.jobs import AlertJobs
@@ -15,7 +15,7 @@ from shoal.sql.schema.tables import alert_definition, alert_silence, project
 from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
 
 _D, _S = alert_definition.c, alert_silence.c
-_DefinitionList = list[Definition]
+_DefinitionList = list[StoredAlertDefinition]
 
 
 class AlertDefinitions:
@@ -31,7 +31,7 @@ class AlertDefinitions:
         name: str,
         spec: Mapping[str, Any],
         at: datetime,
-    ) -> tuple[Definition, bool]:
+    ) -> tuple[StoredAlertDefinition, bool]:
         """Make or change a definition; return it and whether it is new. Raises NotFound."""
         owner = await self._projects.get(home)
         row = await self._connection.first(
@@ -53,7 +53,7 @@ class AlertDefinitions:
         await self._jobs.note_change()
         return await self.get(home, kind, name), row is None
 
-    async def get(self, home: str, kind: DefinitionKind, name: str) -> Definition:
+    async def get(self, home: str, kind: DefinitionKind, name: str) -> StoredAlertDefinition:
         """Return a definition. Raises NotFound."""
         row = await self._connection.first(_named(home, kind, name))
         if row is None:
@@ -99,7 +99,7 @@ class AlertDefinitions:
         until: datetime,
         reason: str,
         by: str,
-    ) -> Silence:
+    ) -> AlertSilence:
         """Make a silence. Raises NotFound."""
         owner = await self._projects.get(home)
         values = {
@@ -116,7 +116,7 @@ class AlertDefinitions:
         await self._jobs.note_change()
         return await self.get_silence(home, made[0].id)
 
-    async def get_silence(self, home: str, silence_id: int) -> Silence:
+    async def get_silence(self, home: str, silence_id: int) -> AlertSilence:
         """Return a silence. Raises NotFound."""
         query = _silences().where(project.c.name == home, _S.id == silence_id)
         row = await self._connection.first(query)
@@ -126,7 +126,7 @@ class AlertDefinitions:
 
     async def silences(
         self, home: str | None, now: datetime, before: int | None = None, limit: int = 500
-    ) -> Sequence[Silence]:
+    ) -> Sequence[AlertSilence]:
         """Return silences that are not over, newest first: of a project, or None: of all."""
         query = _silences().where(_S.until > now).order_by(_S.id.desc())
         if home is not None:
@@ -153,9 +153,9 @@ def _named(home: str, kind: DefinitionKind, name: str) -> Select[Any]:
     return _definitions().where(project.c.name == home, _D.kind == kind, _D.name == name)
 
 
-def _definition(row: Row[Any]) -> Definition:
+def _definition(row: Row[Any]) -> StoredAlertDefinition:
     require_numbers(row, "version")
-    return Definition(
+    return StoredAlertDefinition(
         row.id,
         row.project,
         DefinitionKind(row.kind),
@@ -171,8 +171,8 @@ def _silences() -> Select[Any]:
     return select(alert_silence, project.c.name.label("project")).join_from(alert_silence, project)
 
 
-def _silence(row: Row[Any]) -> Silence:
-    return Silence(
+def _silence(row: Row[Any]) -> AlertSilence:
+    return AlertSilence(
         row.id,
         row.project,
         row.workflow,

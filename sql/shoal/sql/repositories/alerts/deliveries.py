@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, insert, select, update
 
-from shoal.core.alerts.records import Delivery, DeliveryKind, DeliveryState, NewDelivery, Try
+from shoal.core.alerts.records import AlertDelivery, DeliveryKind, DeliveryState, NewDelivery, Try
 from shoal.core.alerts.shares import share_of
 from shoal.core.runs.filters import EventKind
 from shoal.sql.driver.connection import Connection, batched
@@ -26,7 +26,7 @@ _D, _M, _T = alert_delivery.c, alert_mention.c, alert_try.c
 _TOGETHER = 200  # in one statement
 _S = DeliveryState
 
-_DeliveryList = list[Delivery]
+_DeliveryList = list[AlertDelivery]
 _TryList = list[Try]
 
 
@@ -90,7 +90,7 @@ class Deliveries:
         limit: int,
         busy: Collection[tuple[str, str]] = (),
         on_unreadable: OnUnreadable = leave_out,
-    ) -> list[Delivery]:
+    ) -> list[AlertDelivery]:
         """Return messages of a share whose time has come, the longest due first.
 
         ``busy``: (project, channel) of which none is wanted. ``on_unreadable`` gets the rows among
@@ -156,9 +156,9 @@ class Deliveries:
         )
         return changed.rowcount
 
-    async def places(self, alert_ids: Collection[int]) -> Mapping[int, list[Delivery]]:
+    async def places(self, alert_ids: Collection[int]) -> Mapping[int, list[AlertDelivery]]:
         """Return the messages that have told of each alert, or may have."""
-        found: dict[int, list[Delivery]] = {}
+        found: dict[int, list[AlertDelivery]] = {}
         for some in batched(sorted(alert_ids), _TOGETHER):
             rows = await self._connection.rows(
                 _deliveries()
@@ -177,7 +177,7 @@ class Deliveries:
         query = select(_M.alert_id).where(_M.delivery_id == delivery_id).order_by(_M.alert_id)
         return [row.alert_id for row in await self._connection.rows(query.limit(limit))]
 
-    async def of_alert(self, alert_id: int) -> list[Delivery]:
+    async def of_alert(self, alert_id: int) -> list[AlertDelivery]:
         """Return all messages that mention an alert, the first one first."""
         query = (
             _deliveries()
@@ -188,7 +188,7 @@ class Deliveries:
         rows = await self._connection.rows(query.limit(1000))
         return readable(rows, _delivery, "alert delivery", leave_out)
 
-    async def get(self, home: str, delivery_id: int) -> Delivery:
+    async def get(self, home: str, delivery_id: int) -> AlertDelivery:
         """Return a message. Raises NotFound."""
         query = _deliveries().where(project.c.name == home, _D.id == delivery_id)
         row = await self._connection.first(query)
@@ -246,9 +246,9 @@ def _deliveries() -> Select[Any]:
     )
 
 
-def _delivery(row: Row[Any]) -> Delivery:
+def _delivery(row: Row[Any]) -> AlertDelivery:
     require_numbers(row, "tries")
-    return Delivery(
+    return AlertDelivery(
         row.project,
         row.rule,
         row.receiver,

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from shoal.core.alerts.messages.message import Facts, RunFacts
+from shoal.core.alerts.messages.message import MessageFacts, RunFacts
 from shoal.core.alerts.occurrences import WITH_RESULTS
-from shoal.core.alerts.records import Delivery
+from shoal.core.alerts.records import AlertDelivery
 from shoal.core.runs.states import TaskState
 from shoal.sql.repositories.alerts.alerts import Alerts
 from shoal.sql.repositories.runs.instances import Instances
-from shoal.sql.repositories.runs.tasks import Tasks
+from shoal.sql.repositories.runs.tasks import TaskRepository
 
 _MOST_ALERTS = 50  # that a message lists
 _MOST_RUNS = 3  # whose tasks it lists
@@ -21,10 +21,12 @@ _TROUBLE = frozenset({TaskState.FAILED, TaskState.LOST, TaskState.KILLED})
 class AlertFacts:
     """Reads alerts, their runs, and the tasks of these."""
 
-    def __init__(self, alerts: Alerts, instances: Instances, tasks: Tasks) -> None:
+    def __init__(self, alerts: Alerts, instances: Instances, tasks: TaskRepository) -> None:
         self._alerts, self._instances, self._tasks = alerts, instances, tasks
 
-    async def read(self, delivery: Delivery, alert_ids: Sequence[int], now: datetime) -> Facts:
+    async def read(
+        self, delivery: AlertDelivery, alert_ids: Sequence[int], now: datetime
+    ) -> MessageFacts:
         """Return what a message says of these alerts."""
         alerts = await self._alerts.known(alert_ids[-_MOST_ALERTS:])
         wanted = dict.fromkeys(one.instance_id for one in alerts if one.instance_id is not None)
@@ -39,4 +41,4 @@ class AlertFacts:
             if one.trigger in WITH_RESULTS and one.task_instance_id is not None
         ]
         results = {one.id: one for one in await self._tasks.known(told[-_MOST_RESULTS:])}
-        return Facts(delivery, alerts, len(alert_ids), runs, now, results)
+        return MessageFacts(delivery, alerts, len(alert_ids), runs, now, results)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, delete, func, select, tuple_, update
 
-from shoal.core.definition.drafts import Draft, DraftInfo
+from shoal.core.definition.drafts import DefinitionDraft, DraftInfo
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import DraftChanged, NotFound
 from shoal.sql.repositories.definitions.projects import Projects
@@ -22,7 +22,9 @@ class Drafts:
         self._connection = connection
         self._projects = projects
 
-    async def get(self, home: str, name: str, editor: str, *, lock: bool = False) -> Draft:
+    async def get(
+        self, home: str, name: str, editor: str, *, lock: bool = False
+    ) -> DefinitionDraft:
         """Return a draft; ``lock``: nobody else changes it until the end. Raises NotFound."""
         query = _drafts(draft.c.text).where(*_is(home, name, editor))
         row = await self._connection.first(query.with_for_update(of=draft) if lock else query)
@@ -47,7 +49,9 @@ class Drafts:
         key = ["project_id", "name", "editor"]
         return bool(await self._connection.insert_new(draft, key, values))
 
-    async def change(self, found: Draft, text: str, base_version: int, at: datetime) -> None:
+    async def change(
+        self, found: DefinitionDraft, text: str, base_version: int, at: datetime
+    ) -> None:
         """Change a draft. Raises DraftChanged unless it is as it was found."""
         changed = await self._connection.execute(
             update(draft)
@@ -59,7 +63,7 @@ class Drafts:
         if changed.rowcount != 1:
             raise DraftChanged(found.project, found.name)
 
-    async def delete(self, found: Draft) -> None:
+    async def delete(self, found: DefinitionDraft) -> None:
         """Delete a draft. Raises DraftChanged unless it is as it was found."""
         gone = await self._connection.execute(
             delete(draft).where(draft.c.id == found.id, draft.c.revision == found.revision)
@@ -153,5 +157,5 @@ def _info(row: Row[Any]) -> DraftInfo:
     return DraftInfo(**_fields(row))
 
 
-def _draft(row: Row[Any]) -> Draft:
-    return Draft(**_fields(row), text=row.text)
+def _draft(row: Row[Any]) -> DefinitionDraft:
+    return DefinitionDraft(**_fields(row), text=row.text)

@@ -9,14 +9,14 @@ from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.logic.references import renamed
-from shoal.core.runs.records import Workflow
+from shoal.core.runs.records import StoredWorkflow
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, OpenInstances, WorkflowExists
 from shoal.sql.repositories.authoring.drafts import Drafts
 from shoal.sql.repositories.authoring.layouts import Layouts
 from shoal.sql.repositories.authoring.references import References, Referrers
 from shoal.sql.repositories.definitions.schedules import Schedules
-from shoal.sql.repositories.definitions.workflows import Published, Workflows
+from shoal.sql.repositories.definitions.workflows import PublishedVersion, WorkflowRepository
 from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import (
@@ -48,7 +48,7 @@ class Lifecycle:
     def __init__(
         self,
         connection: Connection,
-        workflows: Workflows,
+        workflows: WorkflowRepository,
         schedules: Schedules,
         references: References,
         drafts: Drafts,
@@ -63,7 +63,7 @@ class Lifecycle:
         self._layouts = layouts
         self._events = events
 
-    async def hanging(self, found: Workflow, visible: Visible) -> Hanging:
+    async def hanging(self, found: StoredWorkflow, visible: Visible) -> Hanging:
         """Return what hangs on a workflow, as far as the caller may see it."""
         i = workflow_instance.c
         is_open = (i.workflow_id == found.id) & HAS_NOT_ENDED
@@ -103,7 +103,9 @@ class Lifecycle:
         data = {"workflow": name}
         await self._events.add([NewEvent(at, "workflow.deleted", project, data)])
 
-    async def rename(self, project: str, name: str, new: str, at: datetime, by: str) -> Published:
+    async def rename(
+        self, project: str, name: str, new: str, at: datetime, by: str
+    ) -> PublishedVersion:
         """Give a workflow another name, as a new version of it.
 
         Instances, schedules and drafts go on with it. Instances that have begun keep the
@@ -135,7 +137,7 @@ class Lifecycle:
         if row is not None:
             raise WorkflowExists(project, name, is_deleted=row.deleted_at is not None)
 
-    async def archive(self, project: str, name: str, at: datetime) -> Workflow:
+    async def archive(self, project: str, name: str, at: datetime) -> StoredWorkflow:
         """Have nothing start any more: by schedule, request, backfill or as a sub-workflow.
 
         What runs goes on. Raises NotFound.
@@ -146,7 +148,7 @@ class Lifecycle:
             await self._set(found, at, at)
         return await self._workflows.get(project, name)
 
-    async def unarchive(self, project: str, name: str, at: datetime) -> Workflow:
+    async def unarchive(self, project: str, name: str, at: datetime) -> StoredWorkflow:
         """Undo ``archive``; schedules fire from now on. Raises NotFound, InvalidDefinition.
 
         What its definition names may have been deleted meanwhile.
@@ -160,7 +162,7 @@ class Lifecycle:
             await self._set(found, None, at)
         return await self._workflows.get(project, name)
 
-    async def _set(self, found: Workflow, archived_at: datetime | None, at: datetime) -> None:
+    async def _set(self, found: StoredWorkflow, archived_at: datetime | None, at: datetime) -> None:
         await self._connection.execute(
             update(workflow).where(workflow.c.id == found.id).values(archived_at=archived_at)
         )

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, Text, select, type_coerce
 from shoal.core.access.authorization import Visible
 from shoal.core.logic.dependency_graph import Linked
 from shoal.core.logic.dependency_rules import WorkflowName
-from shoal.core.logic.references import Reference, links, references
+from shoal.core.logic.references import WorkflowReference, links, references
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import project, workflow, workflow_version
 from shoal.sql.statements.rows import leave_out, readable
@@ -54,7 +54,7 @@ class Referrer:
 
     project: str
     workflow: str
-    named: Reference
+    named: WorkflowReference
 
 
 @dataclass(frozen=True)
@@ -140,5 +140,5 @@ def _linked(row: Row[Any]) -> tuple[Row[Any], Linked]:
     return row, Linked(timezone, tuple(links(row.project, row.spec)))
 
 
-def _names(row: Row[Any]) -> tuple[Row[Any], list[Reference]]:
+def _names(row: Row[Any]) -> tuple[Row[Any], list[WorkflowReference]]:
     return row, references(row.project, row.spec)

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, bindparam, func, insert, select, update
 
 from shoal.core.access.authorization import Visible
-from shoal.core.backfill.plan import Past, Plan
+from shoal.core.backfill.plan import BackfillPlan, Past
 from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunState, BackfillState
-from shoal.core.backfill.window import BackfillRun, Outcome
+from shoal.core.backfill.window import BackfillRun, DayOutcome
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Command, CommandState
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
@@ -38,7 +38,7 @@ _UPDATE_RUN = update(backfill_run).where(
 )
 
 
-class Backfills:
+class BackfillRepository:
     """The ``backfill`` and ``backfill_run`` tables. Written by the partition's owner alone."""
 
     def __init__(self, connection: Connection, events: Events) -> None:
@@ -46,7 +46,7 @@ class Backfills:
         self._events = events
 
     async def create(
-        self, asked: Command, request: BackfillRequest, plan: Plan, at: datetime
+        self, asked: Command, request: BackfillRequest, plan: BackfillPlan, at: datetime
     ) -> Backfill:
         """Store the backfill that a command asks for, with all its runs."""
         [[row_id]] = await self._connection.reserve_ids({backfill: 1})
@@ -241,7 +241,7 @@ class Backfills:
 
     async def outcomes(
         self, backfill_id: int, states: Collection[BackfillRunState]
-    ) -> dict[int, Outcome]:
+    ) -> dict[int, DayOutcome]:
         """Return what has become of the newest tries of the runs in these states, by position."""
         r, i = backfill_run.c, workflow_instance.c
         query = (
@@ -259,7 +259,7 @@ class Backfills:
             .where(r.backfill_id == backfill_id, r.state.in_(sorted(states)))
         )
         return {
-            row.position: Outcome(
+            row.position: DayOutcome(
                 CommandState(row.command),
                 row.result_instance_id,
                 None if row.instance is None else WorkflowState(row.instance),

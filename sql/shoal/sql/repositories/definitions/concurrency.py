@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.concurrency import OCCUPIES_SLOT, SlotUser, qualified
 from shoal.core.runs.states import TaskState
@@ -207,7 +207,7 @@ class ConcurrencyGroups:
             return
         known = await self._held(spec.project, names)
         problems = [
-            Problem(
+            DefinitionProblem(
                 ("tasks", index, "concurrency_group"),
                 f"project {spec.project} has no concurrency group {task.concurrency_group!r}; "
                 "make it with `shoal concurrency set "

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select, tuple_, update
 
-from shoal.core.data_sources.spec import DataSourceSpec, StoredDataSource, StoredPassword
+from shoal.core.data_sources.spec import DataSourceSpec, SourcePassword, StoredDataSource
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
@@ -30,7 +30,7 @@ class DataSources:
         home: str,
         name: str,
         spec: DataSourceSpec,
-        password: StoredPassword | None,
+        password: SourcePassword | None,
         at: datetime,
     ) -> tuple[StoredDataSource, bool]:
         """Make or change a data source; return it and whether it is new. The project is made too.
@@ -42,7 +42,7 @@ class DataSources:
         row = await self._connection.first(_named(home, name))
         if row is None:
             first = {"project_id": owner.id, "name": name, "version": 1, "created_at": at}
-            values = {**_values(spec, password or StoredPassword()), **first, "updated_at": at}
+            values = {**_values(spec, password or SourcePassword()), **first, "updated_at": at}
             await self._connection.execute(insert(data_source).values(values))
             return await self.get(home, name), True
         before = readable([row], _source, _KIND)[0]
@@ -118,7 +118,7 @@ def _named(home: str, name: str) -> Select[Any]:
     return _sources().where(project.c.name == home, data_source.c.name == name)
 
 
-def _values(spec: DataSourceSpec, password: StoredPassword) -> dict[str, Any]:
+def _values(spec: DataSourceSpec, password: SourcePassword) -> dict[str, Any]:
     return {
         "kind": spec.kind,
         "host": spec.host,
@@ -145,7 +145,7 @@ def _source(row: Row[Any]) -> StoredDataSource:
             "shared_with": row.shared_with,
         }
     )
-    password = StoredPassword(row.password, row.password_secret)
+    password = SourcePassword(row.password, row.password_secret)
     return StoredDataSource(
         row.project, row.name, spec, password, row.version, row.created_at, row.updated_at
     )

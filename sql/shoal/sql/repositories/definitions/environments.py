@@ -9,7 +9,7 @@ from sqlalchemy import Row, Text, delete, insert, select, type_coerce, update
 from shoal.core.access.authorization import Visible
 from shoal.core.access.grants import Restricted
 from shoal.core.checks.parameters import Path
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.environments import (
     NO_ENVIRONMENT,
     EnvironmentSpec,
@@ -190,7 +190,7 @@ class Environments:
 
 def _unknown(
     spec: WorkflowSpec, found: Collection[str], known: Collection[str]
-) -> Iterator[Problem]:
+) -> Iterator[DefinitionProblem]:
     hints = Hints()
     given: list[tuple[Path, str | None]] = [(("environment",), spec.environment)]
     given += [(("tasks", n, "environment"), task.environment) for n, task in enumerate(spec.tasks)]
@@ -198,10 +198,10 @@ def _unknown(
         if name is not None and name != NO_ENVIRONMENT and name not in found:
             hint = hints.of(name, known) or ";"
             text = f"there is no environment {name!r}{hint} make it with "
-            yield Problem(path, f"{text}`shoal environment set {name}`")
+            yield DefinitionProblem(path, f"{text}`shoal environment set {name}`")
 
 
-def _unfit(spec: WorkflowSpec, found: Mapping[str, Collection[str]]) -> Iterator[Problem]:
+def _unfit(spec: WorkflowSpec, found: Mapping[str, Collection[str]]) -> Iterator[DefinitionProblem]:
     for index, task in enumerate(spec.tasks):
         name = environment_named(spec, task)
         if name is None or name not in found:
@@ -209,7 +209,7 @@ def _unfit(spec: WorkflowSpec, found: Mapping[str, Collection[str]]) -> Iterator
         if not allows(groups := found[name], task.worker_group):
             own = task.environment is not None
             whose = "the environment" if own else "the workflow's environment"
-            yield Problem(
+            yield DefinitionProblem(
                 ("tasks", index, "environment" if own else "worker_group"),
                 f"{whose} {name!r} is for the worker groups {', '.join(groups)}, the task is for "
                 f"{task.worker_group!r}; name another one, or `environment: {NO_ENVIRONMENT}`",

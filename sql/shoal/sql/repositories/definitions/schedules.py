@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 
 from shoal.core.access.authorization import Visible
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
 from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import Schedule
+from shoal.core.runs.records import StoredSchedule
 from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow
@@ -27,7 +27,7 @@ from shoal.sql.schema.tables import schedule, workflow
 from shoal.sql.statements.json_columns import check_texts
 from shoal.sql.statements.rows import OnUnreadable, enough, leave_out, readable, refuse
 
-_ScheduleList = list[Schedule]
+_ScheduleList = list[StoredSchedule]
 
 # What says when a schedule fires: a change of one of these changes the fire times.
 _TIMES = (
@@ -111,7 +111,7 @@ class Schedules:
         names = {one.calendar for one in spec.schedules if one.calendar is not None}
         found = await self._calendars.held(spec.project, names)
         problems = [
-            Problem(
+            DefinitionProblem(
                 ("schedules", index, "calendar"),
                 f"project {spec.project} has no calendar {one.calendar!r}; make it with "
                 f"`shoal calendar set {spec.project}/{one.calendar} DATE...`",
@@ -139,7 +139,7 @@ class Schedules:
         """Have the schedules of a workflow fire again, from ``at`` on; nothing is made up for."""
         await self._plan(await self._of(schedule.c.workflow_id == workflow_id, lock=True), at)
 
-    async def pause(self, schedule_id: int, at: datetime) -> Schedule:
+    async def pause(self, schedule_id: int, at: datetime) -> StoredSchedule:
         """Have a schedule not fire, whatever its definition says. Raises NotFound."""
         found = await self._locked(schedule_id)
         if found.paused_at is None:
@@ -148,7 +148,7 @@ class Schedules:
             await self._events.add([_changed(found, "PAUSED", at)])
         return await self.get(schedule_id)
 
-    async def unpause(self, schedule_id: int, at: datetime) -> Schedule:
+    async def unpause(self, schedule_id: int, at: datetime) -> StoredSchedule:
         """Undo that, from ``at`` on; nothing is made up for. Raises NotFound."""
         found = await self._locked(schedule_id)
         if found.paused_at is not None:
@@ -160,7 +160,7 @@ class Schedules:
                 await self._plan([replace(found, paused_at=None)], at)
         return await self.get(schedule_id)
 
-    async def _locked(self, schedule_id: int) -> Schedule:
+    async def _locked(self, schedule_id: int) -> StoredSchedule:
         """Return a schedule that nobody else changes until the end. Workflows are locked first."""
         found = await self.get(schedule_id)
         await self._connection.execute(
@@ -171,7 +171,7 @@ class Schedules:
             raise NotFound("schedule", schedule_id)
         return held[0]
 
-    async def _plan(self, found: Sequence[Schedule], at: datetime) -> None:
+    async def _plan(self, found: Sequence[StoredSchedule], at: datetime) -> None:
         """Set when schedules fire next, after ``at``."""
         days = await self._calendars.days(
             {(one.project, one.calendar) for one in found if one.calendar is not None}
@@ -234,7 +234,7 @@ class Schedules:
 
     async def hold(
         self, ids: Collection[int], on_unreadable: OnUnreadable = refuse
-    ) -> dict[int, Schedule]:
+    ) -> dict[int, StoredSchedule]:
         """Return schedules as they are now, by id; no others are published until the commit.
 
         One that is gone is missing. Workflows are locked before schedules, and in one order, as
@@ -251,7 +251,7 @@ class Schedules:
         return {one.id: one for one in readable(rows, _schedule, "schedule", on_unreadable)}
 
     async def note_skipped(
-        self, skipped: Sequence[tuple[Schedule, datetime]], at: datetime
+        self, skipped: Sequence[tuple[StoredSchedule, datetime]], at: datetime
     ) -> None:
         """Tell that fire times from the planned ones on were left out. Never written first."""
         await self._events.add(
@@ -323,7 +323,7 @@ class Schedules:
             lambda most: self._connection.rows(query.limit(most)), _schedule, "schedule", limit
         )
 
-    async def get(self, schedule_id: int) -> Schedule:
+    async def get(self, schedule_id: int) -> StoredSchedule:
         """Return one schedule. Raises NotFound."""
         found = await self._of(schedule.c.id == schedule_id)
         if not found:
@@ -370,7 +370,7 @@ class _New:
         """Return the first fire time after ``at``; None while disabled."""
         return self._timetable.next(at) if self.values["enabled"] else None
 
-    def changes(self, stored: Schedule, at: datetime) -> dict[str, Any]:
+    def changes(self, stored: StoredSchedule, at: datetime) -> dict[str, Any]:
         """Return the columns in which it differs from ``stored``, to be written at ``at``.
 
         What would have fired while it was off is not made up for.
@@ -387,19 +387,19 @@ class _New:
         return changed
 
 
-def _stored_values(stored: Schedule) -> dict[str, Any]:
+def _stored_values(stored: StoredSchedule) -> dict[str, Any]:
     values = {key: getattr(stored, key) for key in _COLUMNS}
     return {**values, "exclude": [day.isoformat() for day in stored.exclude]}
 
 
 def _paired(
-    new: Sequence[_New], stored: Sequence[Schedule]
-) -> tuple[list[tuple[_New, Schedule]], list[_New], _ScheduleList]:
+    new: Sequence[_New], stored: Sequence[StoredSchedule]
+) -> tuple[list[tuple[_New, StoredSchedule]], list[_New], _ScheduleList]:
     """Say which schedule becomes which; what is left of both is added and removed.
 
     First those that stay as they are, then those whose times stay, then what is left, in order.
     """
-    pairs: list[tuple[_New, Schedule]] = []
+    pairs: list[tuple[_New, StoredSchedule]] = []
     wanted, present = list(new), list(stored)
     for columns in (_COLUMNS, (*_TIMES, "parameters"), _TIMES, ()):
         waiting: defaultdict[str, _ScheduleList] = defaultdict(list)
@@ -420,9 +420,9 @@ def _key(values: Mapping[str, Any], columns: Iterable[str]) -> str:
     return json.dumps([values[column] for column in columns], default=str, sort_keys=True)
 
 
-def _schedule(row: Row[Any]) -> Schedule:
+def _schedule(row: Row[Any]) -> StoredSchedule:
     check_texts(row.parameters)
-    return Schedule(
+    return StoredSchedule(
         row.id,
         row.workflow_id,
         row.project,
@@ -447,6 +447,8 @@ def _schedule(row: Row[Any]) -> Schedule:
     )
 
 
-def _changed(found: Schedule, state: str, at: datetime, reason: str | None = None) -> NewEvent:
+def _changed(
+    found: StoredSchedule, state: str, at: datetime, reason: str | None = None
+) -> NewEvent:
     data = {"schedule_id": found.id, "workflow": found.workflow, "state": state, "reason": reason}
     return NewEvent(at, EventKind.SCHEDULE_STATE, found.project, data)

@@ -26,7 +26,7 @@ class StoredSecret:
     reference: str | None = None
 
 
-class Secrets:
+class SecretRepository:
     """The ``secret`` table."""
 
     def __init__(self, connection: Connection) -> None:

@@ -16,10 +16,10 @@ from sqlalchemy import (
     update,
 )
 
-from shoal.core.checks.workflow import InvalidDefinition, Problem
+from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition import long_json
 from shoal.core.definition.model import HEAD_TEXTS, WorkflowSpec, digest_of
-from shoal.core.runs.records import Workflow, WorkflowVersion
+from shoal.core.runs.records import StoredWorkflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, NotFound
 from shoal.sql.repositories.access.restrictions import Restrictions
@@ -37,7 +37,7 @@ from shoal.sql.statements.value_sets import Among, numbers
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedVersion:
     """The newest version after publishing; ``created`` False: it was there already."""
 
     version: WorkflowVersion
@@ -66,7 +66,7 @@ class VersionInfo:
     published_by: str | None
 
 
-class Workflows:
+class WorkflowRepository:
     """The ``workflow`` and ``workflow_version`` tables.
 
     A deleted workflow keeps its row and its versions, so that its instances stay readable and
@@ -100,7 +100,7 @@ class Workflows:
         *,
         source: str | None = None,
         by: str | None = None,
-    ) -> Published:
+    ) -> PublishedVersion:
         """Store a checked definition as newest version, unless it equals the newest one.
 
         Creates project and workflow as needed and replaces the workflow's schedules. Several
@@ -115,7 +115,7 @@ class Workflows:
         if row.deleted_at is None and row.archived_at is not None:
             raise Archived(spec.project, spec.name)
         if row.deleted_at is None and row.digest == digest:
-            return Published(await self.version(row.id, row.version), created=False)
+            return PublishedVersion(await self.version(row.id, row.version), created=False)
         if problems := await self.problems(spec):
             raise InvalidDefinition(problems)
         version = row.version + 1
@@ -159,16 +159,16 @@ class Workflows:
             published_by=by,
             source=source,
         )
-        return Published(stored, created=True)
+        return PublishedVersion(stored, created=True)
 
-    async def problems(self, spec: WorkflowSpec) -> list[Problem]:
+    async def problems(self, spec: WorkflowSpec) -> list[DefinitionProblem]:
         """Return what a checked definition names that is not there: none is deleted until the end.
 
         A calendar or a concurrency group that the project does not have, a worker group that is
         not for the project, an environment that does not exist for it or is not for the worker
         group of a task.
         """
-        found: list[Problem] = []
+        found: list[DefinitionProblem] = []
         for require in (
             self._groups.require,
             self._restrictions.require,
@@ -181,7 +181,7 @@ class Workflows:
                 found += error.problems
         return found
 
-    async def lock(self, project: str, name: str) -> Workflow:
+    async def lock(self, project: str, name: str) -> StoredWorkflow:
         """Return a workflow that nobody else changes until the transaction ends. Raises NotFound.
 
         One that is not there can be made meanwhile, unless the caller holds its project.
@@ -214,7 +214,7 @@ class Workflows:
         assert row is not None, "a row just inserted or found is there"
         return row
 
-    async def get(self, project: str, name: str) -> Workflow:
+    async def get(self, project: str, name: str) -> StoredWorkflow:
         """Return a workflow. Raises NotFound."""
         row = await self._connection.first(_named(live_workflows(), project, name))
         if row is None:
@@ -372,10 +372,10 @@ def _version_info(row: Row[Any]) -> VersionInfo:
     return VersionInfo(row.version, row.digest, row.created_at, row.published_by)
 
 
-def workflow_of(row: Row[Any]) -> Workflow:
+def workflow_of(row: Row[Any]) -> StoredWorkflow:
     """Return the workflow that a row of ``live_workflows`` holds."""
     require_numbers(row, "version", "tasks")
-    return Workflow(
+    return StoredWorkflow(
         id=row.id,
         project=row.project,
         name=row.name,

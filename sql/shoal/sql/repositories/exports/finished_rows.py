@@ -16,7 +16,7 @@ from shoal.sql.schema.tables import command, event, takeover, workflow_instance
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExportedRows:
     """Rows of one exported table, each with a value for every name."""
 
     names: Sequence[str]
@@ -40,7 +40,7 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedRows:
     """What events say has changed: the last event of each attempt and of each instance."""
 
     attempts: Mapping[int, int]
@@ -78,28 +78,28 @@ class FinishedRows:
         assert row is not None, "a SELECT of functions has a row"
         return row.oldest, row.oldest + row.younger
 
-    async def changed(self, after: int, until: int) -> Changed:
+    async def changed(self, after: int, until: int) -> ChangedRows:
         """Return what events in (``after``, ``until``] are about."""
         values = {"after": after, "until": until}
         attempts = await self._connection.fetch(queries.CHANGED_ATTEMPTS, values)
         instances = await self._connection.fetch(queries.CHANGED_INSTANCES, values)
-        return Changed(
+        return ChangedRows(
             {row.id: row.event_id for row in attempts}, {row.id: row.event_id for row in instances}
         )
 
-    async def attempts_of(self, ids: Iterable[int]) -> Rows:
+    async def attempts_of(self, ids: Iterable[int]) -> ExportedRows:
         """Return those of these attempts that have ended; ``event_id`` is 0."""
         return await self._rows(queries.ATTEMPTS_OF, {"ids": list(ids)})
 
-    async def instances_of(self, ids: Iterable[int]) -> Rows:
+    async def instances_of(self, ids: Iterable[int]) -> ExportedRows:
         """Return those of these instances that have ended; ``event_id`` is 0."""
         return await self._rows(queries.INSTANCES_OF, {"ids": list(ids)})
 
-    async def attempts_between(self, after: int, until: int) -> Rows:
+    async def attempts_between(self, after: int, until: int) -> ExportedRows:
         """Return the attempts of instances in (``after``, ``until``] that have ended."""
         return await self._rows(queries.ATTEMPTS_BETWEEN, {"after": after, "until": until})
 
-    async def instances_between(self, after: int, until: int) -> Rows:
+    async def instances_between(self, after: int, until: int) -> ExportedRows:
         """Return the instances in (``after``, ``until``] that have ended."""
         return await self._rows(queries.INSTANCES_BETWEEN, {"after": after, "until": until})
 
@@ -111,23 +111,23 @@ class FinishedRows:
             found.setdefault(row.id, {})[row.key] = row.value
         return found
 
-    async def plans_of(self, workflow_id: int, after: int, until: int) -> Rows:
+    async def plans_of(self, workflow_id: int, after: int, until: int) -> ExportedRows:
         """Return the versions in (``after``, ``until``] of a workflow; ``spec`` is JSON's text."""
         values = {"workflow": workflow_id, "after": after, "until": until}
         return await self._rows(queries.PLANS, values)
 
-    async def commands_between(self, after: int, until: int) -> Rows:
+    async def commands_between(self, after: int, until: int) -> ExportedRows:
         """Return the commands in (``after``, ``until``], handled or not."""
         return await self._rows(queries.COMMANDS_BETWEEN, {"after": after, "until": until})
 
-    async def commands_of(self, ids: Iterable[int]) -> Rows:
+    async def commands_of(self, ids: Iterable[int]) -> ExportedRows:
         """Return these commands, handled or not."""
         return await self._rows(queries.COMMANDS_OF, {"ids": list(ids)})
 
-    async def takeovers_between(self, after: int, until: int) -> Rows:
+    async def takeovers_between(self, after: int, until: int) -> ExportedRows:
         """Return the takeovers in (``after``, ``until``]."""
         return await self._rows(queries.TAKEOVERS, {"after": after, "until": until})
 
-    async def _rows(self, query: Select[Any], values: Mapping[str, Any]) -> Rows:
+    async def _rows(self, query: Select[Any], values: Mapping[str, Any]) -> ExportedRows:
         found = await self._connection.fetch(query, values)
-        return Rows([one.name for one in query.selected_columns], found)
+        return ExportedRows([one.name for one in query.selected_columns], found)

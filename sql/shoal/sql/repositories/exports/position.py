@@ -18,7 +18,7 @@ _E = history_export.c
 
 
 @dataclass(frozen=True)
-class Position:
+class ExportPosition:
     """What was exported: all that had ended up to these ids, each the last one that was read.
 
     ``instances`` counts up to ``instances_end``, the last instance that there was when the export
@@ -63,7 +63,7 @@ class Exported:
     """The last export. ``sequence`` counts them from 1; 0: there was none, and no manifest."""
 
     sequence: int
-    position: Position | None
+    position: ExportPosition | None
     manifest: Mapping[str, Any]
 
 
@@ -78,9 +78,9 @@ class HistoryExports:
         row = await self._connection.first(select(history_export).where(_E.number == _NUMBER))
         if row is None:
             return Exported(0, None, {})
-        return Exported(row.sequence, Position.from_json(row.position), row.manifest)
+        return Exported(row.sequence, ExportPosition.from_json(row.position), row.manifest)
 
-    async def replace(self, before: Exported, position: Position, manifest: Any) -> bool:
+    async def replace(self, before: Exported, position: ExportPosition, manifest: Any) -> bool:
         """Store the export that follows ``before``; False: another one has followed already."""
         values = {
             "number": _NUMBER,

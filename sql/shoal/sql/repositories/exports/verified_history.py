@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 
 from shoal.sql.driver.connection import Connection
-from shoal.sql.repositories.exports.position import Position
+from shoal.sql.repositories.exports.position import ExportPosition
 from shoal.sql.schema.tables import history_verified
 
 _NUMBER = 1
@@ -20,7 +20,7 @@ _V = history_verified.c
 
 @dataclass(frozen=True)
 class Verified:
-    """What has a verified file: the numbers of ``Position`` as of the export ``sequence``.
+    """What has a verified file: the numbers of ``ExportPosition`` as of the export ``sequence``.
 
     ``sequence`` 0: nothing has. ``verified_at``: when an export found all in order last.
     ``checked``: the path of the file that was looked at again last. ``trouble``: why the export is
@@ -56,7 +56,7 @@ class VerifiedHistory:
     async def advance(
         self,
         sequence: int,
-        position: Position,
+        position: ExportPosition,
         at: datetime,
         *,
         checked: str,

@@ -12,7 +12,7 @@ from shoal.core.runs.cells import NO_TASK, cell
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow_instance
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.value_sets import Among, numbers
 
 ROWS_AT_ONCE = 5_000  # of attempts, read by one query as a rule
@@ -26,7 +26,7 @@ class Cells:
     runs: Mapping[int, str]
 
 
-class Grid:
+class RunGrid:
     """Reads ``task_instance`` and ``workflow_instance`` for grids and calendars."""
 
     def __init__(self, connection: Connection) -> None:
@@ -62,7 +62,7 @@ class Grid:
         rows = await self._connection.rows(query)
         found: dict[datetime, WorkflowState] = {}
         for row in rows[:most]:
-            if not isinstance(row.logical_time, Unreadable) and row.state in _STATES:
+            if not isinstance(row.logical_time, UnreadableValue) and row.state in _STATES:
                 found[row.logical_time] = WorkflowState(row.state)
         return found, len(rows) <= most
 

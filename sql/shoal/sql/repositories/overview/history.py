@@ -19,7 +19,7 @@ from shoal.core.runs.filters import Between, HistoryFilter
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import command, event, takeover, workflow, workflow_instance
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 LOOKED_THROUGH = 5_000  # rows of each table, for one page
 COMMAND, TAKEOVER = "command", "partition.takeover"
@@ -110,11 +110,11 @@ class History:
             bottom = rows[-1].id
         below = select(table.c.id, at.label("at")).where(table.c.id <= bottom)
         last = await self._connection.first(below.order_by(table.c.id.desc()).limit(1))
-        horizon = None if last is None or isinstance(last.at, Unreadable) else last.at
+        horizon = None if last is None or isinstance(last.at, UnreadableValue) else last.at
         is_over = last is None or (
             wanted.at.since is not None and horizon is not None and horizon < wanted.at.since
         )
-        items = [read(row) for row in rows[:limit] if not isinstance(row.at, Unreadable)]
+        items = [read(row) for row in rows[:limit] if not isinstance(row.at, UnreadableValue)]
         # Clocks differ a little: whatever has the greater id is not older here. So all that was
         # found lies on this side of the horizon, and each page gets on.
         eldest = horizon or datetime.min.replace(tzinfo=UTC)
@@ -135,7 +135,7 @@ class History:
             middle = (low + high) // 2
             query = select(table.c.id, at.label("at")).where(table.c.id <= middle)
             row = await self._connection.first(query.order_by(table.c.id.desc()).limit(1))
-            if row is None or isinstance(row.at, Unreadable) or row.at < period.until:
+            if row is None or isinstance(row.at, UnreadableValue) or row.at < period.until:
                 low = middle
             else:
                 high = middle
@@ -199,7 +199,7 @@ class History:
             c = workflow_instance.c
             query = select(c.partition, c.created_at).where(c.id == wanted.instance_id)
             row = await self._connection.first(query)
-            if row is None or isinstance(row.created_at, Unreadable):
+            if row is None or isinstance(row.created_at, UnreadableValue):
                 return None
             return [takeover.c.partition == row.partition, takeover.c.at >= row.created_at]
         is_of_all = wanted.project is None and wanted.workflow is None
@@ -242,7 +242,7 @@ def _event(row: Row[Any]) -> Happened:
 
 
 def _command(row: Row[Any]) -> Happened:
-    handled_at = None if isinstance(row.handled_at, Unreadable) else row.handled_at
+    handled_at = None if isinstance(row.handled_at, UnreadableValue) else row.handled_at
     data = {
         "type": row.type,
         "state": row.state,

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from shoal.core.alerts.conditions import PastRun
+from shoal.core.alerts.conditions import WatchedRun
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import workflow_instance
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 
 _I = workflow_instance.c
 _LOOKED_AT = 50  # of the newest successes, for the one that ended last
@@ -40,14 +40,14 @@ class Punctuality:
         )
         return await self._connection.first(query.limit(1)) is not None
 
-    async def begins(self, workflow_id: int, limit: int) -> list[PastRun]:
+    async def begins(self, workflow_id: int, limit: int) -> list[WatchedRun]:
         """Return the last runs that have begun, the latest logical time first."""
         query = select(_I.logical_time, _I.started_at.label("at")).where(
             _I.workflow_id == workflow_id, _I.started_at.is_not(None)
         )
         return await self._past(query, limit)
 
-    async def ends(self, workflow_id: int, limit: int) -> list[PastRun]:
+    async def ends(self, workflow_id: int, limit: int) -> list[WatchedRun]:
         """Return the last runs that have succeeded, the latest logical time first."""
         query = select(_I.logical_time, _I.finished_at.label("at")).where(
             _I.workflow_id == workflow_id,
@@ -56,13 +56,14 @@ class Punctuality:
         )
         return await self._past(query, limit)
 
-    async def _past(self, query: Select[Any], limit: int) -> list[PastRun]:
+    async def _past(self, query: Select[Any], limit: int) -> list[WatchedRun]:
         ordered = query.order_by(_I.logical_time.desc(), _I.id.desc())
         rows = await self._connection.rows(ordered.limit(limit))
         return [
-            PastRun(row.logical_time, row.at)
+            WatchedRun(row.logical_time, row.at)
             for row in rows
-            if not isinstance(row.logical_time, Unreadable) and not isinstance(row.at, Unreadable)
+            if not isinstance(row.logical_time, UnreadableValue)
+            and not isinstance(row.at, UnreadableValue)
         ]
 
     async def last_success(self, workflow_id: int) -> datetime | None:
@@ -91,6 +92,6 @@ class Punctuality:
             ended += [
                 (row.created_at, row.id, state is WorkflowState.SUCCEEDED)
                 for row in rows
-                if not isinstance(row.created_at, Unreadable)
+                if not isinstance(row.created_at, UnreadableValue)
             ]
         return [is_success for _, _, is_success in sorted(ended, reverse=True)[:limit]]

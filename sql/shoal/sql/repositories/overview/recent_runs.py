@@ -13,7 +13,7 @@ from shoal.core.runs.records import Instance
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.schema.tables import schedule, workflow_instance
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.value_sets import Among, numbers
 
 # A workflow, and the first instant of a window and the first behind it.
@@ -77,7 +77,7 @@ class Recent:
         return {
             row.workflow_id: row.at
             for row in rows
-            if row.at is not None and not isinstance(row.at, Unreadable)
+            if row.at is not None and not isinstance(row.at, UnreadableValue)
         }
 
 

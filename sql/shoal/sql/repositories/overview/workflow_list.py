@@ -20,7 +20,7 @@ from sqlalchemy import (
 from shoal.core.access.authorization import Visible
 from shoal.core.definition.model import HEAD_TEXTS
 from shoal.core.runs.filters import MOST_RANKED, WorkflowFilter
-from shoal.core.runs.records import Place, Workflow, WorkflowOrder
+from shoal.core.runs.records import Place, StoredWorkflow, WorkflowOrder
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import TooManyToSort
@@ -28,7 +28,7 @@ from shoal.sql.repositories.definitions.workflows import live_workflows, workflo
 from shoal.sql.repositories.search.ranking import Position, page_of_ranked
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow, workflow_instance
-from shoal.sql.schema.types import Unreadable
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.index_walks import behind
 from shoal.sql.statements.rows import enough, leave_out, readable
 
@@ -50,7 +50,7 @@ class WorkflowList:
         order: WorkflowOrder = WorkflowOrder.NAME,
         after: Place | None = None,
         limit: int = 50,
-    ) -> list[Workflow]:
+    ) -> list[StoredWorkflow]:
         """Return workflows by name or latest change, from the place ``after`` on."""
         query = _filtered(live_workflows(), wanted, visible)
         if order is WorkflowOrder.NAME:
@@ -77,7 +77,7 @@ class WorkflowList:
         order: WorkflowOrder,
         after: Position | None = None,
         limit: int = 50,
-    ) -> tuple[list[Workflow], Position | None]:
+    ) -> tuple[list[StoredWorkflow], Position | None]:
         """Return workflows in an order that no index has, and the next position; None: the end.
 
         Raises TooManyToSort.
@@ -100,7 +100,9 @@ class WorkflowList:
         rows = await self._connection.rows(_filtered(query, wanted, visible).limit(MOST_RANKED + 1))
         if len(rows) > MOST_RANKED:
             raise TooManyToSort(order, MOST_RANKED)
-        ranks = [(None if isinstance(row.rank, Unreadable) else row.rank, row.id) for row in rows]
+        ranks = [
+            (None if isinstance(row.rank, UnreadableValue) else row.rank, row.id) for row in rows
+        ]
         found = page_of_ranked(ranks, order is not WorkflowOrder.LAST_RUN, after, limit)
         stored = await self._connection.rows(live_workflows().where(_C.id.in_(found.ids)))
         known = readable(stored, workflow_of, "workflow", leave_out, key="name")

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, String, cast, func, literal, select, update
 
 from shoal.core.definition.model import Overlap
-from shoal.core.runs.overlap import Lineup, Policy, Waiter
+from shoal.core.runs.overlap import Lineup, OverlapPolicy, Waiter
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.plans import PlanCache
@@ -54,7 +54,7 @@ def supersede_key(instance_id: int) -> str:
     return f"{_SUPERSEDE}{instance_id}"
 
 
-class Admission:
+class AdmissionRepository:
     """The runs of workflows that have not ended, as overlap policies see them."""
 
     def __init__(self, connection: Connection, plans: PlanCache) -> None:
@@ -63,7 +63,7 @@ class Admission:
         # Workflows whose newest version is unusable, and why: their policies are not known.
         self.unknown: dict[int, str] = {}
 
-    async def lock(self, newest: Mapping[int, int]) -> dict[int, Policy]:
+    async def lock(self, newest: Mapping[int, int]) -> dict[int, OverlapPolicy]:
         """Lock workflows until the transaction ends; return their present policies.
 
         ``newest``: their newest versions, as this transaction has read them. Those that let all
@@ -74,7 +74,7 @@ class Admission:
 
     async def lock_of(
         self, instance_ids: Collection[int], *, all_of_them: bool = False
-    ) -> dict[int, Policy]:
+    ) -> dict[int, OverlapPolicy]:
         """Lock the workflows of these instances as ``lock`` does; backfills' do not matter.
 
         ``all_of_them``: also those that let all their runs run side by side.
@@ -84,24 +84,24 @@ class Admission:
         return await self._lock(await self._policies(_OF_INSTANCES, instance_ids), all_of_them)
 
     async def _lock(
-        self, found: Mapping[int, Policy], all_of_them: bool = False
-    ) -> dict[int, Policy]:
+        self, found: Mapping[int, OverlapPolicy], all_of_them: bool = False
+    ) -> dict[int, OverlapPolicy]:
         wanted = [i for i, p in found.items() if all_of_them or p.overlap is not Overlap.ALLOW]
         if not wanted:
             return {}
         # Read again: what another transaction was publishing is there now.
         return await self._policies(_LOCKED, wanted)
 
-    async def _policies(self, query: Select[Any], ids: Collection[int]) -> dict[int, Policy]:
+    async def _policies(self, query: Select[Any], ids: Collection[int]) -> dict[int, OverlapPolicy]:
         rows = await self._connection.fetch(query, {"ids": sorted(ids)})
         return await self._policies_of([(row.id, row.version) for row in rows])
 
-    async def _policies_of(self, versions: Collection[tuple[int, int]]) -> dict[int, Policy]:
+    async def _policies_of(self, versions: Collection[tuple[int, int]]) -> dict[int, OverlapPolicy]:
         plans, errors = await self._plans.sound(self._connection, versions)
         self.unknown.update((key[0], str(error)) for key, error in errors.items())
-        return {key[0]: Policy.of(found.plan.spec) for key, found in plans.items()}
+        return {key[0]: OverlapPolicy.of(found.plan.spec) for key, found in plans.items()}
 
-    async def lineup(self, workflow_id: int, policy: Policy) -> Lineup:
+    async def lineup(self, workflow_id: int, policy: OverlapPolicy) -> Lineup:
         """Return the unfinished runs of a locked workflow, as far as its policy needs them."""
         replaces = policy.overlap is Overlap.REPLACE
         active = (
@@ -119,7 +119,7 @@ class Admission:
             replaceable=tuple(replaceable) if replaces else (),
         )
 
-    async def _waiting(self, workflow_id: int, policy: Policy) -> tuple[Waiter, ...]:
+    async def _waiting(self, workflow_id: int, policy: OverlapPolicy) -> tuple[Waiter, ...]:
         query = (
             select(_OF.id, _OF.priority, _OF.logical_time)
             .where(_OF.workflow_id == workflow_id, IS_WAITING, ~_IS_SUPERSEDED)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
-from shoal.core.runs.quarantine import Kind
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
@@ -196,7 +196,7 @@ class Commands:
         instance is.
         """
         c, q = command.c, quarantine.c
-        reasons = [(Kind.COMMAND, c.id), (Kind.INSTANCE, c.instance_id)]
+        reasons = [(ItemKind.COMMAND, c.id), (ItemKind.INSTANCE, c.instance_id)]
         common = [IS_PENDING, c.created_at < before] + [
             ~exists().where(q.kind == kind, q.item == cast(item, q.item.type))
             for kind, item in reasons

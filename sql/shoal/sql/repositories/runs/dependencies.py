@@ -40,7 +40,7 @@ class Wait:
     partition: int
 
 
-class Dependencies:
+class DependencyRepository:
     """The ``dependency_wait`` table, and searches of runs by logical time."""
 
     def __init__(self, connection: Connection) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from shoal.core.access.authorization import Visible
 from shoal.core.definition.fields import Priority
-from shoal.core.runs.filters import NEWEST_FIRST, Count, InstanceFilter, Order
+from shoal.core.runs.filters import NEWEST_FIRST, Count, InstanceFilter, SortOrder
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
@@ -203,7 +203,7 @@ class Instances:
     async def search(
         self,
         wanted: InstanceFilter,
-        order: Order = NEWEST_FIRST,
+        order: SortOrder = NEWEST_FIRST,
         after: Position | None = None,
         limit: int = 50,
         visible: Visible = None,

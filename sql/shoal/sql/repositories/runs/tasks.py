@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select, tuple_
 
 from shoal.core.access.authorization import Visible
-from shoal.core.runs.filters import NEWEST_FIRST, Count, Order, TaskFilter
+from shoal.core.runs.filters import NEWEST_FIRST, Count, SortOrder, TaskFilter
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState
@@ -25,7 +25,7 @@ _TaskList = list[TaskInstance]
 ROWS_AT_ONCE = 500  # read by one query, and made records of without a turn for others
 
 
-class Tasks:
+class TaskRepository:
     """The ``task_instance`` table, for reading; ``Instances`` writes it."""
 
     def __init__(self, connection: Connection) -> None:
@@ -123,7 +123,7 @@ class Tasks:
     async def search(
         self,
         wanted: TaskFilter,
-        order: Order = NEWEST_FIRST,
+        order: SortOrder = NEWEST_FIRST,
         after: Position | None = None,
         limit: int = 50,
         visible: Visible = None,

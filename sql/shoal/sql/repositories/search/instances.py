@@ -20,15 +20,15 @@ from shoal.core.runs.filters import (
     Between,
     Count,
     InstanceFilter,
-    Order,
     SortKey,
+    SortOrder,
 )
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import TooManyToSort, UnreadableRow
 from shoal.sql.repositories.search import conditions
-from shoal.sql.repositories.search.ranking import Found, Position, page_of_ranked
-from shoal.sql.repositories.search.scope import Scope, scope
+from shoal.sql.repositories.search.ranking import Position, RankedPage, page_of_ranked
+from shoal.sql.repositories.search.scope import InstanceScope, scope
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import instance_label, task_instance, workflow, workflow_instance
 from shoal.sql.statements.index_walks import Conditions, behind, is_unreadable, walk
@@ -57,7 +57,7 @@ class InstanceSearch:
         self._connection, self._visible = connection, visible
         self._wanted = _narrowed(wanted)
 
-    async def page(self, order: Order, after: Position | None, limit: int) -> Found:
+    async def page(self, order: SortOrder, after: Position | None, limit: int) -> RankedPage:
         """Return the next ids behind a position. Raises TooManyToSort."""
         source = await self._source(order.key)
         if order.is_ranked:
@@ -66,8 +66,8 @@ class InstanceSearch:
         rows, is_all = await self._walked(source, order.is_rising, after, most)
         fit = [row for row in rows if row.fits]
         if len(fit) > limit:
-            return Found([_id(row) for row in fit[:limit]], _position(fit[limit - 1]))
-        return Found([_id(row) for row in fit], None if is_all else _position(rows[-1]))
+            return RankedPage([_id(row) for row in fit[:limit]], _position(fit[limit - 1]))
+        return RankedPage([_id(row) for row in fit], None if is_all else _position(rows[-1]))
 
     async def counts(self) -> dict[WorkflowState, Count]:
         """Return how many there are in each state, as far as they are counted.
@@ -105,7 +105,7 @@ class InstanceSearch:
 
     # -- where to look -------------------------------------------------------------------------
 
-    async def _home(self) -> Scope | None:
+    async def _home(self) -> InstanceScope | None:
         return await scope(
             self._connection, self._wanted.project, self._wanted.workflow, self._visible
         )
@@ -203,8 +203,8 @@ class InstanceSearch:
             wanted = 2 * wanted + most
 
     async def _ranked(
-        self, source: _Source, order: Order, after: Position | None, limit: int
-    ) -> Found:
+        self, source: _Source, order: SortOrder, after: Position | None, limit: int
+    ) -> RankedPage:
         value = conditions.rank(order.key, workflow_instance).label("rank")
         rows, is_all = await self._walked(source, False, None, MOST_RANKED, [value])
         if not is_all:
@@ -222,7 +222,9 @@ def _id(row: Row[Any]) -> int:
     return _position(row)[1]
 
 
-def _newest(wanted: InstanceFilter, home: Scope | None, period: Conditions) -> list[Conditions]:
+def _newest(
+    wanted: InstanceFilter, home: InstanceScope | None, period: Conditions
+) -> list[Conditions]:
     states = sorted(wanted.state)
     if home is not None:
         pairs = product(home.ids, states or sorted(WorkflowState))

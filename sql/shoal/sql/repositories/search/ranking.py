@@ -9,7 +9,7 @@ Position: TypeAlias = tuple[Any, int]
 
 
 @dataclass(frozen=True)
-class Found:
+class RankedPage:
     """Ids in the order of a list, and the position behind which it goes on; None: nowhere."""
 
     ids: Sequence[int]
@@ -18,13 +18,13 @@ class Found:
 
 def page_of_ranked(
     ranked: Sequence[Position], is_rising: bool, after: Position | None, limit: int
-) -> Found:
+) -> RankedPage:
     """Return a page of what has ranks and ids. What has no rank comes last."""
     known = sorted((one for one in ranked if one[0] is not None), reverse=not is_rising)
     unknown = sorted((one for one in ranked if one[0] is None), key=_id, reverse=not is_rising)
     rest = [one for one in [*known, *unknown] if after is None or _is_behind(one, after, is_rising)]
     page = rest[:limit]
-    return Found([one[1] for one in page], page[-1] if len(rest) > limit else None)
+    return RankedPage([one[1] for one in page], page[-1] if len(rest) > limit else None)
 
 
 def _id(one: tuple[Any, int]) -> int:

@@ -21,7 +21,7 @@ _WORKFLOW_OF_PROJECT = _WORKFLOWS.join(tables.project).where(
 
 
 @dataclass(frozen=True)
-class Scope:
+class InstanceScope:
     """The instances that have one of ``ids`` in ``column``."""
 
     column: Column[Any]  # workflow_id or project_id of ``workflow_instance``
@@ -34,7 +34,7 @@ class Scope:
 
 async def scope(
     connection: Connection, project: str | None, workflow: str | None, visible: Visible = None
-) -> Scope | None:
+) -> InstanceScope | None:
     """Return the scope that the names mean, within what is visible; None: all instances.
 
     The ids are read first, instead of joining: then their index is used.
@@ -45,9 +45,9 @@ async def scope(
         query = _WORKFLOWS if project is None else _WORKFLOW_OF_PROJECT
         rows = await connection.rows(query, names)
         ids = [row.id for row in rows if visible is None or row.project_id in visible]
-        return Scope(c.workflow_id, ids)
+        return InstanceScope(c.workflow_id, ids)
     if project is not None:
         rows = await connection.rows(_PROJECT, names)
         ids = [row.id for row in rows if visible is None or row.id in visible]
-        return Scope(c.project_id, ids)
-    return None if visible is None else Scope(c.project_id, sorted(visible))
+        return InstanceScope(c.project_id, ids)
+    return None if visible is None else InstanceScope(c.project_id, sorted(visible))

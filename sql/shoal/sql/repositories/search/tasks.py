@@ -13,13 +13,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, true
 
 from shoal.core.runs import filters
-from shoal.core.runs.filters import Count, Order, TaskFilter
+from shoal.core.runs.filters import Count, SortOrder, TaskFilter
 from shoal.core.runs.states import FINISHED_TASK, TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import TooManyToSort
 from shoal.sql.repositories.search import conditions
-from shoal.sql.repositories.search.ranking import Found, Position, page_of_ranked
-from shoal.sql.repositories.search.scope import Scope
+from shoal.sql.repositories.search.ranking import Position, RankedPage, page_of_ranked
+from shoal.sql.repositories.search.scope import InstanceScope
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow_instance
 from shoal.sql.statements.index_walks import Conditions, walk
 from shoal.sql.statements.value_sets import Among, numbers
@@ -38,9 +38,9 @@ class TaskSearch:
 
     connection: Connection
     wanted: TaskFilter
-    home: Scope | None
+    home: InstanceScope | None
 
-    async def page(self, order: Order, after: Position | None, limit: int) -> Found:
+    async def page(self, order: SortOrder, after: Position | None, limit: int) -> RankedPage:
         """Return the next ids behind a position. Raises TooManyToSort.
 
         In the order of CREATED, a position is that of the id alone.
@@ -52,8 +52,8 @@ class TaskSearch:
         rows, is_all = await self._candidates(begun, order.is_rising, most)
         ids = await self._sifted(rows)
         if len(ids) > limit:
-            return Found(ids[:limit], (0, ids[limit - 1]))
-        return Found(ids, None if is_all else (0, rows[-1].id))
+            return RankedPage(ids[:limit], (0, ids[limit - 1]))
+        return RankedPage(ids, None if is_all else (0, rows[-1].id))
 
     async def counts(self) -> dict[TaskState, Count]:
         """Return how many of the newest candidates are in each state; more if there are older."""
@@ -66,7 +66,7 @@ class TaskSearch:
             state: Count(states.count(state), not is_all and state in wanted) for state in TaskState
         }
 
-    async def _ranked(self, order: Order, after: Position | None, limit: int) -> Found:
+    async def _ranked(self, order: SortOrder, after: Position | None, limit: int) -> RankedPage:
         rank = conditions.rank(order.key, task_instance).label("rank")
         rows, is_all = await self._candidates([], False, filters.MOST_RANKED, [rank])
         if not is_all:

@@ -61,7 +61,7 @@ class ClusterNames:
         return found
 
 
-class Cluster:
+class ClusterRepository:
     """The tables ``cluster`` and ``cluster_name``."""
 
     def __init__(self, connection: Connection) -> None:

@@ -166,7 +166,7 @@ class Expired:
 
 
 @dataclass(frozen=True)
-class Window:
+class ExpiryWindow:
     """One window of a walk along a table. ``next`` is where to go on; None: it was the last."""
 
     expired: Sequence[Expired]
@@ -174,7 +174,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Scope:
+class ExpiryScope:
     """Whose rows are meant."""
 
     partitions: Collection[int]
@@ -191,12 +191,12 @@ class ExpiredRows:
 
     async def instances(
         self,
-        scope: Scope,
+        scope: ExpiryScope,
         before: datetime,
         after: int,
         size: int,
         verified: Verified | None = None,
-    ) -> Window:
+    ) -> ExpiryWindow:
         """Check ``size`` instances behind the id ``after``.
 
         Those are found, too, that wait for a parent or a backfill to go before them; and with
@@ -210,7 +210,9 @@ class ExpiredRows:
             values = _bounds(verified)
         return await self._window(workflow_instance, query, scope, before, after, size, values)
 
-    async def backfills(self, scope: Scope, before: datetime, after: int, size: int) -> Window:
+    async def backfills(
+        self, scope: ExpiryScope, before: datetime, after: int, size: int
+    ) -> ExpiryWindow:
         """Check ``size`` backfills behind the id ``after``."""
         columns = [_b.id, _b.partition, _b.workflow_id, _b.finished_at.label("since")]
         query = select(*columns).where(_BACKFILL_MAY_GO)
@@ -218,12 +220,12 @@ class ExpiredRows:
 
     async def commands(
         self,
-        scope: Scope,
+        scope: ExpiryScope,
         before: datetime,
         after: int,
         size: int,
         verified: Verified | None = None,
-    ) -> Window:
+    ) -> ExpiryWindow:
         """Check ``size`` commands behind the id ``after``."""
         columns = [_c.id, _c.partition, _c.workflow_id, _c.handled_at.label("since")]
         query = select(*columns).where(_COMMAND_MAY_GO)
@@ -237,12 +239,12 @@ class ExpiredRows:
         self,
         table: Table,
         query: Any,
-        scope: Scope,
+        scope: ExpiryScope,
         before: datetime,
         after: int,
         size: int,
         bounds: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Window:
+    ) -> ExpiryWindow:
         """Rows are born in order of their ids, so the first one that is too young ends the walk.
 
         But for a little: masters' clocks differ. What is older than that is found another time.
@@ -252,7 +254,7 @@ class ExpiredRows:
             select(c.id, c.created_at).where(c.id > after).order_by(c.id).limit(size)
         )
         if not seen or seen[0].created_at >= before:
-            return Window([], None)
+            return ExpiryWindow([], None)
         last = seen[-1].id
         query = query.where(c.id > after, c.id <= last, Among(c.partition, numbers("partitions")))
         values = {"before": before, "partitions": sorted(scope.partitions), **bounds}
@@ -262,7 +264,7 @@ class ExpiredRows:
         rows = await self._connection.rows(query.order_by(c.id), values)
         found = [Expired(**row._mapping) for row in rows]
         is_last = len(seen) < size or seen[-1].created_at >= before
-        return Window(found, None if is_last else last)
+        return ExpiryWindow(found, None if is_last else last)
 
     async def kept(self, workflow_id: int, newest: int) -> set[int]:
         """Return the instances of a workflow that stay: the newest, and the newest success.

@@ -31,7 +31,7 @@ _PurgeList = list["Purge"]
 
 
 @dataclass
-class Part:
+class PurgePart:
     """What has been done for one partition since it was stored last."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Purges:
             found.setdefault(row.purge_id, set()).add(row.partition)
         return found
 
-    async def note(self, purge_id: int, parts: Mapping[int, Part]) -> None:
+    async def note(self, purge_id: int, parts: Mapping[int, PurgePart]) -> None:
         """Add what has been done, in the transaction that does it, to each partition's part."""
         for partition, part in sorted(parts.items()):
             values: dict[str, Any] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Row, and_, delete, func, insert, select, update
 
-from shoal.core.runs.quarantine import Consumer, Kind, QuarantinedItem
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import quarantine
 from shoal.sql.statements.rows import enough
@@ -48,7 +48,7 @@ class QuarantinedItems:
             )
 
     async def remove(
-        self, keys: Collection[tuple[Kind, str]], consumer: Consumer = Consumer.MASTERS
+        self, keys: Collection[tuple[ItemKind, str]], consumer: ItemConsumer = ItemConsumer.MASTERS
     ) -> None:
         """Forget what is no longer quarantined."""
         for kind, item in sorted(keys):
@@ -62,7 +62,7 @@ class QuarantinedItems:
             delete(quarantine).where(_Q.partition.in_(sorted(partitions)))
         )
 
-    async def count(self, consumer: Consumer = Consumer.MASTERS) -> int:
+    async def count(self, consumer: ItemConsumer = ItemConsumer.MASTERS) -> int:
         """Return how much of a consumer is quarantined."""
         found: int = await self._connection.scalar(
             select(func.count()).select_from(quarantine).where(_Q.consumer == consumer)
@@ -82,7 +82,7 @@ class QuarantinedItems:
         rows = await self._connection.rows(query)
         return {(row.consumer, bool(row.is_skipped)): row.total for row in rows}
 
-    async def list(self, limit: int = 100, consumer: Consumer | None = None) -> _Items:
+    async def list(self, limit: int = 100, consumer: ItemConsumer | None = None) -> _Items:
         """Return what is quarantined, the newest first; of all consumers without ``consumer``."""
         at = func.coalesce(_Q.last_at, _Q.since)
         query = select(quarantine).order_by(at.desc(), _Q.item)
@@ -96,15 +96,17 @@ class QuarantinedItems:
             key="item",
         )
 
-    async def keys(self, consumer: Consumer, kinds: Collection[Kind]) -> set[tuple[Kind, str]]:
+    async def keys(
+        self, consumer: ItemConsumer, kinds: Collection[ItemKind]
+    ) -> set[tuple[ItemKind, str]]:
         """Return the kind and name of each quarantined item of these kinds."""
         rows = await self._connection.rows(
             select(_Q.kind, _Q.item).where(_Q.consumer == consumer, _Q.kind.in_(sorted(kinds)))
         )
-        return {(Kind(row.kind), row.item) for row in rows}
+        return {(ItemKind(row.kind), row.item) for row in rows}
 
     async def of(
-        self, kind: Kind, item: object, consumer: Consumer = Consumer.MASTERS
+        self, kind: ItemKind, item: object, consumer: ItemConsumer = ItemConsumer.MASTERS
     ) -> QuarantinedItem | None:
         """Return why a thing is quarantined; None if it is not."""
         row = await self._connection.first(
@@ -112,7 +114,7 @@ class QuarantinedItems:
         )
         return None if row is None else _item(row)
 
-    async def prune(self, consumer: Consumer, before: datetime | None) -> None:
+    async def prune(self, consumer: ItemConsumer, before: datetime | None) -> None:
         """Forget skipped items that failed before ``before``, and all but the newest.
 
         ``before`` None: none for its age. ``MOST_SKIPPED`` of each kind stay.
@@ -138,13 +140,13 @@ class QuarantinedItems:
 
 def _item(row: Row[tuple[object, ...]]) -> QuarantinedItem:
     return QuarantinedItem(
-        kind=Kind(row.kind),
+        kind=ItemKind(row.kind),
         item=row.item,
         partition=row.partition,
         reason=row.reason,
         tries=row.tries,
         since=row.since,
-        consumer=Consumer(row.consumer),
+        consumer=ItemConsumer(row.consumer),
         project=row.project,
         workflow=row.workflow,
         last_at=row.last_at,

@@ -20,11 +20,11 @@ from shoal.core.runs.run import (
     Decision,
     Enqueue,
     Kill,
-    Plan,
     Run,
     WakeAt,
     Watch,
     Withdraw,
+    WorkflowPlan,
 )
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.timing.reference.cases import Case, as_written
@@ -53,7 +53,7 @@ class World:
             self.store((name, 1), Attempt(name, 1))
         self.run = Run(
             1,
-            Plan.of(WorkflowSpec.model_validate(as_written(case))),
+            WorkflowPlan.of(WorkflowSpec.model_validate(as_written(case))),
             WorkflowState.QUEUED,
             0,
             {task: attempt for (task, _), attempt in self.stored.items()},
@@ -249,7 +249,9 @@ class World:
 
     def depend(self, key: Key, verdict: str) -> None:
         """The runs that it waits for have been looked at."""
-        event = events.DependencyJudged(self.id_of(key), events.Verdict(verdict), self.at())
+        event = events.DependencyJudged(
+            self.id_of(key), events.DependencyVerdict(verdict), self.at()
+        )
         self.send(event, lambda: self.reference.depend(key, verdict))
 
     def child(self, key: Key, item: int, letter: Letter, identity: int | None) -> None:

@@ -19,7 +19,7 @@ import { values } from '../completion'
 import { problemAt, type Trouble } from '../problems'
 import type { Session, SessionState } from '../session'
 import { scriptLanguage, starterOf } from '../types'
-import { useFieldTexts, useTranslated } from '@/shared/schema-form/useFieldTexts'
+import { useFieldTexts, useTranslated } from '@/shared/i18n/useFieldTexts'
 import type { ProjectNames } from '../useNames'
 import { Rendered } from './Rendered'
 

@@ -15,7 +15,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container import job as manifests
 from shoal.worker.types.container.contents import environment, files
-from shoal.worker.types.container.params import ContainerParams
+from shoal.worker.types.container.kind import ContainerParams
 from shoal.worker.types.container.rules import Rules
 from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, Cluster
 from shoal.worker.types.kubernetes.pod_log import PodLog

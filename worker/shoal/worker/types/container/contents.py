@@ -15,7 +15,7 @@ from shoal.core.definition.resources import RESOURCES
 from shoal.worker.processes.work_files import write_new
 from shoal.worker.types.child.remote_environment import variables
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.container.params import INSIDE, ContainerParams
+from shoal.worker.types.container.kind import INSIDE, ContainerParams
 
 PARAMETERS = "parameters.json"
 _SECRETS = "secrets"

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.worker.types.container.params import INSIDE, ContainerParams, Registry, size
+from shoal.worker.types.container.kind import INSIDE, ContainerParams, Registry, size
 from shoal.worker.types.kubernetes.client import TAG
 
 ATTEMPT = "shoal-attempt"  # label

@@ -10,7 +10,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container.contents import environment, laid_out
 from shoal.worker.types.container.engine import ATTEMPT, Container, Ending, Engine, Login, Spec
-from shoal.worker.types.container.params import INSIDE, ContainerParams, size
+from shoal.worker.types.container.kind import INSIDE, ContainerParams, size
 from shoal.worker.types.container.rules import Rules
 
 _KILLED = 137

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.container.params import ContainerParams, Mount
+from shoal.worker.types.container.kind import ContainerParams, Mount
 
 
 class NotAllowed(WorkFailed):

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.container.params import ContainerParams
+from shoal.worker.types.container.kind import ContainerParams
 from shoal.worker.types.container.rules import Rules
 from shoal.worker.types.program import placeholders_left
 

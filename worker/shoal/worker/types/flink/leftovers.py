@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.flink.cluster import TERMINAL, Cluster, Refused
+from shoal.worker.types.flink.kind import FlinkParams
 from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job, job_id
-from shoal.worker.types.flink.params import FlinkParams
 
 LOOK_S = 0.2
 STARTING_S = 10.0  # how long another program may take to start before we give up

@@ -10,7 +10,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.cluster import TERMINAL, Cluster, Refused, Unreachable
 from shoal.worker.types.flink.failures import cause
-from shoal.worker.types.flink.params import FlinkParams
+from shoal.worker.types.flink.kind import FlinkParams
 
 LOOK_S = 0.5  # between two looks at a job
 #: How long a cluster may be out of reach, or know nothing of the job, while its job manager is

@@ -13,9 +13,9 @@ from typing import Any
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.cluster import Cluster, Refused, Unreachable, connected
+from shoal.worker.types.flink.kind import FlinkParams
 from shoal.worker.types.flink.leftovers import delete_jars, end, end_job, savepoint_of
 from shoal.worker.types.flink.names import jar_name, job_id
-from shoal.worker.types.flink.params import FlinkParams
 from shoal.worker.types.flink.progress import Following
 from shoal.worker.types.program import placeholders_left
 

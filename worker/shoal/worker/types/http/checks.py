@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from shoal.worker.types.http.answer import Answer, Unusable
-from shoal.worker.types.http.params import Checks, statuses
+from shoal.worker.types.http.kind import Checks, statuses
 
 GOOD = ("2xx",)
 #: How long a regular expression may search a body. Some take for ever on the wrong text.

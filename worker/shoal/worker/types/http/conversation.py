@@ -9,7 +9,7 @@ from shoal.worker.types.http.answer import Answer, Unusable, as_text
 from shoal.worker.types.http.checks import has_status, missed
 from shoal.worker.types.http.disclosure import Shown
 from shoal.worker.types.http.failures import Fate, may_pass, retry_after
-from shoal.worker.types.http.params import HttpParams, Poll
+from shoal.worker.types.http.kind import HttpParams, Poll
 from shoal.worker.types.http.request import REDIRECTS, Request, first_request, led_to, redirected
 from shoal.worker.types.http.values import Source
 from shoal.worker.types.http.wire.exchange import BODY_FILE, Exchange, NoAnswer

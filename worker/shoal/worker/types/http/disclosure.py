@@ -13,7 +13,7 @@ import httpx
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.types.http.answer import Answer
-from shoal.worker.types.http.params import Auth
+from shoal.worker.types.http.kind import Auth
 from shoal.worker.types.http.request import Request, basic
 
 PREVIEW = 2_000  # characters

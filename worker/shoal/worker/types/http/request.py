@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.http.params import Auth, Body, HttpParams, Scalar, has_placeholder
+from shoal.worker.types.http.kind import Auth, Body, HttpParams, Scalar, has_placeholder
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # All that another server is told; any other header may be a key to the first one.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from shoal.core.timing.durations import format_duration
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST_BYTES
 from shoal.worker.types.child.outcome import WorkFailed
@@ -14,7 +14,7 @@ from shoal.worker.types.http.checks import GOOD, SearchTooSlow, has_status, miss
 from shoal.worker.types.http.conversation import Conversation, advice, show_body
 from shoal.worker.types.http.disclosure import Shown
 from shoal.worker.types.http.failures import Fate, may_pass
-from shoal.worker.types.http.params import HttpParams
+from shoal.worker.types.http.kind import HttpParams
 from shoal.worker.types.http.values import Source
 from shoal.worker.types.http.wire.exchange import (
     BODY_FILE,
@@ -67,7 +67,7 @@ async def _within_deadline(work: Work[HttpParams], shown: Shown) -> None:
 
 def _ways(work: Work[HttpParams]) -> Ways:
     try:
-        policy = Policy.of(work.settings)
+        policy = AddressPolicy.of(work.settings)
     except ValueError as error:
         text = f"the worker's settings http_allow and http_deny: {error}"
         raise WorkFailed(text) from None

@@ -11,7 +11,7 @@ from shoal.worker.types.child.work import Work
 from shoal.worker.types.hadoop import yarn
 from shoal.worker.types.hadoop.client import JOB_LOG, Hadoop, remove_scratch, require_plain
 from shoal.worker.types.mapreduce.job_log import JobLog
-from shoal.worker.types.mapreduce.params import MapReduceParams
+from shoal.worker.types.mapreduce.kind import MapReduceParams
 from shoal.worker.types.program import CannotRun, placeholders_left
 from shoal.worker.types.spark.command import find_spark, require_java
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shoal.worker.types.procedure.params import Argument
+from shoal.worker.types.procedure.kind import Argument
 from shoal.worker.types.procedure.routines import Routine
 from shoal.worker.types.sql.session import Result, Session
 

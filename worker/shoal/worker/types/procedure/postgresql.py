@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from shoal.worker.types.procedure.calls import Returned, TakeSet, rows_of, sets_of
-from shoal.worker.types.procedure.params import Argument
+from shoal.worker.types.procedure.kind import Argument
 from shoal.worker.types.procedure.routines import Mode, Parameter, Routine
 from shoal.worker.types.sql.session import Session
 

@@ -14,15 +14,15 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
 from shoal.worker.types.procedure.calls import Dialect
-from shoal.worker.types.procedure.params import KINDS, ProcedureParams, Sets, Transaction
+from shoal.worker.types.procedure.kind import KINDS, ProcedureParams, Sets, Transaction
 from shoal.worker.types.procedure.routines import Routine, chosen, split_name
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
-from shoal.worker.types.sql.params import OnMore
 from shoal.worker.types.sql.results.collectors import Collector, Nothing, check_outputs, rows_into
 from shoal.worker.types.sql.results.values import as_text
-from shoal.worker.types.sql.session import Result, Session, Verdict
+from shoal.worker.types.sql.session import ErrorVerdict, Result, Session
+from shoal.worker.types.sql.sql import OnMore
 from shoal.worker.types.sql.verdicts import NOT_AGAIN
 
 _DIALECTS: Mapping[str, ModuleType] = {
@@ -148,16 +148,16 @@ class _Calling:
 
     def _failure(self, error: Exception) -> WorkFailed:
         verdict = drivers.classify(error)
-        if isinstance(error, StatementTimedOut) or verdict is Verdict.PERMANENT:
+        if isinstance(error, StatementTimedOut) or verdict is ErrorVerdict.PERMANENT:
             self.is_idle = True  # the server has answered
         text = f"{self._params.name}: {error}"
-        if self._params.idempotent and verdict is not Verdict.PERMANENT:
+        if self._params.idempotent and verdict is not ErrorVerdict.PERMANENT:
             return WorkFailed(text)
         is_own = self._params.transaction is Transaction.OWN and not self.is_idle
-        if verdict is Verdict.RETRY and is_own:
+        if verdict is ErrorVerdict.RETRY and is_own:
             text += (
                 "; the procedure may have committed a part, so the task is not tried again; write "
                 "`idempotent: true` if to run it twice does no harm"
             )
             return WorkFailed(text, permanent=True)
-        return WorkFailed(text, permanent=verdict is not Verdict.RETRY)
+        return WorkFailed(text, permanent=verdict is not ErrorVerdict.RETRY)

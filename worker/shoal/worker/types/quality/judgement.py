@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.quality.params import Fresh, Limit, RowCheck, Rows, Same, Value, part_of
+from shoal.worker.types.quality.kind import Fresh, Limit, RowCheck, Rows, Same, Value, part_of
 from shoal.worker.types.quality.queries import filled, number
 
 _EARLY_S = 60.0  # how far ahead of this clock the newest time may be and count as now

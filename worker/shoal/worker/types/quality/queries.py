@@ -13,7 +13,7 @@ from typing import Any
 from shoal.core.data_sources import DataSource
 from shoal.core.hints import Hints
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.quality.params import (
+from shoal.worker.types.quality.kind import (
     Accepted,
     Check,
     Fresh,
@@ -28,9 +28,8 @@ from shoal.worker.types.quality.params import (
 )
 from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.session import Session
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import PLACEHOLDER
-from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
+from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, InvalidStatement
+from shoal.worker.types.sql.statements.parameters import BindingScope, Bound, bind
 from shoal.worker.types.sql.statements.scripts import split
 from shoal.worker.types.sql.statements.value_types import NoValue, ValueType
 
@@ -215,9 +214,9 @@ class _Statement:
         self._parameters[name], self._types[name] = text, kind
         return f"${{{name}}}"
 
-    def scope(self) -> Scope:
+    def scope(self) -> BindingScope:
         """Return what names mean in the statement."""
-        return Scope(self._parameters, self._types, {})
+        return BindingScope(self._parameters, self._types, {})
 
 
 def filled(text: str, parameters: Mapping[str, str]) -> str:

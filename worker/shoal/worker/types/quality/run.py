@@ -23,7 +23,7 @@ from shoal.worker.types.quality.judgement import (
     judge_rows,
     judge_same,
 )
-from shoal.worker.types.quality.params import (
+from shoal.worker.types.quality.kind import (
     Check,
     DataQualityParams,
     Fresh,
@@ -38,12 +38,12 @@ from shoal.worker.types.quality.queries import Asker, Table
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
 )
 from shoal.worker.types.sql.results.preview import preview
-from shoal.worker.types.sql.session import Column, Session, Verdict
+from shoal.worker.types.sql.session import Column, ErrorVerdict, Session
 from shoal.worker.types.sql.statements.parameters import Bound
 
 _MOST_NAMED = 5  # checks in the reason of a failure
@@ -112,7 +112,7 @@ class _Run:
             try:
                 results = self._judged(session, asker)
                 self._show(session, asker, results)
-            except StatementFailed as error:
+            except SqlFailed as error:
                 raise self._failure(error) from error
         self._end(results)
 
@@ -253,8 +253,8 @@ class _Run:
         self._done += 1
         return result.columns, rows
 
-    def _failure(self, error: StatementFailed) -> WorkFailed:
-        is_permanent = error.verdict is Verdict.PERMANENT
+    def _failure(self, error: SqlFailed) -> WorkFailed:
+        is_permanent = error.verdict is ErrorVerdict.PERMANENT
         if is_permanent or isinstance(error, StatementCancelled | StatementTimedOut):
             self.is_idle = True  # the server has answered
         # Nothing is changed: what may be none another time can be tried again.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from shoal.worker.types.program import CannotRun, placeholders_left
 
 if TYPE_CHECKING:  # workers that run no such task do without
-    from shoal.worker.types.spark.params import SparkParams
+    from shoal.worker.types.spark.kind import SparkParams
 
 # Spark logs what concerns the application; its own progress would drown the task's output.
 LOG4J = """\

@@ -26,7 +26,7 @@ from shoal.worker.types.spark.command import (
     yarn_conf,
 )
 from shoal.worker.types.spark.event_log import Application, EventLog
-from shoal.worker.types.spark.params import SparkParams
+from shoal.worker.types.spark.kind import SparkParams
 
 _END_S = 15.0  # within what a settling process has
 LOOK_S = 0.5  # between two looks at the events

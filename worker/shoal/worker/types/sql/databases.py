@@ -14,13 +14,13 @@ from shoal.core.data_sources.kind import (
     TLS_MODES,
     TLS_OR_NOT,
     CertifiedOptions,
+    FieldNeed,
     FileKind,
-    Need,
     PlainName,
     ServerOptions,
     SourceOptions,
-    UnknownSourceKind,
 )
+from shoal.core.errors import ShoalError
 from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
@@ -45,7 +45,7 @@ def database_kind(source: DataSource) -> type[DatabaseKind]:
     """Return the kind of a data source. Raises WorkFailed if SQL tasks cannot use it."""
     try:
         kind = load_source_kind(source.kind)
-    except UnknownSourceKind as error:
+    except ShoalError as error:
         raise WorkFailed(f"data source {source.name!r}, on this worker: {error}") from error
     if not issubclass(kind, DatabaseKind):
         text = f"data source {source.name!r}: SQL tasks cannot use the kind {source.kind!r}"
@@ -118,7 +118,7 @@ class Postgresql(DatabaseKind):
     title = "PostgreSQL"
     Options = PostgresqlOptions
     port = 5432
-    database = Need.REQUIRED
+    database = FieldNeed.REQUIRED
     driver = "shoal.worker.types.sql.drivers.postgresql"
     library = "psycopg"
     install = "pip install 'shoal[postgresql]'"
@@ -191,7 +191,7 @@ class Trino(DatabaseKind):
     title = "Trino"
     Options = TrinoOptions
     port = 443
-    database = Need.NONE
+    database = FieldNeed.NONE
     instead: ClassVar = {"database": "use the options catalog and schema"}
     password_needs = ("http_scheme", "https")
     driver = "shoal.worker.types.sql.drivers.trino"
@@ -221,7 +221,7 @@ class Hive(DatabaseKind):
     title = "Hive, Spark Thrift"
     Options = HiveOptions
     port = 10000
-    user = Need.OPTIONAL
+    user = FieldNeed.OPTIONAL
     driver = "shoal.worker.types.sql.drivers.hive"
     library = "impala"
     install = "pip install 'shoal[hive]'"
@@ -242,15 +242,15 @@ class SparkOptions(CertifiedOptions):
     )
 
 
-class Spark(DatabaseKind):
+class SparkServer(DatabaseKind):
     """A Spark Connect server; without a host the one that the worker keeps for the project."""
 
     title = "Spark Connect"
     Options = SparkOptions
     port = 15002
-    host = Need.OPTIONAL
-    database = Need.NONE
-    user = Need.OPTIONAL
+    host = FieldNeed.OPTIONAL
+    database = FieldNeed.NONE
+    user = FieldNeed.OPTIONAL
     credential = "token"
     driver = "shoal.worker.types.sql.drivers.spark"
     library = "pyspark"

@@ -7,10 +7,10 @@ from typing import Any
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.syntax import runs_what_it_explains
-from shoal.worker.types.sql.params import SqlParams, Transaction
+from shoal.worker.types.sql.sql import SqlParams, Transaction
 from shoal.worker.types.sql.statements.dialects import Dialect
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.parameters import Scope, bind
+from shoal.worker.types.sql.statements.lexer import InvalidStatement
+from shoal.worker.types.sql.statements.parameters import BindingScope, bind
 from shoal.worker.types.sql.statements.scripts import Slice, split
 from shoal.worker.types.sql.statements.value_types import NoValue
 
@@ -22,7 +22,7 @@ _ENDS_TRANSACTION = frozenset({"COMMIT", "END", "ABORT"})
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedStatement:
     """One statement: as written, and as it is sent. ``part`` is sql, before or after."""
 
     part: str
@@ -39,12 +39,12 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StatementPlan:
     """All statements of a task."""
 
-    before: tuple[Planned, ...]
-    sql: tuple[Planned, ...]
-    after: tuple[Planned, ...]
+    before: tuple[PlannedStatement, ...]
+    sql: tuple[PlannedStatement, ...]
+    after: tuple[PlannedStatement, ...]
 
     @property
     def total(self) -> int:
@@ -82,17 +82,17 @@ def take_apart(params: SqlParams, sql: str, dialect: Dialect) -> Slices:
 def bind_all(
     slices: Slices,
     params: SqlParams,
-    scope: Scope,
+    scope: BindingScope,
     dialect: Dialect,
     placeholder: Callable[[int, str], str],
     quote: Callable[[str], str],
     secrets: Collection[str],
-) -> Plan:
+) -> StatementPlan:
     """Bind the parameters of all statements; those with ``secrets`` in them are not shown.
 
     Raises WorkFailed: nothing has run then.
     """
-    planned: dict[str, tuple[Planned, ...]] = {}
+    planned: dict[str, tuple[PlannedStatement, ...]] = {}
     for part, statements in slices.parts.items():
         found = []
         for number, one in enumerate(statements, 1):
@@ -105,9 +105,9 @@ def bind_all(
                 f"{name} = {_shown(scope.parameters[name], secrets)}"
                 for name in dict.fromkeys(got.names)
             )
-            found.append(Planned(part, one, got.text, got.values, shown))
+            found.append(PlannedStatement(part, one, got.text, got.values, shown))
         planned[part] = tuple(found)
-    return Plan(planned["before"], planned["sql"], planned["after"])
+    return StatementPlan(planned["before"], planned["sql"], planned["after"])
 
 
 def _shown(value: str, secrets: Collection[str]) -> str:

@@ -6,7 +6,7 @@ the outputs. A failure rolls back, and ``after`` runs in a transaction of its ow
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -21,12 +21,17 @@ from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
 )
-from shoal.worker.types.sql.params import ResultKind, SqlParams, Transaction
-from shoal.worker.types.sql.plan import Plan, Planned, Slices, bind_all, take_apart
+from shoal.worker.types.sql.plan import (
+    PlannedStatement,
+    Slices,
+    StatementPlan,
+    bind_all,
+    take_apart,
+)
 from shoal.worker.types.sql.results.collectors import (
     Collector,
     Nothing,
@@ -34,22 +39,23 @@ from shoal.worker.types.sql.results.collectors import (
     collector,
 )
 from shoal.worker.types.sql.results.preview import one_line, preview
-from shoal.worker.types.sql.session import Result, Session, Verdict
-from shoal.worker.types.sql.statements.parameters import Scope
+from shoal.worker.types.sql.session import ErrorVerdict, Result, Session
+from shoal.worker.types.sql.sql import ResultKind, SqlParams, Transaction
+from shoal.worker.types.sql.statements.parameters import BindingScope
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE, NOT_AGAIN, failed
 
 _SHOWN = 120  # characters of a statement in the log
 _PROGRESS_EVERY = 1_000  # rows
 
 
-def run(work: Work[SqlParams]) -> None:
-    """Run the task. Raises WorkFailed, Cancelled."""
+def run(work: Work[SqlParams], connect: Callable[..., Session] = drivers.connect) -> None:
+    """Run the task on the session that ``connect`` opens. Raises WorkFailed, Cancelled."""
     params = work.params
     source = work.data_source(params.data_source)
     try:
         dialect = database_kind(source).dialect
         slices = take_apart(params, _statements(work), dialect)
-        session = drivers.connect(
+        session = connect(
             source,
             tag=work.tag,
             attempt=work.attempt,
@@ -82,13 +88,15 @@ def _statements(work: Work[SqlParams]) -> str:
         raise WorkFailed(str(error), permanent=True) from None
 
 
-def _bound(work: Work[SqlParams], source: DataSource, slices: Slices, session: Session) -> Plan:
+def _bound(
+    work: Work[SqlParams], source: DataSource, slices: Slices, session: Session
+) -> StatementPlan:
     params = work.params
     try:
         plan = bind_all(
             slices,
             params,
-            Scope(work.parameters, params.types, params.identifiers),
+            BindingScope(work.parameters, params.types, params.identifiers),
             database_kind(source).dialect,
             session.placeholder,
             session.quote,
@@ -108,7 +116,7 @@ def settle(work: Work[SqlParams]) -> None:
     work.settled()
 
 
-def _described(plan: Plan, params: SqlParams) -> str:
+def _described(plan: StatementPlan, params: SqlParams) -> str:
     count = "1 statement" if plan.total == 1 else f"{plan.total:,} statements"
     together = "in one transaction"
     if params.transaction is Transaction.STATEMENT:
@@ -119,7 +127,7 @@ def _described(plan: Plan, params: SqlParams) -> str:
 class _Execution:
     """Runs a plan on a session."""
 
-    def __init__(self, work: Work[SqlParams], session: Session, plan: Plan) -> None:
+    def __init__(self, work: Work[SqlParams], session: Session, plan: StatementPlan) -> None:
         self._work, self._params, self._session = work, work.params, session
         self._plan, self._done = plan, 0
         self.is_idle = True  # nothing runs at the server, for sure
@@ -146,7 +154,7 @@ class _Execution:
                 self._run(planned, Nothing())
             self._commit()
         except BaseException as error:  # whatever it is, nothing half done may stay
-            if self._undo() and not isinstance(error, StatementFailed):
+            if self._undo() and not isinstance(error, SqlFailed):
                 self.is_idle = True  # the statement was well, its rows were not
             if isinstance(error, Exception):
                 self._fail(error)
@@ -164,7 +172,7 @@ class _Execution:
             rows.discard()
             raise
 
-    def _outputs(self, last: Planned, rows: Collector) -> Mapping[str, str]:
+    def _outputs(self, last: PlannedStatement, rows: Collector) -> Mapping[str, str]:
         count, has_rows = self._run(last, rows)
         if self._params.result is not ResultKind.NONE and not has_rows:
             text = (
@@ -181,7 +189,7 @@ class _Execution:
 
     # -- one statement ---------------------------------------------------------------------------
 
-    def _run(self, planned: Planned, rows: Collector) -> tuple[int, bool]:
+    def _run(self, planned: PlannedStatement, rows: Collector) -> tuple[int, bool]:
         """Run one statement; return how many rows it has returned or changed, and which of the two.
 
         Raises what the session raises, WorkFailed, Cancelled.
@@ -214,7 +222,7 @@ class _Execution:
         self._note_change(planned, commits_itself=commits_itself)
         return counted
 
-    def _note_change(self, planned: Planned, *, commits_itself: bool) -> None:
+    def _note_change(self, planned: PlannedStatement, *, commits_itself: bool) -> None:
         changes = not planned.only_reads and not self._params.read_only
         if commits_itself:
             self._kept += self._uncommitted + 1
@@ -331,7 +339,7 @@ class _Execution:
         if isinstance(error, Cancelled) or self._work.is_cancelled:
             raise error
         verdict = drivers.classify(error)
-        if verdict is Verdict.PERMANENT:
+        if verdict is ErrorVerdict.PERMANENT:
             self.is_idle = True  # the database has answered
         failure = failed(
             error,

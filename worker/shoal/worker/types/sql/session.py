@@ -8,7 +8,7 @@
 ``settle(source, *, tag, attempt) -> None``
     ends every statement and connection at the server that carries the tag, of this attempt and
     those before it. Returns when they are gone; raises WorkFailed if that cannot be made sure.
-``classify(error) -> Verdict``
+``classify(error) -> ErrorVerdict``
     says what an error of a driver means for the attempt.
 """
 
@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 
-class Verdict(StrEnum):
+class ErrorVerdict(StrEnum):
     """What an error of the database means for the attempt."""
 
     PERMANENT = "permanent"  # the same another time: syntax, permission, constraint

@@ -1,6 +1,6 @@
 """The SSH task type: a script runs on another host.
 
-``kind.Ssh`` is the type, ``params`` its fields; the API imports those two alone. In the process of
+``kind`` has the type and its fields; the API imports it alone. In the process of
 an attempt ``run`` signs in (``host``), ends what earlier attempts have left there, and sends the
 script. ``remote`` has the programs of the other side: one waits for the script and reports how it
 ended, out of reach of parameters and script. Everything that the script starts carries the tag of

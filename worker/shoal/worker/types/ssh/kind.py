@@ -1,12 +1,39 @@
-"""SSH: a script on a host of the project's data sources, and the kind of such a host."""
+"""The task type SSH, its fields, and the kind of its hosts. The API imports it."""
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from shoal.core.data_sources.kind import Need, Seconds, SourceKind, SourceOptions
+from shoal.core.data_sources.kind import FieldNeed, Seconds, SourceKind, SourceOptions
+from shoal.core.task_types import SourceName, TaskParams
 from shoal.worker.types.child.kind import ChildType
-from shoal.worker.types.ssh.params import SshParams
+from shoal.worker.types.program import Program, ProgramFile, require_one
+
+KINDS = frozenset({"ssh"})
+
+
+class SshParams(TaskParams):
+    """What an SSH task runs, and where.
+
+    Parameters and secrets reach the script as environment variables, as in a SHELL task. What it
+    writes to the file ``$SHOAL_OUTPUT`` becomes outputs.
+    """
+
+    data_source: Annotated[str, SourceName(kinds=KINDS)] = Field(
+        min_length=1, description="Name of a data source of the kind ssh."
+    )
+    script: Program | None = Field(
+        default=None, description="The script. Its exit status decides: 0 is success."
+    )
+    file: ProgramFile = None
+    interpreter: Literal["sh", "bash"] = Field(
+        default="sh", description="Found on the PATH of the other host."
+    )
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Self:
+        require_one(self.script, self.file)
+        return self
 
 
 class Ssh(ChildType[SshParams]):
@@ -40,5 +67,5 @@ class SshHost(SourceKind):
     Options = SshOptions
     probe = "shoal.worker.types.ssh.host:probe"
     port = 22
-    database = Need.NONE
+    database = FieldNeed.NONE
     credential = "password or private key"

@@ -16,7 +16,7 @@ from shoal.worker.types.child.remote_environment import variables
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
-from shoal.worker.types.ssh.params import SshParams
+from shoal.worker.types.ssh.kind import SshParams
 from shoal.worker.types.ssh.remote import MOST_OUTPUT, Script
 
 

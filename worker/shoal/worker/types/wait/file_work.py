@@ -12,7 +12,7 @@ from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.wait import local, remote, web
-from shoal.worker.types.wait.file_params import WEB, WaitFileParams, has_placeholder, moment_of
+from shoal.worker.types.wait.kind import WEB, WaitFileParams, has_placeholder, moment_of
 from shoal.worker.types.wait.looks import not_yet
 from shoal.worker.types.wait.roots import SETTING, Roots
 from shoal.worker.types.wait.verdict import Found, judge, outputs

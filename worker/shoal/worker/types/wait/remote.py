@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.wait.file_params import WILD
+from shoal.worker.types.wait.kind import WILD
 from shoal.worker.types.wait.local import MOST_MATCHES
 from shoal.worker.types.wait.roots import Roots
 from shoal.worker.types.wait.verdict import Found

@@ -16,14 +16,14 @@ from shoal.worker.types.sql.cancellation import Canceller
 from shoal.worker.types.sql.databases import database_kind
 from shoal.worker.types.sql.drivers.failures import StatementCancelled, StatementTimedOut
 from shoal.worker.types.sql.results.values import as_text
-from shoal.worker.types.sql.session import Session, Verdict
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.parameters import Bound, Scope, bind
+from shoal.worker.types.sql.session import ErrorVerdict, Session
+from shoal.worker.types.sql.statements.lexer import InvalidStatement
+from shoal.worker.types.sql.statements.parameters import BindingScope, Bound, bind
 from shoal.worker.types.sql.statements.scripts import split
 from shoal.worker.types.sql.statements.value_types import NoValue
 from shoal.worker.types.sql.verdicts import LONGEST_MESSAGE
+from shoal.worker.types.wait.kind import WaitSqlParams
 from shoal.worker.types.wait.looks import not_yet
-from shoal.worker.types.wait.sql_params import WaitSqlParams
 
 _SHOWN = 100  # characters of a value
 
@@ -80,9 +80,9 @@ def _first_row(work: Work[WaitSqlParams], source: DataSource) -> Mapping[str, An
             raise
         verdict = drivers.classify(error)
         answered = isinstance(error, StatementCancelled | StatementTimedOut)
-        is_idle = answered or verdict is Verdict.PERMANENT
+        is_idle = answered or verdict is ErrorVerdict.PERMANENT
         text = shortened(str(error) or type(error).__name__, LONGEST_MESSAGE)
-        raise WorkFailed(text, permanent=verdict is Verdict.PERMANENT) from error
+        raise WorkFailed(text, permanent=verdict is ErrorVerdict.PERMANENT) from error
     finally:
         with suppress(Exception):  # what went wrong before is what people need to know
             session.close()
@@ -97,7 +97,7 @@ def _bound(work: Work[WaitSqlParams], source: DataSource, session: Session) -> B
         if len(statements) != 1:
             text = f"sql: one query is expected, this has {len(statements)} statements"
             raise WorkFailed(text, permanent=True)
-        scope = Scope(work.parameters, params.types, {})
+        scope = BindingScope(work.parameters, params.types, {})
         return bind(statements[0].text, dialect, scope, session.placeholder, session.quote)
     except InvalidStatement as error:
         raise WorkFailed(f"sql: {error.reason}", permanent=True) from None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.core.timing.durations import format_duration
-from shoal.worker.types.wait.file_params import WaitFileParams, What
+from shoal.worker.types.wait.kind import WaitFileParams, What
 
 MOST_NAMED = 1_000  # files in the output
 

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
@@ -13,7 +13,7 @@ from shoal.worker.types.http.answer import Answer
 from shoal.worker.types.http.failures import may_pass
 from shoal.worker.types.http.request import REDIRECTS, Request, redirected
 from shoal.worker.types.http.wire.exchange import Exchange, Limits, NoAnswer, Ways
-from shoal.worker.types.wait.file_params import WaitFileParams
+from shoal.worker.types.wait.kind import WaitFileParams
 from shoal.worker.types.wait.remote import StorageTrouble
 from shoal.worker.types.wait.verdict import Found
 
@@ -25,7 +25,7 @@ _NO_HEAD = frozenset({405, 501})
 async def entries(work: Work[WaitFileParams], url: str) -> list[Found]:
     """Return what is at ``url``. Raises WorkFailed, StorageTrouble."""
     try:
-        policy = Policy.of(work.settings)
+        policy = AddressPolicy.of(work.settings)
     except ValueError as error:
         text = f"the worker's settings http_allow and http_deny: {error}"
         raise WorkFailed(text) from None

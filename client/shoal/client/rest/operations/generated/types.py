@@ -522,6 +522,9 @@ class DatabaseOut(TypedDict):
     latency_s: NotRequired[float | None]
 
 
+DateOrder: TypeAlias = Literal["ascending", "descending"]
+
+
 class DayOut(TypedDict):
     """
     One day of a calendar.
@@ -730,6 +733,9 @@ class FailurePlaceOut(TypedDict):
     workflow: str
     task: str
     count: int
+
+
+FieldNeed: TypeAlias = Literal["required", "optional", "none"]
 
 
 class FireOut(TypedDict):
@@ -1104,9 +1110,6 @@ class NamedOut(TypedDict):
     task: str
 
 
-Need: TypeAlias = Literal["required", "optional", "none"]
-
-
 class OneTimeCodeIn(TypedDict):
     """
     A code that was made a moment ago.
@@ -1128,9 +1131,6 @@ Only: TypeAlias = Literal["missing", "failed"]
 
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
-
-
-Order: TypeAlias = Literal["ascending", "descending"]
 
 
 Outcome: TypeAlias = Literal["done", "refused"]
@@ -2818,7 +2818,7 @@ BackfillIn = TypedDict(
         "by": NotRequired[By | None],
         "dates": NotRequired[list[Date]],
         "only": NotRequired[Only | None],
-        "order": NotRequired[Order],
+        "order": NotRequired[DateOrder],
         "parallel": NotRequired[int],
         "tasks": NotRequired[list[str]],
         "mode": NotRequired[SelectionMode],
@@ -3068,11 +3068,11 @@ class DataSourceKindOut(TypedDict):
     kind: str
     title: str
     port: int | None
-    host: Need
-    database: Need
+    host: FieldNeed
+    database: FieldNeed
     database_is: str
-    user: Need
-    password: Need
+    user: FieldNeed
+    password: FieldNeed
     credential: str
     options_schema: dict[str, Any]
 

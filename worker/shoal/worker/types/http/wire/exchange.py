@@ -12,7 +12,7 @@ import httpcore
 import httpx
 
 from shoal.core.errors import ShoalError
-from shoal.runtime.outbound.addresses import Policy
+from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import GuardedBackend, Proxy, numeric, require_allowed
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.http.answer import Answer
@@ -37,7 +37,7 @@ class Ways:
     those of the system.
     """
 
-    policy: Policy
+    policy: AddressPolicy
     proxy: Proxy | None = None
     authorities: str = ""
 

@@ -30,8 +30,8 @@ from typing import Protocol, cast
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.databases import database_kind
-from shoal.worker.types.sql.drivers.failures import StatementFailed
-from shoal.worker.types.sql.session import Session, Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed
+from shoal.worker.types.sql.session import ErrorVerdict, Session
 
 
 class _Driver(Protocol):
@@ -74,17 +74,17 @@ def settle(source: DataSource, *, tag: str, attempt: int) -> None:
     _driver(source).settle(source, tag=tag, attempt=attempt)
 
 
-def classify(error: Exception) -> Verdict:
+def classify(error: Exception) -> ErrorVerdict:
     """Return what an error that a session has raised means for the attempt."""
     match error:
-        case StatementFailed():
+        case SqlFailed():
             return error.verdict
         case WorkFailed():
-            return Verdict.PERMANENT if error.permanent else Verdict.RETRY
+            return ErrorVerdict.PERMANENT if error.permanent else ErrorVerdict.RETRY
         case OSError() | MemoryError():
-            return Verdict.RETRY
+            return ErrorVerdict.RETRY
         case _:
-            return Verdict.PERMANENT
+            return ErrorVerdict.PERMANENT
 
 
 def _driver(source: DataSource) -> _Driver:

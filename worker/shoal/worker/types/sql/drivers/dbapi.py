@@ -5,18 +5,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
     require_reading,
 )
-from shoal.worker.types.sql.drivers.rows import NoRows, Rows
+from shoal.worker.types.sql.drivers.rows import NoRows, RowStream
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement
 from shoal.worker.types.sql.drivers.syntax import quoted, reads
 from shoal.worker.types.sql.session import Column, Result
 
 
-class Backend(Protocol):
+class DbApiBackend(Protocol):
     """What one kind of database does in its own way."""
 
     #: What the driver raises.
@@ -56,7 +56,7 @@ class Backend(Protocol):
         """Return whether the database commits by itself around a statement."""
         ...
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """Return the error for people and for ``classify``."""
         ...
 
@@ -77,13 +77,13 @@ class DbApiSession:
     """See ``session.Session``."""
 
     def __init__(
-        self, backend: Backend, statement_timeout_s: float | None, *, read_only: bool
+        self, backend: DbApiBackend, statement_timeout_s: float | None, *, read_only: bool
     ) -> None:
         self._backend, self._read_only = backend, read_only
         self._statement_timeout_s = statement_timeout_s
         self._running = RunningStatement(backend.interrupt, statement_timeout_s)
         self._in_transaction = False
-        self._last: Rows | None = None
+        self._last: RowStream | None = None
 
     def placeholder(self, number: int, type_name: str) -> str:
         """See Session."""
@@ -114,7 +114,7 @@ class DbApiSession:
         columns = [
             Column(name, self._backend.type_name(code)) for name, code, *_ in cursor.description
         ]
-        self._last = Rows(
+        self._last = RowStream(
             columns,
             lambda size: self._fetch(cursor, size, changes),
             lambda: self._finish(cursor),

@@ -10,16 +10,16 @@ import duckdb
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
     cannot_connect,
 )
 from shoal.worker.types.sql.drivers.files import MEMORY, database_file, is_read_only
-from shoal.worker.types.sql.drivers.rows import NoRows, Rows
+from shoal.worker.types.sql.drivers.rows import NoRows, RowStream
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement
 from shoal.worker.types.sql.drivers.syntax import quoted
-from shoal.worker.types.sql.session import Column, Result, Verdict
+from shoal.worker.types.sql.session import Column, ErrorVerdict, Result
 
 _LOCK_TIMEOUT_S = 30  # how long to wait for another process that has the file open
 _LOCK_POLL_S = 0.2
@@ -104,7 +104,7 @@ class DuckdbSession:
     def _execute(self, statement: str, values: Sequence[Any]) -> Result:
         parts = duckdb.extract_statements(statement)
         if len(parts) > 1:
-            raise StatementFailed("there is more than one statement", Verdict.PERMANENT)
+            raise SqlFailed("there is more than one statement", ErrorVerdict.PERMANENT)
         if not parts:
             self._running.end()
             return NoRows(None)
@@ -113,7 +113,9 @@ class DuckdbSession:
             self._running.end()
             return NoRows(done.rowcount if done.rowcount >= 0 else None)
         columns = [Column(name, str(kind)) for name, kind, *_ in done.description]
-        return Rows(columns, lambda count: self._fetch(done, count), lambda: self._finish(done))
+        return RowStream(
+            columns, lambda count: self._fetch(done, count), lambda: self._finish(done)
+        )
 
     def begin(self) -> None:
         """See Session."""
@@ -178,8 +180,8 @@ class DuckdbSession:
             return StatementTimedOut(self._statement_timeout_s)
         if isinstance(error, duckdb.InterruptException):
             return StatementCancelled()
-        verdict = Verdict.RETRY if isinstance(error, _MAY_PASS) else Verdict.PERMANENT
-        return StatementFailed(str(error), verdict, type(error).__name__)
+        verdict = ErrorVerdict.RETRY if isinstance(error, _MAY_PASS) else ErrorVerdict.PERMANENT
+        return SqlFailed(str(error), verdict, type(error).__name__)
 
 
 def _returns_rows(statement: duckdb.Statement, done: duckdb.DuckDBPyConnection) -> bool:

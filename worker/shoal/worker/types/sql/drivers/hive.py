@@ -31,12 +31,12 @@ from shoal.worker.processes.work_files import write_new
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers import literals
 from shoal.worker.types.sql.drivers.dbapi import DbApiSession
-from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
+from shoal.worker.types.sql.drivers.failures import SqlFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.files import authority_file
 from shoal.worker.types.sql.drivers.rows import BLOCK
 from shoal.worker.types.sql.drivers.running_statement import within
 from shoal.worker.types.sql.drivers.syntax import quoted, reads
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 
 _PORT = 10000
 _HANDLE_FILE = "hive-session.json"
@@ -120,9 +120,9 @@ class HiveBackend:
         """See Backend."""
         return literals.placeholder(number)
 
-    def cursor(self) -> "_Statement":
+    def cursor(self) -> "_HiveCursor":
         """See Backend."""
-        return _Statement(self._cursor)
+        return _HiveCursor(self._cursor)
 
     def begin(self) -> None:
         """See Backend."""
@@ -141,12 +141,12 @@ class HiveBackend:
         """See Backend."""
         return not reads(statement)
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """See Backend."""
         text = _said(error)
         if not isinstance(error, Error) or _GONE.search(text):
             return lost(in_commit=in_commit, text=text or type(error).__name__)
-        return StatementFailed(text, Verdict.PERMANENT if _lasts(error) else Verdict.RETRY)
+        return SqlFailed(text, ErrorVerdict.PERMANENT if _lasts(error) else ErrorVerdict.RETRY)
 
     def interrupt(self) -> None:
         """See Backend. By a connection of its own: the other one waits for its answer."""
@@ -169,7 +169,7 @@ class HiveBackend:
             self._connection.close()
 
 
-class _Statement:
+class _HiveCursor:
     """What ``DbApiSession`` asks of a cursor. The one of the session is used again and again."""
 
     def __init__(self, cursor: Any) -> None:

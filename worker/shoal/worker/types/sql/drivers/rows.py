@@ -30,7 +30,7 @@ class NoRows:
         """See Result."""
 
 
-class Rows:
+class RowStream:
     """One result set. ``fetch`` returns the next rows, at most so many, and none at the end;
     it translates the errors of the driver.
 

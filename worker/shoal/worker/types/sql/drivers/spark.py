@@ -24,18 +24,18 @@ from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.spark.connect import USER, session_id
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
     cannot_connect,
     lost,
     require_reading,
 )
 from shoal.worker.types.sql.drivers.files import authority_file
-from shoal.worker.types.sql.drivers.rows import NoRows, Rows
+from shoal.worker.types.sql.drivers.rows import NoRows, RowStream
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement, within
 from shoal.worker.types.sql.drivers.syntax import quoted, reads
-from shoal.worker.types.sql.session import Column, Result, Verdict
+from shoal.worker.types.sql.session import Column, ErrorVerdict, Result
 
 _PORT = 15002
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -119,7 +119,7 @@ class SparkSession:
         if not columns:
             self._finish()
             return NoRows(None)
-        return Rows(columns, lambda size: self._fetch(rows, size), self._finish)
+        return RowStream(columns, lambda size: self._fetch(rows, size), self._finish)
 
     def begin(self) -> None:
         """See Session. There are no transactions."""
@@ -242,13 +242,13 @@ def _cannot_sign_in(source: DataSource, error: Exception) -> WorkFailed:
     return cannot_connect(source, text)
 
 
-def _failed(error: Exception, *, changes: bool) -> StatementFailed:
+def _failed(error: Exception, *, changes: bool) -> SqlFailed:
     state = error.getSqlState() if isinstance(error, PySparkException) else None
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if state is None or (condition or "").startswith(_CLOSED):
         return lost(in_commit=changes, text=_said(error))
-    verdict = Verdict.RETRY if state.startswith(_PASSING) else Verdict.PERMANENT
-    return StatementFailed(_said(error), verdict)
+    verdict = ErrorVerdict.RETRY if state.startswith(_PASSING) else ErrorVerdict.PERMANENT
+    return SqlFailed(_said(error), verdict)
 
 
 def _said(error: Exception) -> str:

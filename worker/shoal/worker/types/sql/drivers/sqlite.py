@@ -14,16 +14,16 @@ from urllib.parse import quote
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
     cannot_connect,
 )
 from shoal.worker.types.sql.drivers.files import database_file, is_read_only
-from shoal.worker.types.sql.drivers.rows import NoRows, Rows
+from shoal.worker.types.sql.drivers.rows import NoRows, RowStream
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement
 from shoal.worker.types.sql.drivers.syntax import quoted
-from shoal.worker.types.sql.session import Column, Result, Verdict
+from shoal.worker.types.sql.session import Column, ErrorVerdict, Result
 
 _BUSY_TIMEOUT_S = 30  # how long to wait for another process that writes
 _LOCK_POLL_S = 0.05
@@ -70,7 +70,7 @@ def connect(
     session = SqliteSession(connection, statement_timeout_s, patience_s, read_only=read_only)
     try:
         session.execute("SELECT count(*) FROM sqlite_schema").close()  # is it a database?
-    except StatementFailed as error:
+    except SqlFailed as error:
         session.close()
         raise cannot_connect(source, str(error), permanent=error.permanent) from error
     return session
@@ -118,7 +118,9 @@ class SqliteSession:
             self._running.end()
             return NoRows(_changed(cursor))
         columns = [Column(name, "") for name, *_ in cursor.description]
-        return Rows(columns, lambda count: self._fetch(cursor, count), lambda: self._finish(cursor))
+        return RowStream(
+            columns, lambda count: self._fetch(cursor, count), lambda: self._finish(cursor)
+        )
 
     def begin(self) -> None:
         """See Session."""
@@ -201,11 +203,11 @@ class SqliteSession:
         code = _code(error)
         if code == sqlite3.SQLITE_INTERRUPT:
             return StatementCancelled()
-        verdict = Verdict.RETRY if code in _MAY_PASS else Verdict.PERMANENT
+        verdict = ErrorVerdict.RETRY if code in _MAY_PASS else ErrorVerdict.PERMANENT
         text = self._refused or str(error)
         if code == sqlite3.SQLITE_BUSY:
             text = f"{error}: another process was writing for {self._patience_s:g} s"
-        return StatementFailed(text, verdict, getattr(error, "sqlite_errorname", None))
+        return SqlFailed(text, verdict, getattr(error, "sqlite_errorname", None))
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_: Any) -> int:
         # Other files than the data source's are out of reach. VACUUM attaches a temporary one ("").

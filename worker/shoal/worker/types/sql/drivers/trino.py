@@ -12,9 +12,9 @@ from trino import exceptions
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.dbapi import DbApiSession
-from shoal.worker.types.sql.drivers.failures import StatementFailed, cannot_connect, lost
+from shoal.worker.types.sql.drivers.failures import SqlFailed, cannot_connect, lost
 from shoal.worker.types.sql.drivers.files import authority_file
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.session import ErrorVerdict
 
 _SETTLE_TIMEOUT_S = 60
 _POLL_S = 0.1
@@ -99,13 +99,13 @@ class TrinoBackend:
         """See Backend."""
         return True
 
-    def failed(self, error: Exception, *, in_commit: bool) -> StatementFailed:
+    def failed(self, error: Exception, *, in_commit: bool) -> SqlFailed:
         """See Backend."""
         if not isinstance(error, exceptions.TrinoQueryError):
             return lost(in_commit=in_commit, text=str(error))
         passing = error.error_type in _PASSING
-        verdict = Verdict.RETRY if passing else Verdict.PERMANENT
-        return StatementFailed(str(error.message), verdict, error.error_name)
+        verdict = ErrorVerdict.RETRY if passing else ErrorVerdict.PERMANENT
+        return SqlFailed(str(error.message), verdict, error.error_name)
 
     def interrupt(self) -> None:
         """See Backend."""

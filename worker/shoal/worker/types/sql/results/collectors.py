@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from shoal.core.definition.parameters import reserved_parameter
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST, MOST_BYTES, NAME
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.sql.params import FileFormat, OnMore, ResultKind, SqlParams
 from shoal.worker.types.sql.results.files import CsvWriter, RowWriter, XlsxWriter, distinct_names
 from shoal.worker.types.sql.results.values import as_json, as_text
 from shoal.worker.types.sql.session import Column
+from shoal.worker.types.sql.sql import FileFormat, OnMore, ResultKind, SqlParams
 
 Outputs = Mapping[str, str]
 
@@ -47,7 +47,7 @@ def collector(params: SqlParams, folder: Path) -> Collector:
         case ResultKind.VALUE | ResultKind.ROW:
             return _OneRow(params.result)
         case ResultKind.ROWS:
-            return _Rows(limit)
+            return _RowCollector(limit)
         case ResultKind.FILE:
             return _File(folder / params.file_name, limit)
         case _:
@@ -69,7 +69,7 @@ def open_writer(path: Path, columns: Sequence[Column]) -> RowWriter:
 
 def rows_into(most: int, *, truncates: bool) -> Collector:
     """Return a collector of at most so many rows as a JSON list."""
-    return _Rows(_Limit(most, truncates=truncates))
+    return _RowCollector(_Limit(most, truncates=truncates))
 
 
 def check_outputs(outputs: Outputs) -> None:
@@ -167,7 +167,7 @@ class _Limit:
         return False
 
 
-class _Rows(Nothing):
+class _RowCollector(Nothing):
     def __init__(self, limit: _Limit) -> None:
         self._limit = limit
         self._names: list[str] = []

@@ -58,7 +58,7 @@ class Frame(StrEnum):
     PACKAGE = "PACKAGE"  # END, or BEGIN as that of a unit
 
 
-class Statement:
+class OpenStatement:
     """Follows one statement. ``words`` are its first words, in capitals."""
 
     def __init__(self, style: Blocks) -> None:
@@ -157,7 +157,7 @@ class Statement:
         return self._before in (";", "BEGIN", "ATOMIC")
 
 
-class OracleStatement(Statement):
+class OracleStatement(OpenStatement):
     """Follows one statement of Oracle: a unit of PL/SQL keeps its last semicolon."""
 
     def __init__(self) -> None:
@@ -169,11 +169,11 @@ class OracleStatement(Statement):
 
     @property
     def keeps_semicolon(self) -> bool:
-        """See Statement."""
+        """See OpenStatement."""
         return self._is_unit
 
     def add(self, text: str, *, is_word: bool) -> None:
-        """See Statement."""
+        """See OpenStatement."""
         super().add(text, is_word=is_word)
         if text == "(":
             self._depth += 1
@@ -185,11 +185,11 @@ class OracleStatement(Statement):
             self._is_unit = True  # <<label>>
 
     def ends(self) -> bool:
-        """See Statement."""
+        """See OpenStatement."""
         return super().ends() and not self._needs_slash
 
     def close(self) -> None:
-        """See Statement."""
+        """See OpenStatement."""
         super().close()
         if self._needs_slash:
             raise NotSure(self._needs_slash)

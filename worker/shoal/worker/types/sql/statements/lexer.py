@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import cache
 from typing import NoReturn
 
+from shoal.core.errors import ShoalError
 from shoal.worker.types.sql.statements.dialects import Dialect, Nested
-from shoal.worker.types.sql.statements.errors import InvalidStatement
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"  # as that of any parameter
 PLACEHOLDER = re.compile(r"\$\{(" + NAME + r")\}")
@@ -27,7 +27,17 @@ _NOT_CLOSED = "{} is opened here and never closed"
 _CLOSING = {"[": "]", "(": ")", "{": "}", "<": ">"}  # of Oracle's q'[…]'
 
 
-class Kind(StrEnum):
+class InvalidStatement(ShoalError, ValueError):
+    """A text that cannot be taken apart for sure; the message says where and what to write."""
+
+    def __init__(self, text: str, position: int, reason: str) -> None:
+        self.position, self.reason = position, reason
+        self.line = text.count("\n", 0, position) + 1
+        self.column = position - text.rfind("\n", 0, position)
+        super().__init__(f"line {self.line}, column {self.column}: {reason}")
+
+
+class TokenKind(StrEnum):
     """What a token is, as far as statements and placeholders need it."""
 
     WORD = "word"  # keyword, name or number, as written
@@ -44,7 +54,7 @@ class Kind(StrEnum):
 class Token:
     """One token: ``text[start:end]``. Between its quotes is ``text[inner:outer]``."""
 
-    kind: Kind
+    kind: TokenKind
     start: int
     end: int
     inner: int = 0
@@ -94,11 +104,11 @@ class Lexer:
             case "string" | "identifier":
                 inner = _QUOTE.search(text, start)
                 assert inner is not None
-                return Token(Kind(group), start, end, inner.end(), end - 1)
+                return Token(TokenKind(group), start, end, inner.end(), end - 1)
             case "line":
                 if "\r" in text[start : end - 1]:
                     self._refuse(start, "a carriage return inside a comment; end lines with \\n")
-                return Token(Kind.COMMENT, start, end)
+                return Token(TokenKind.COMMENT, start, end)
             case "block":
                 return self._block(start)
             case "dollar":
@@ -115,20 +125,20 @@ class Lexer:
             self._refuse(start, _OPENS_NOTHING)
         if self._open and text.startswith("*/", start):
             self._open.pop()
-            return Token(Kind.CLOSE, start, start + 2)
-        return Token(Kind.SIGN, start, end)
+            return Token(TokenKind.CLOSE, start, start + 2)
+        return Token(TokenKind.SIGN, start, end)
 
     def _closed_by(self, closing: str, start: int, inner: int) -> Token:
         outer = self._text.find(closing, inner)
         if outer < 0:
             self._refuse(start, _NOT_CLOSED.format(f"a quote ({self._text[start:inner]})"))
-        return Token(Kind.STRING, start, outer + len(closing), inner, outer)
+        return Token(TokenKind.STRING, start, outer + len(closing), inner, outer)
 
     def _block(self, start: int) -> Token:
         executable = _EXECUTABLE.match(self._text, start)
         if self._dialect.executable_comments and executable is not None:
             self._open.append(start)
-            return Token(Kind.OPEN, start, executable.end())
+            return Token(TokenKind.OPEN, start, executable.end())
         depth, position = 1, start + 2
         while depth:
             mark = _COMMENT_MARK.search(self._text, position)
@@ -143,13 +153,13 @@ class Lexer:
                 self._refuse(mark.start(), "a comment inside a comment; take one of them away")
             else:
                 position = mark.start() + 1  # the star may be that of a closing mark
-        return Token(Kind.COMMENT, start, position)
+        return Token(TokenKind.COMMENT, start, position)
 
     def _refuse(self, position: int, reason: str) -> NoReturn:
         raise InvalidStatement(self._text, position, reason)
 
 
-_PLAIN = {"word": Kind.WORD, "placeholder": Kind.PLACEHOLDER}
+_PLAIN = {"word": TokenKind.WORD, "placeholder": TokenKind.PLACEHOLDER}
 
 
 @cache

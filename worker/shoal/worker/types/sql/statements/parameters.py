@@ -11,8 +11,13 @@ from typing import Any, NoReturn
 
 from shoal.core.hints import Hints
 from shoal.worker.types.sql.statements.dialects import Dialect
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import PLACEHOLDER, Kind, Lexer, Token
+from shoal.worker.types.sql.statements.lexer import (
+    PLACEHOLDER,
+    InvalidStatement,
+    Lexer,
+    Token,
+    TokenKind,
+)
 from shoal.worker.types.sql.statements.value_types import ValueType, typed
 
 _PREFIXES = ("", "N", "E")  # of literals that are text all the same
@@ -20,7 +25,7 @@ _TYPED_LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME", "INTERVAL"
 
 
 @dataclass(frozen=True)
-class Scope:
+class BindingScope:
     """What names may mean: values with their types, and names of the database."""
 
     parameters: Mapping[str, str]
@@ -40,7 +45,7 @@ class Bound:
 def bind(
     text: str,
     dialect: Dialect,
-    scope: Scope,
+    scope: BindingScope,
     placeholder: Callable[[int, str], str],
     quote: Callable[[str], str],
 ) -> Bound:
@@ -50,15 +55,15 @@ def bind(
     """
     if "${" not in text:
         return Bound(text)
-    return _Binder(text, dialect, scope, placeholder, quote).bind()
+    return _ParameterBinder(text, dialect, scope, placeholder, quote).bind()
 
 
-class _Binder:
+class _ParameterBinder:
     def __init__(
         self,
         text: str,
         dialect: Dialect,
-        scope: Scope,
+        scope: BindingScope,
         placeholder: Callable[[int, str], str],
         quote: Callable[[str], str],
     ) -> None:
@@ -76,7 +81,7 @@ class _Binder:
                 self._parts.append((self._text[done:start], False))
                 self._parts.append(self._replacement(name, token))
                 done = token.end
-            if token.kind is not Kind.COMMENT:
+            if token.kind is not TokenKind.COMMENT:
                 before = token
         self._parts.append((self._text[done:], False))
         # Where % opens what stands for a value, the others are written twice.
@@ -90,12 +95,12 @@ class _Binder:
     def _value_at(self, token: Token, before: Token | None) -> str | None:
         """Return the name that stands at ``token``, if it is one. Raises InvalidStatement."""
         match token.kind:
-            case Kind.PLACEHOLDER:
+            case TokenKind.PLACEHOLDER:
                 self._refuse_in_name(token, before)
                 return self._text[token.start + 2 : token.end - 1]
-            case Kind.STRING:
+            case TokenKind.STRING:
                 return self._in_literal(token, before)
-            case Kind.IDENTIFIER:
+            case TokenKind.IDENTIFIER:
                 if found := PLACEHOLDER.search(self._text, token.inner, token.outer):
                     reason = (
                         f"{found[0]} stands in a quoted name, where no value can be; write "
@@ -108,7 +113,7 @@ class _Binder:
 
     def _refuse_in_name(self, token: Token, before: Token | None) -> None:
         text, end = self._text, token.end
-        touches = before is not None and before.end == token.start and before.kind is Kind.WORD
+        touches = before is not None and before.end == token.start and before.kind is TokenKind.WORD
         if touches or (end < len(text) and (text[end].isalnum() or text[end] in "_$")):
             name = text[token.start : end]
             reason = (
@@ -147,13 +152,13 @@ class _Binder:
 
     def _is_prefix(self, before: Token, token: Token) -> bool:
         """Return whether a word is part of a literal: N'…', X'…'."""
-        is_literal = token.kind is Kind.STRING
-        return is_literal and before.kind is Kind.WORD and before.end == token.start
+        is_literal = token.kind is TokenKind.STRING
+        return is_literal and before.kind is TokenKind.WORD and before.end == token.start
 
     def _replacement(self, name: str, token: Token) -> tuple[str, bool]:
         scope = self._scope
         if name in scope.identifiers:
-            if token.kind is Kind.STRING:
+            if token.kind is TokenKind.STRING:
                 self._refuse(token.start, f"{name} is one of `identifiers`: write it unquoted")
             return self._quote(scope.identifiers[name]), False
         if name not in scope.parameters:

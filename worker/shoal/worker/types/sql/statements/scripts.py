@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from shoal.worker.types.sql.statements.blocks import NotSure, OracleStatement, Statement
+from shoal.worker.types.sql.statements.blocks import NotSure, OpenStatement, OracleStatement
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect
-from shoal.worker.types.sql.statements.errors import InvalidStatement
-from shoal.worker.types.sql.statements.lexer import Kind, Lexer, Token
+from shoal.worker.types.sql.statements.lexer import InvalidStatement, Lexer, Token, TokenKind
 
 _REST = re.compile(r"[^\n]*")
 _HINT = (
@@ -35,7 +34,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Script:
+class SqlScript:
     """A text taken apart. ``separators`` is what stands before, between and behind the statements:
     one more than those. All in their order are the text.
     """
@@ -44,7 +43,7 @@ class Script:
     separators: tuple[str, ...]
 
 
-def split(text: str, dialect: Dialect, separator: str = "") -> Script:
+def split(text: str, dialect: Dialect, separator: str = "") -> SqlScript:
     """Return the statements of ``text``. Raises InvalidStatement where one is not sure.
 
     ``separator``: ends a statement where it ends a line, whatever it stands in.
@@ -54,11 +53,11 @@ def split(text: str, dialect: Dialect, separator: str = "") -> Script:
     return _script(text, _Splitter(text, dialect).statements())
 
 
-def _script(text: str, found: list[Slice]) -> Script:
+def _script(text: str, found: list[Slice]) -> SqlScript:
     ends = [0, *(one.start + len(one.text) for one in found)]
     starts = [*(one.start for one in found), len(text)]
     between = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
-    return Script(tuple(found), between)
+    return SqlScript(tuple(found), between)
 
 
 def _ends_of_lines(text: str, separator: str) -> list[Slice]:
@@ -81,7 +80,7 @@ def _ends_of_lines(text: str, separator: str) -> list[Slice]:
 class _Pending:
     """The statement that is being read."""
 
-    statement: Statement
+    statement: OpenStatement
     start: int = -1  # of its first token, comments included
     end: int = 0
     has_code: bool = False
@@ -110,7 +109,7 @@ class _Splitter:
 
     def _new(self) -> _Pending:
         style = self._dialect.blocks if self._delimiter == ";" else Blocks.NONE
-        return _Pending(OracleStatement() if style is Blocks.PLSQL else Statement(style))
+        return _Pending(OracleStatement() if style is Blocks.PLSQL else OpenStatement(style))
 
     # -- what ends statements --------------------------------------------------------------------
 
@@ -142,7 +141,7 @@ class _Splitter:
         return line.end()
 
     def _take(self, token: Token) -> int:
-        if not self._lexer.is_inside and token.kind is not Kind.COMMENT:
+        if not self._lexer.is_inside and token.kind is not TokenKind.COMMENT:
             if self._delimiter != ";":
                 if self._text.startswith(self._delimiter, token.start):
                     self._finish(token.start, sure=True)
@@ -156,7 +155,7 @@ class _Splitter:
         return token.end
 
     def _ends_at(self, token: Token) -> bool:
-        if token.kind is not Kind.SIGN or self._text[token.start] != ";":
+        if token.kind is not TokenKind.SIGN or self._text[token.start] != ";":
             return False
         if self._dialect.blocks is Blocks.BATCH:
             return False
@@ -175,17 +174,17 @@ class _Splitter:
         if pending.start < 0:
             pending.start = token.start
         pending.end = token.end
-        if token.kind is Kind.COMMENT:
+        if token.kind is TokenKind.COMMENT:
             return
         pending.has_code = True
-        if token.kind is Kind.SIGN:
+        if token.kind is TokenKind.SIGN:
             if text == "(":
                 pending.parentheses.append(token.start)
             elif text == ")" and pending.parentheses:
                 pending.parentheses.pop()
-        seen = text if token.kind in (Kind.WORD, Kind.SIGN) else ""
+        seen = text if token.kind in (TokenKind.WORD, TokenKind.SIGN) else ""
         try:
-            pending.statement.add(seen, is_word=token.kind is Kind.WORD)
+            pending.statement.add(seen, is_word=token.kind is TokenKind.WORD)
         except NotSure as doubt:
             self._refuse(pending.start, f"{doubt}{_HINT}")
 

@@ -3,8 +3,8 @@
 import pymysql
 from pymysql.constants import CR, ER
 
-from shoal.worker.types.sql.drivers.failures import StatementFailed, lost
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, lost
+from shoal.worker.types.sql.session import ErrorVerdict
 
 INTERRUPTED = ER.QUERY_INTERRUPTED
 TIMED_OUT = (ER.STATEMENT_TIMEOUT, ER.QUERY_TIMEOUT)
@@ -45,7 +45,7 @@ def code_of(error: Exception) -> int:
     return code if isinstance(code, int) else 0
 
 
-def failed(error: pymysql.MySQLError, *, in_commit: bool) -> StatementFailed:
+def failed(error: pymysql.MySQLError, *, in_commit: bool) -> SqlFailed:
     """Return the error for people and for ``classify``.
 
     ``in_commit``: what the statement does is durable when it ends.
@@ -57,5 +57,5 @@ def failed(error: pymysql.MySQLError, *, in_commit: bool) -> StatementFailed:
     if code in _SHUT_DOWN and in_commit:
         return lost(in_commit=True, text=text, code=str(code))
     hint = f"; {_HINTS[code]}" if code in _HINTS else ""
-    verdict = Verdict.RETRY if code in _MAY_PASS else Verdict.PERMANENT
-    return StatementFailed(text + hint, verdict, str(code) if code else None)
+    verdict = ErrorVerdict.RETRY if code in _MAY_PASS else ErrorVerdict.PERMANENT
+    return SqlFailed(text + hint, verdict, str(code) if code else None)

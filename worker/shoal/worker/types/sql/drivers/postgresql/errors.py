@@ -2,8 +2,8 @@
 
 import psycopg
 
-from shoal.worker.types.sql.drivers.failures import StatementFailed, lost
-from shoal.worker.types.sql.session import Verdict
+from shoal.worker.types.sql.drivers.failures import SqlFailed, lost
+from shoal.worker.types.sql.session import ErrorVerdict
 
 QUERY_CANCELED = "57014"
 _PROTOCOL_VIOLATION = "08P01"  # a statement with another number of values
@@ -29,7 +29,7 @@ _HINTS = {
 }
 
 
-def failed(error: psycopg.Error, statement: str, *, in_commit: bool) -> StatementFailed:
+def failed(error: psycopg.Error, statement: str, *, in_commit: bool) -> SqlFailed:
     """Return the error for people and for ``classify``.
 
     ``in_commit``: what the statement does is durable when it ends.
@@ -39,13 +39,13 @@ def failed(error: psycopg.Error, statement: str, *, in_commit: bool) -> Statemen
         # The server has said nothing: it is gone, or the driver could not make sense of a value.
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return lost(in_commit=in_commit, text=_one_line(str(error)))
-        return StatementFailed(_one_line(str(error)), Verdict.PERMANENT)
+        return SqlFailed(_one_line(str(error)), ErrorVerdict.PERMANENT)
     text = _text(error, statement)
     if in_commit and code.startswith(_UNKNOWN_IN_COMMIT):
         return lost(in_commit=True, text=text, code=code)
     may_pass = code.startswith(_MAY_PASS) and code != _PROTOCOL_VIOLATION
-    verdict = Verdict.RETRY if may_pass else Verdict.PERMANENT
-    return StatementFailed(text, verdict, code)
+    verdict = ErrorVerdict.RETRY if may_pass else ErrorVerdict.PERMANENT
+    return SqlFailed(text, verdict, code)
 
 
 def _text(error: psycopg.Error, statement: str) -> str:

@@ -12,8 +12,8 @@ from psycopg.pq import TransactionStatus
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.drivers.failures import (
+    SqlFailed,
     StatementCancelled,
-    StatementFailed,
     StatementTimedOut,
     cannot_connect,
 )
@@ -23,7 +23,7 @@ from shoal.worker.types.sql.drivers.postgresql.errors import QUERY_CANCELED, fai
 from shoal.worker.types.sql.drivers.postgresql.stream import Stream, TypeNames
 from shoal.worker.types.sql.drivers.running_statement import RunningStatement
 from shoal.worker.types.sql.drivers.syntax import quoted, reads
-from shoal.worker.types.sql.session import Result, Verdict
+from shoal.worker.types.sql.session import ErrorVerdict, Result
 
 _CANCEL_TIMEOUT_S = 5.0
 # From this version on the server can look whether its client is still there while it works.
@@ -120,7 +120,7 @@ class PostgresqlSession:
         done = self._execute("COMMIT", (), in_commit=True)
         if done.status != "COMMIT":
             text = "nothing was committed: a statement of the transaction had failed"
-            raise StatementFailed(text, Verdict.PERMANENT)
+            raise SqlFailed(text, ErrorVerdict.PERMANENT)
 
     def rollback(self) -> None:
         """See Session. Possible after a cancellation too."""

@@ -16,10 +16,10 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from shoal.worker.types.sql.drivers.failures import StatementFailed
+from shoal.worker.types.sql.drivers.failures import SqlFailed
 from shoal.worker.types.sql.drivers.postgresql.connector import Connection
 from shoal.worker.types.sql.drivers.rows import BLOCK, Row
-from shoal.worker.types.sql.session import Column, Verdict
+from shoal.worker.types.sql.session import Column, ErrorVerdict
 
 _ROWS = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
 _LAST = {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK, ExecStatus.EMPTY_QUERY}
@@ -147,7 +147,7 @@ class Stream:
         if status in _COPIES:
             self._connection.close()
             text = "COPY from and to the client has no file here: export a result instead"
-            raise StatementFailed(text, Verdict.PERMANENT)
+            raise SqlFailed(text, ErrorVerdict.PERMANENT)
         error = psycopg.errors.error_from_result(result)
         with suppress(psycopg.Error):  # the server may have closed the connection after saying why
             self.drain(self._connection)

@@ -1,7 +1,7 @@
 /** Descriptions of fields in the language of the page: schemas have them in English. */
 import { useEffect, useMemo, useState } from 'react'
+import type { Property } from '@/shared/schema-form/schema'
 import { useSettings } from '@/shared/settings'
-import type { Property } from './schema'
 
 type Texts = Readonly<Record<string, string>>
 const NONE: Texts = {}
@@ -14,7 +14,7 @@ export function useFieldTexts(): Texts {
   useEffect(() => {
     if (!isChinese) return
     let isGone = false
-    void import('@/shared/i18n/editor/fields.zh').then(
+    void import('./fields.zh').then(
       ({ fieldsZh }) => isGone || setTexts(fieldsZh),
       () => undefined, // they stay English
     )

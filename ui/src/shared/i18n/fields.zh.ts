@@ -1,4 +1,4 @@
-/** 工作流、任务、调度及任务类型各字段说明的中文：按 API 的英文说明查找。 */
+/** 各字段说明（工作流、任务、调度、任务类型、数据源）的中文：按英文说明查找。 */
 export const fieldsZh: Readonly<Record<string, string>> = {
   'Where it runs; the worker\'s administrator says which of them there are.': '在哪里运行；有哪些可选由工作节点的管理员给出。',
   'The image, with its tag or digest.': '镜像，带标签或摘要。',
@@ -162,4 +162,26 @@ export const fieldsZh: Readonly<Record<string, string>> = {
   'No fire times before this time.': '此前不触发。',
   'No fire times from this time on.': '自此不再触发。',
   'Parameters of each start.': '每次启动时给出。',
+  'absolute path of a file on the worker, or :memory:': '工作节点上文件的绝对路径，或 :memory:',
+  'name of a database': '数据库名称',
+  'password': '密码',
+  'token': '令牌',
+  'password or private key': '密码或私钥',
+  'password, or token without a user': '密码；没有用户时为令牌',
+  'Open the file for reading only.': '以只读方式打开文件。',
+  'For example 2GB. By default 80 % of the machine\'s memory.': '例如 2GB。默认为机器内存的 80 %。',
+  'By default one per processor.': '默认每个处理器一个。',
+  'Certificate authority of the server, as PEM text. By default the authorities that the worker\'s system trusts.': '服务器的证书颁发机构，PEM 文本。默认为工作节点系统信任的颁发机构。',
+  'Seconds to connect and sign in.': '连接并登录的秒数。',
+  'verify-full verifies the certificate and the host name in it. A password or token is sent with TLS only.': 'verify-full 验证证书及其中的主机名。密码或令牌只通过 TLS 发送。',
+  'Path of the REST API behind a proxy, such as /flink. Default: /.': '代理之后 REST API 的路径，例如 /flink。默认：/。',
+  'How the server authenticates users.': '服务器验证用户身份的方式。',
+  'prefer uses TLS if the server offers it. prefer and require verify no certificate. verify-ca verifies the certificate, verify-full also the host name in it.': 'prefer：服务器支持时使用 TLS。prefer 和 require 不验证证书；verify-ca 验证证书，verify-full 还验证其中的主机名。',
+  'Character set of the connection.': '连接的字符集。',
+  'verify-full verifies the certificate and the host name in it. A token is sent with TLS only, or to localhost.': 'verify-full 验证证书及其中的主机名。令牌只通过 TLS 发送，或发送到 localhost。',
+  'Seconds to wait for the lock of another writer.': '等待其他写入者的锁的秒数。',
+  'Public key of the host, such as ssh-ed25519 AAAA…, which identifies it. Without it tasks cannot sign in; testing the data source shows the key.': '用于识别主机的公钥，例如 ssh-ed25519 AAAA…。没有它任务无法登录；测试数据源会显示该公钥。',
+  'Catalog of unqualified names.': '未限定名称所在的目录（catalog）。',
+  'Schema of unqualified names.': '未限定名称所在的模式（schema）。',
+  'https verifies the certificate. A password is sent by https only. The default port of http is 8080.': 'https 验证证书。密码只通过 https 发送。http 的默认端口是 8080。',
 }
