@@ -1,6 +1,7 @@
-"""Workflows run for real: every way a task and an instance can end."""
+"""Workflows run for real: the ways a task and an instance can end, and a thousand at once.
 
-import json
+What requests do to a run is in ``faults/test_requests.py``."""
+
 from pathlib import Path
 
 from tests.acceptance.rest import Rest
@@ -107,132 +108,6 @@ def test_stop_kills_and_resume_finishes(rest: Rest, tmp_path: Path) -> None:
     assert rest.wait_for(instance_id)["state"] == "SUCCEEDED"
 
 
-def test_pause_holds_what_has_not_started(rest: Rest, tmp_path: Path) -> None:
-    rest.publish(
-        "pausable",
-        {
-            "first": {"script": f"while [ ! -e '{tmp_path}/go' ]; do sleep 0.05; done"},
-            "second": {"depends_on": ["first"]},
-        },
-    )
-    instance_id = rest.start("pausable")
-    rest.until(lambda: rest.tasks(instance_id)["first"]["state"], lambda s: s == "RUNNING")
-    assert rest.command("PAUSE", instance_id=instance_id)["state"] == "DONE"
-    (tmp_path / "go").touch()
-    rest.until(lambda: rest.instance(instance_id)["state"], lambda s: s == "PAUSED")
-    assert rest.tasks(instance_id)["first"]["state"] == "SUCCEEDED"
-    assert rest.tasks(instance_id)["second"]["state"] in ("PAUSED", "WAITING")
-    assert rest.command("RESUME", instance_id=instance_id)["state"] == "DONE"
-    assert rest.wait_for(instance_id)["state"] == "SUCCEEDED"
-
-
-def test_recover_runs_only_what_failed(rest: Rest, tmp_path: Path) -> None:
-    rest.publish(
-        "recoverable",
-        {
-            "good": {"script": f"echo x >> '{tmp_path}/good'"},
-            "bad": {"script": f"[ -e '{tmp_path}/fixed' ]", "depends_on": ["good"]},
-            "after": {"depends_on": ["bad"]},
-        },
-    )
-    instance_id = rest.start("recoverable")
-    assert rest.wait_for(instance_id)["state"] == "FAILED"
-    (tmp_path / "fixed").touch()
-    assert rest.command("RECOVER", instance_id=instance_id)["state"] == "DONE"
-    assert rest.wait_for(instance_id)["state"] == "SUCCEEDED"
-    assert (tmp_path / "good").read_text() == "x\n"
-
-
-def test_rerun_is_a_new_instance_with_the_same_parameters(rest: Rest) -> None:
-    rest.publish("again", {"say": {"script": "echo got $word"}}, parameters={"word": "nothing"})
-    first = rest.start("again", parameters={"word": "hello"})
-    rest.wait_for(first)
-    outcome = rest.command("RERUN", instance_id=first)
-    second = outcome["result_instance_id"]
-    assert second != first
-    instance = rest.wait_for(second)
-    assert (instance["rerun_of"], instance["run_number"]) == (first, 2)
-    assert rest.log(rest.tasks(second)["say"]["id"]) == "got hello\n"
-
-
-def test_requests_that_make_no_sense_are_refused_with_the_reason(rest: Rest) -> None:
-    rest.publish("short", {"a": {}})
-    instance_id = rest.start("short")
-    rest.wait_for(instance_id)
-    outcome = rest.command("PAUSE", instance_id=instance_id)
-    assert outcome["state"] == "REFUSED"
-    assert "SUCCEEDED" in outcome["reason"]
-
-
-def test_hostile_parameters_arrive_byte_exact_and_never_run(rest: Rest, tmp_path: Path) -> None:
-    value = f"$(touch '{tmp_path}/pwned') `id` \"quotes\" 'single' ; ü\n${{HOME}} \\n %s"
-    rest.publish(
-        "hostile",
-        {
-            "shell": {"script": 'printf %s "$word"'},
-        },
-        parameters={"word": "none"},
-    )
-    body = {
-        "name": "hostile-python",
-        "parameters": {"word": "none"},
-        "tasks": [
-            {
-                "name": "python",
-                "type": "PYTHON",
-                "params": {
-                    "script": "import json, os, sys\n"
-                    "given = json.load(open(os.environ['SHOAL_PARAMETERS']))\n"
-                    "sys.stdout.write(given['word'] + '|' + sys.argv[1])",
-                    "arguments": ["${word}"],
-                },
-            }
-        ],
-    }
-    rest.put("/projects/default/workflows/hostile-python", body)
-    shell = rest.start("hostile", parameters={"word": value})
-    python = rest.start("hostile-python", parameters={"word": value})
-    assert rest.wait_for(shell)["state"] == "SUCCEEDED"
-    assert rest.wait_for(python)["state"] == "SUCCEEDED"
-    assert rest.log(rest.tasks(shell)["shell"]["id"]) == value
-    assert rest.log(rest.tasks(python)["python"]["id"]) == f"{value}|{value}"
-    assert not (tmp_path / "pwned").exists()
-
-
-def test_date_expressions_follow_the_logical_time(rest: Rest) -> None:
-    rest.publish(
-        "dated", {"say": {"script": "echo $[yyyy-MM-dd] $[yyyyMMdd-1] ${system.biz.date}"}}
-    )
-    instance_id = rest.start("dated", logical_time="2024-03-01T12:00:00Z")
-    rest.wait_for(instance_id)
-    assert rest.log(rest.tasks(instance_id)["say"]["id"]) == "2024-03-01 20240229 20240229\n"
-
-
-def test_idempotency_key_starts_one_instance(rest: Rest) -> None:
-    rest.publish("once", {"a": {}})
-    body = {
-        "type": "START",
-        "project": "default",
-        "workflow": "once",
-        "idempotency_key": "test-once",
-    }
-    answers = [rest.http.post("/commands", json=body).json() for _ in range(3)]
-    assert len({a["id"] for a in answers}) == 1
-    rest.outcome(answers[0]["id"])
-    assert len(rest.get("/instances", project="default", workflow="once")["items"]) == 1
-
-
-def test_schedule_fires_by_itself(rest: Rest) -> None:
-    rest.publish("timed", {"a": {}}, schedules=[{"cron": "* * * * * ?"}])
-    found = rest.until(
-        lambda: rest.get("/instances", project="default", workflow="timed")["items"],
-        lambda items: len(items) >= 3,
-    )
-    rest.publish("timed", {"a": {}}, schedules=[])
-    times = [i["logical_time"] for i in found]
-    assert len(set(times)) == len(times), "one instance per fire time"
-
-
 def test_thousand_tasks_in_one_workflow(rest: Rest) -> None:
     tasks = {
         f"t{n:04d}": {"depends_on": [f"t{n - 100:04d}"] if n >= 100 else []} for n in range(1000)
@@ -272,20 +147,3 @@ def test_thousand_instances(rest: Rest) -> None:
                 return count
 
     rest.until(succeeded, lambda count: count == 1000, timeout_s=500)
-
-
-def test_events_tell_what_happened(rest: Rest) -> None:
-    rest.publish("eventful", {"a": {}})
-    instance_id = rest.start("eventful")
-    rest.wait_for(instance_id)
-    seen = []
-    with rest.http.stream(
-        "GET", "/events", params={"instance_id": instance_id}, headers={"Last-Event-ID": "0"}
-    ) as stream:
-        for line in stream.iter_lines():
-            if line.startswith("data:"):
-                event = json.loads(line[5:])
-                seen.append(event)
-                if "SUCCEEDED" in line and event.get("task_instance_id") is None:
-                    break
-    assert seen

@@ -23,7 +23,7 @@ from tests.integration.worker.agent.kit import (
     the_worker,
 )
 from tests.support.fake_master import FakeMaster
-from tests.support.resources import put
+from tests.support.storage import put_resource
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent.fixtures"]
@@ -48,7 +48,7 @@ async def test_jar_that_is_a_resource_of_the_project(
 ) -> None:
     tag = flink.new_tag("resource")
     content = await asyncio.to_thread(jar.read_bytes)
-    resource = put(cluster, "jobs/count.jar", content)
+    resource = put_resource(cluster, "jobs/count.jar", content)
     number = await submit(
         master,
         flink.source,

@@ -1,5 +1,6 @@
 """What holds of every storage; and two of them: a folder, and an S3 that moto plays."""
 
+import hashlib
 import io
 import logging
 import os
@@ -8,7 +9,9 @@ from contextlib import suppress
 
 import pytest
 
+from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import PIECE, ObjectMissing, Storage
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
@@ -150,3 +153,14 @@ class LogArchiveContract:
         assert archive.read(1, 5, 0, 99) == b"the one before"
         with pytest.raises(ObjectMissing):
             archive.size(1, 6)
+
+
+def put_resource(
+    cluster: ClusterSettings, path: str, content: bytes, version: int = 1
+) -> pb.Resource:
+    """Store a file as the API does; return what a payload says of it."""
+    name = Storage.new_name("tests", "uid")
+    with Storage.of(cluster).writing(name) as file:
+        file.write(content)
+    digest = hashlib.sha256(content).hexdigest()
+    return pb.Resource(path=path, version=version, sha256=digest, size=len(content), object=name)

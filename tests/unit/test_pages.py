@@ -7,7 +7,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")])
+PAGES = sorted(
+    [
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("*.md"),
+        *(ROOT / "examples").rglob("*.md"),
+        *(ROOT / "extras").rglob("*.md"),
+    ]
+)
 DESIGN = ["architecture", "dispatch", "worker-processes", "masters", "ownership", "storage"]
 DESIGN += ["deployment"]
 MOST_WORDS = 120  # of a paragraph

@@ -17,6 +17,7 @@ ROOMS = {
     if folder.name not in {"__pycache__", "migrations", "versions", "static", "assets"}
 }
 MOST = 14  # modules and packages
+MOST_TESTS = 16  # modules in a folder of tests
 # A module for each kind of resource, in core a package for each part of the domain, in runtime a
 # module for each thing that every process needs, in the worker a room for each concern,
 # and one for each task type.
@@ -52,17 +53,26 @@ def test_sizes_of_rooms(capsys: pytest.CaptureFixture[str]) -> None:
     assert {room: size for room, size in sizes.items() if size > LARGER.get(room, MOST)} == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_room_says_what_it_is_for(room: str) -> None:
-    text = ast.get_docstring(ast.parse((ROOMS[room] / "__init__.py").read_text(encoding="utf-8")))
-    assert text
-    assert text[0].isupper()
+def test_rooms_say_what_they_are_for() -> None:
+    texts = {
+        room: ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+        for room, folder in ROOMS.items()
+    }
+    assert [room for room, text in texts.items() if not text or not text[0].isupper()] == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_room_has_no_family_of_names_with_one_prefix(room: str) -> None:
-    words = Counter(name.partition("_")[0] for name in names(ROOMS[room]))
-    assert {word: count for word, count in words.items() if count > MOST_ALIKE} == {}
+def test_no_room_has_a_family_of_names_with_one_prefix() -> None:
+    words = Counter((room, n.partition("_")[0]) for room, at in ROOMS.items() for n in names(at))
+    assert {family: count for family, count in words.items() if count > MOST_ALIKE} == {}
+
+
+def test_no_folder_of_tests_has_more_modules_than_can_be_taken_in_at_a_glance() -> None:
+    modules = Counter(
+        str(file.parent.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("*.py")
+        if file.name != "__init__.py"
+    )
+    assert {folder: count for folder, count in modules.items() if count > MOST_TESTS} == {}
 
 
 def test_no_test_module_imports_another_one() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.parts import PARTS, ROOT
 
-FOLDERS = [*sorted(PARTS), "conf", "docs", "examples", "bench", "tests"]
+FOLDERS = [*sorted(PARTS), "conf", "docs", "examples", "extras", "bench", "tests"]
 KINDS = {".py", ".md", ".toml", ".proto", ".sh", ".yaml", ".yml"}
 
 # Parts of identifiers count as words, so look_soon and on_hand_on are found.

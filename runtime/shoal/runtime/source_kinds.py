@@ -17,6 +17,16 @@ _ELSEWHERE = dict.fromkeys(
 )
 
 
+class UnusableSourceKind(ShoalError):
+    """The package of an installed kind is broken."""
+
+    def __init__(self, name: str, value: str, problem: str) -> None:
+        super().__init__(
+            f"the kind of data source {name!r} cannot be loaded from {value}: {problem}; "
+            "repair or remove its package"
+        )
+
+
 @cache
 def _installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
@@ -35,11 +45,17 @@ def source_kinds() -> list[str]:
 
 @cache
 def load_source_kind(name: str) -> type[SourceKind]:
-    """Import one installed kind; the others stay unimported. Raises UnknownSourceKind."""
+    """Import one installed kind; the others stay unimported.
+
+    Raises UnknownSourceKind, and UnusableSourceKind if its package is broken.
+    """
+    if name not in _installed():
+        raise UnknownSourceKind(name, source_kinds(), _ELSEWHERE.get(name, ""))
+    point = _installed()[name]
     try:
-        found = _installed()[name].load()
-    except KeyError:
-        raise UnknownSourceKind(name, source_kinds(), _ELSEWHERE.get(name, "")) from None
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise UnusableSourceKind(name, point.value, str(error)) from error
     if not (isinstance(found, type) and issubclass(found, SourceKind)):
-        raise ShoalError(f"the plug-in for data sources of kind {name!r} is not a SourceKind")
+        raise UnusableSourceKind(name, point.value, "it is not a SourceKind")
     return found

@@ -7,8 +7,7 @@ import pytest
 from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.data_sources.resolution import rendered
 from shoal.core.data_sources.spec import DataSourceSpec, findings, password_problem
-from shoal.core.errors import ShoalError
-from shoal.runtime.source_kinds import load_source_kind, source_kinds
+from shoal.runtime.source_kinds import UnusableSourceKind, load_source_kind, source_kinds
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.session import ErrorVerdict
 from tests.support.packages import installed
@@ -16,7 +15,7 @@ from tests.support.packages import installed
 GROUP = "shoal.data_source_kinds"
 KIND = """
 from pydantic import Field
-from shoal.core.data_sources.kind import Need, ServerOptions
+from shoal.core.data_sources.kind import FieldNeed, ServerOptions
 from shoal.worker.types.sql.databases import DatabaseKind
 from shoal.worker.types.sql.statements.dialects import Dialect
 
@@ -27,7 +26,7 @@ class Parrot(DatabaseKind):
     title = "Parrot"
     Options = Options
     port = 4711
-    user = Need.OPTIONAL
+    user = FieldNeed.OPTIONAL
     password_needs = ("shade", "green")
     driver = "parrot_driver"
     library = "parrots"
@@ -69,9 +68,12 @@ def test_kind_of_a_package_is_used_as_a_built_in_one(tmp_path: Path) -> None:
     assert drivers.classify(gone.value) is ErrorVerdict.PERMANENT
 
 
-def test_entry_point_that_names_something_else_is_refused(tmp_path: Path) -> None:
-    with (
-        installed(tmp_path, GROUP, {"parrot": "parrot_kind:Parrot"}, parrot_kind="Parrot = 1"),
-        pytest.raises(ShoalError, match="not a SourceKind"),
-    ):
-        load_source_kind("parrot")
+def test_package_that_is_broken_is_told_with_its_entry_point(tmp_path: Path) -> None:
+    broken = {"Parrot = 1": "not a SourceKind", "import nowhere": "nowhere", "": "Parrot"}
+    for number, (text, words) in enumerate(broken.items()):
+        point = {"parrot": "parrot_kind:Parrot"}
+        with (
+            installed(tmp_path / str(number), GROUP, point, parrot_kind=text),
+            pytest.raises(UnusableSourceKind, match=f"parrot_kind:Parrot: .*{words}"),
+        ):
+            load_source_kind("parrot")

@@ -9,7 +9,15 @@
     actions.add(…)                            # only now: the queue, workers, services
     item.answer(run)                          # only now: callers
 
-If the store fails, the runs are evicted from memory and read again. ``held_runs`` takes and drops
-partitions; ``beginning`` decides what new runs begin with; ``action_queue`` and ``perform`` carry
-the actions out, which are harmless when repeated; ``listeners`` is what services hear.
+What may fail, and what happens then:
+
+- The fence refuses an epoch: another master owns the partition. Its runs are dropped, its events
+  refused, and the rest of the batch is decided again.
+- The store fails: nothing of the batch happened. Its runs are evicted from memory and read again.
+- One run cannot be read, decided or stored: it is quarantined, and the others go on.
+- The master dies after the commit: the next owner derives the actions from what is stored. They are
+  harmless when repeated.
+
+``held_runs`` takes and drops partitions, ``actions`` carries the actions out, ``publications`` and
+``eager_dispatch`` take part in the store, and ``listeners`` is what services hear.
 """

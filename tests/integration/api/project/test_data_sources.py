@@ -1,6 +1,7 @@
 """Data sources over REST: what is set comes back, but for the password."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from shoal.runtime.source_kinds import source_kinds
 from shoal.runtime.vault import create_key, password_of_source
 from tests.integration.api.conftest import PREFIX, Api, fields_of, in_process, opened, problem_of
 from tests.support.cases import each_row
+from tests.support.packages import installed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -158,3 +160,13 @@ async def test_kinds_say_enough_for_a_form(api: Api) -> None:
     sslmode = kinds["postgresql"]["options_schema"]["properties"]["sslmode"]
     assert (sslmode["default"], "verify-full" in sslmode["enum"]) == ("prefer", True)
     assert kinds["trino"]["options_schema"]["properties"].keys() >= {"schema", "catalog"}
+
+
+async def test_a_broken_package_hides_no_other_kind(api: Api, tmp_path: Path) -> None:
+    built_in = source_kinds()
+    with installed(tmp_path, "shoal.data_source_kinds", {"parrot": "nowhere:Parrot"}):
+        listed = (await api.client.get(f"{PREFIX}/data-source-kinds")).json()
+        answer = await api.client.put(path("strict", "wh"), json={**SERVER, "kind": "parrot"})
+    assert [one["kind"] for one in listed["items"]] == built_in
+    found = fields_of(problem_of(answer, 422, "invalid-request"))
+    assert "cannot be loaded from nowhere:Parrot" in found["kind"]

@@ -23,7 +23,7 @@ from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
 from shoal.worker.home import download
-from shoal.worker.home.download import STARVED, Errand, File, WrongContent
+from shoal.worker.home.download import STARVED, Download, File, WrongContent
 from shoal.worker.home.resources import ResourceCache
 from shoal.worker.processes.launcher import Launched, Launcher
 from shoal.worker.processes.program import LaunchRequest
@@ -40,7 +40,7 @@ from tests.integration.worker.agent.kit import (
     work_folders,
 )
 from tests.support.fake_master import FakeMaster
-from tests.support.resources import put
+from tests.support.storage import put_resource
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent.fixtures"]
@@ -69,9 +69,9 @@ async def test_files_lie_in_the_folder_of_the_attempt_by_their_paths(
 ) -> None:
     binary = os.urandom(3_000_000)
     files = [
-        put(cluster, "etl/data ä.bin", binary, 7),
-        put(cluster, "etl/deep/run.sh", b"#!/bin/sh\necho it runs\n"),
-        put(cluster, "empty", b""),
+        put_resource(cluster, "etl/data ä.bin", binary, 7),
+        put_resource(cluster, "etl/deep/run.sh", b"#!/bin/sh\necho it runs\n"),
+        put_resource(cluster, "empty", b""),
     ]
     script = 'sha256sum < "resources/etl/data ä.bin"; resources/etl/deep/run.sh; wc -c < resources/'
     number, state, reason = await ended(master, "SHELL", {"script": script + "empty"}, *files)
@@ -89,7 +89,7 @@ async def test_files_lie_in_the_folder_of_the_attempt_by_their_paths(
 async def test_copy_is_the_attempts_own_and_the_next_one_needs_no_storage(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     spoil = {"script": "chmod +w resources/a && echo spoilt > resources/a"}
     assert (await ended(master, "SHELL", spoil, file))[1] == "SUCCEEDED"
     stored(cluster, file).unlink()
@@ -130,8 +130,8 @@ async def test_program_of_a_task_can_be_a_resource(
         master,
         kind,
         {**params, "file": f"{path}@3"},
-        put(cluster, path, content, 3),
-        put(cluster, "etl/helper.py", b"VALUE = 17\n"),
+        put_resource(cluster, path, content, 3),
+        put_resource(cluster, "etl/helper.py", b"VALUE = 17\n"),
         parameters={"day": "Monday"},
         data_sources={"db": to_message(source)} if kind == "SQL" else {},
     )
@@ -142,7 +142,7 @@ async def test_program_of_a_task_can_be_a_resource(
 async def test_shell_file_that_names_a_parameter_too_large_for_a_variable_is_refused(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "job.sh", b'echo "$big"')
+    file = put_resource(cluster, "job.sh", b'echo "$big"')
     _, state, reason = await ended(
         master, "SHELL", {"file": "job.sh"}, file, parameters={"big": "x" * 200_000}
     )
@@ -165,7 +165,7 @@ async def test_sql_file_that_is_no_program_says_so(
         master,
         "SQL",
         {"data_source": "db", "file": "job.sql"},
-        put(cluster, "job.sql", content),
+        put_resource(cluster, "job.sql", content),
         data_sources={"db": to_message(source)},
     )
     assert (state, words in reason) == ("FAILED", True), reason
@@ -175,7 +175,7 @@ async def test_content_that_is_not_what_was_stored_is_never_used(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
     for spoilt in (b"two", b"one and more", b""):
-        file = put(cluster, "a", b"one")
+        file = put_resource(cluster, "a", b"one")
         stored(cluster, file).write_bytes(spoilt)
         _, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
         assert state == "FAILED"
@@ -186,7 +186,7 @@ async def test_content_that_is_not_what_was_stored_is_never_used(
 async def test_object_that_is_gone_fails_the_task_with_the_reason(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     stored(cluster, file).unlink()
     number, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
     assert state == "FAILED"
@@ -198,7 +198,7 @@ async def test_object_that_is_gone_fails_the_task_with_the_reason(
 async def test_path_of_a_payload_that_leads_outside_is_refused(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings, path: str
 ) -> None:
-    file = put(cluster, path, b"one")
+    file = put_resource(cluster, path, b"one")
     _, state, reason = await ended(master, "SHELL", {"script": "true"}, file)
     assert (state, "which is not a path" in reason) == ("FAILED", True)
     odd = pb.Resource(path="a", version=1, sha256="../../x", size=3, object=file.object)
@@ -213,7 +213,7 @@ async def test_tasks_at_once_fetch_a_file_once_also_if_the_first_is_killed(
     cluster: ClusterSettings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     fetch, go_on, fetched = ResourceCache._run, asyncio.Event(), list[str]()
 
     async def run(self: ResourceCache, files: Sequence[File]) -> None:
@@ -245,7 +245,7 @@ def hold(cluster: ClusterSettings, file: pb.Resource) -> None:
 async def test_attempt_that_is_killed_while_it_waits_for_a_file_is_over_at_once(
     master: FakeMaster, worker: InProcessWorker, channels: Channels, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     hold(cluster, file)
     number = await master.submit("SHELL", {"script": "true"}, resources=[file])
     await eventually(lambda: any(name.startswith("fetch-") for name in work_folders(cluster.data)))
@@ -258,7 +258,7 @@ async def test_attempt_that_is_killed_while_it_waits_for_a_file_is_over_at_once(
 async def test_worker_that_is_stopped_waits_for_no_fetching(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     hold(cluster, file)
     async with InProcessWorker(cluster, drain_s=0.2):
         await the_worker(master.session)
@@ -282,7 +282,7 @@ async def test_fetching_that_is_interrupted_is_no_result_of_the_attempt(
         return await launch(self, request, **rest)
 
     monkeypatch.setattr(Launcher, "launch", noted)
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     hold(cluster, file)
     number = await master.submit("SHELL", {"script": "true"}, resources=[file])
     await eventually(lambda: launchers != {})
@@ -295,7 +295,7 @@ async def test_fetching_that_is_interrupted_is_no_result_of_the_attempt(
 async def test_fetching_dies_with_its_worker_and_leaves_nothing_half_done(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     hold(cluster, file)
     with WorkerProcess(cluster) as process:
         pid = (await the_worker(master.session)).data["pid"]
@@ -316,7 +316,7 @@ async def test_files_that_nobody_has_used_for_longest_make_room(
     master: FakeMaster, cluster: ClusterSettings
 ) -> None:
     async with InProcessWorker(cluster, resource_cache_mb=1):
-        files = [put(cluster, "a", bytes([number]) * 400_000) for number in range(3)]
+        files = [put_resource(cluster, "a", bytes([number]) * 400_000) for number in range(3)]
         script = {"script": "true"}
         for number in (0, 1, 0, 2):
             assert (await ended(master, "SHELL", script, files[number]))[1] == "SUCCEEDED"
@@ -324,7 +324,7 @@ async def test_files_that_nobody_has_used_for_longest_make_room(
         await eventually(
             lambda: cached(cluster) == sorted(files[number].sha256 for number in (0, 2))
         )
-        large = [put(cluster, f"x{number}", os.urandom(700_000)) for number in range(3)]
+        large = [put_resource(cluster, f"x{number}", os.urandom(700_000)) for number in range(3)]
         both = {"script": "cat resources/x* | wc -c"}
         number, state, _ = await ended(master, "SHELL", both, *large)
         assert (state, log_text(cluster.data, number).splitlines()[-1]) == ("SUCCEEDED", "2100000")
@@ -335,7 +335,7 @@ async def test_files_in_use_make_no_room(
     master: FakeMaster, cluster: ClusterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy, go_on = ResourceCache._copy, threading.Event()
-    slow, quick = (put(cluster, name, os.urandom(700_000)) for name in ("slow", "quick"))
+    slow, quick = (put_resource(cluster, name, os.urandom(700_000)) for name in ("slow", "quick"))
 
     def wait_and_copy(self: ResourceCache, wanted: Sequence[pb.Resource], folder: Path) -> None:
         if wanted[0].path == "slow":
@@ -357,7 +357,7 @@ async def test_files_in_use_make_no_room(
 async def test_file_of_the_cache_that_has_lost_bytes_is_fetched_again(
     master: FakeMaster, worker: InProcessWorker, cluster: ClusterSettings
 ) -> None:
-    file = put(cluster, "a", b"one")
+    file = put_resource(cluster, "a", b"one")
     script = {"script": 'test "$(cat resources/a)" = one'}
     assert (await ended(master, "SHELL", script, file))[1] == "SUCCEEDED"
     place = cluster.data / "workers" / "w" / "1" / "resources" / file.sha256
@@ -393,7 +393,7 @@ async def test_task_goes_back_where_the_machine_has_no_room_to_stage_its_files(
     else:
         monkeypatch.setattr(ResourceCache, "_copy", copy_starved)
     number = await master.submit(
-        "SHELL", {"script": "cat resources/a"}, resources=[put(cluster, "a", b"one")]
+        "SHELL", {"script": "cat resources/a"}, resources=[put_resource(cluster, "a", b"one")]
     )
     assert (await master.table.ended(number)).state == "SUCCEEDED"
     assert len(failed) == 1
@@ -415,7 +415,7 @@ def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Storage, "reading", refuse)
-    errand = Errand(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
+    errand = Download(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
     assert download.main() == code
     assert (tmp_path / ANSWER_FILE).read_text() in (str(error), repr(error))
@@ -427,10 +427,10 @@ def test_content_is_checked_before_it_has_its_name(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "cache"
     folder.mkdir()
-    resource = put(cluster, "a", b"one")
+    resource = put_resource(cluster, "a", b"one")
     right = File(resource.object, resource.sha256, resource.size)
     for wrong in (replace(right, sha256="0" * 64), replace(right, size=2), replace(right, size=4)):
-        errand = Errand(cluster.resources, str(folder), [wrong])
+        errand = Download(cluster.resources, str(folder), [wrong])
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
         assert download.main() == 1
         assert (tmp_path / ANSWER_FILE).read_text() == str(WrongContent(wrong))

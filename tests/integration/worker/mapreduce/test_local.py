@@ -19,7 +19,7 @@ from tests.integration.worker.agent.kit import (
     the_worker,
 )
 from tests.support.fake_master import FakeMaster
-from tests.support.resources import put
+from tests.support.storage import put_resource
 from tests.support.waiting import eventually
 
 pytest_plugins = ["tests.integration.worker.agent.fixtures"]
@@ -72,7 +72,7 @@ def site(master: FakeMaster, worker: InProcessWorker, words: Path, tmp_path: Pat
 
 async def test_jar_can_be_a_resource(site: Site, cluster: ClusterSettings, words: Path) -> None:
     site.write("one fish two fish")
-    file = put(cluster, "jobs/words.jar", await asyncio.to_thread(words.read_bytes))
+    file = put_resource(cluster, "jobs/words.jar", await asyncio.to_thread(words.read_bytes))
     arguments = [str(site.input), str(site.output)]
     number = await site.master.submit(
         "MR", {"jar": "resources/jobs/words.jar", "arguments": arguments}, resources=[file]

@@ -19,7 +19,7 @@ from tests.integration.worker.agent.kit import (
     the_worker,
 )
 from tests.support.fake_master import FakeMaster
-from tests.support.resources import put
+from tests.support.storage import put_resource
 
 pytest_plugins = ["tests.integration.worker.agent.fixtures"]
 
@@ -56,8 +56,8 @@ async def test_application_can_be_a_resource(
     program += b"print('sum', lib.total(SparkSession.builder.getOrCreate()))\n"
     library = b"def total(spark):\n    return spark.range(5).groupBy().sum().collect()[0][0]\n"
     files = [
-        put(cluster, "jobs/report.py", program),
-        put(cluster, "jobs/lib.py", library),
+        put_resource(cluster, "jobs/report.py", program),
+        put_resource(cluster, "jobs/lib.py", library),
     ]
     number = await master.submit("SPARK", params, resources=files)
     task = await master.table.ended(number, timeout_s=500)

@@ -32,8 +32,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_a_server_of_others_is_not_told_anything[another name]",
     ),
     Promise.PROGRESS.broken_if(
-        "a data source of a later version is an exception",
-        _PROBING["_probe"].replace("UnknownSourceKind", "ZeroDivisionError"),
-        f"{_ATTACKS}::test_nonsense_is_answered[ProbeService.Probe]",
+        "a kind of data source that one worker lacks seems to lack everywhere",
+        _PROBING["_probe"].replace("ShoalError", "ZeroDivisionError"),
+        "tests/integration/worker/agent/test_probes.py::"
+        "test_kind_that_is_not_installed_is_said_of_the_worker",
     ),
 )

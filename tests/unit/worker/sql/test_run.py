@@ -14,9 +14,9 @@ import pytest
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed, is_settled
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Cancelled, Work
-from shoal.worker.types.sql import cancellation, drivers, run
+from shoal.worker.types.sql import cancellation, run
 from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementTimedOut
 from shoal.worker.types.sql.session import Column, ErrorVerdict
 from shoal.worker.types.sql.sql import SqlParams
@@ -128,14 +128,14 @@ class Site:
     """Where tasks are run on scripted sessions."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._folder, self._monkeypatch = folder, monkeypatch
+        self._folder = folder
         self.session: ScriptedSession
         monkeypatch.setenv("SHOAL_OUTPUT", str(folder / "output"))
 
     def work(self, sql: str, **params: Any) -> Work[SqlParams]:
         given = SqlParams.model_validate({"data_source": "db", "sql": sql, **params})
         source = DataSource("db", "mariadb")
-        request = Request("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
+        request = WorkRequest("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
         return Work(request, given, self._folder)
 
     def run(self, script: Mapping[str, Any], sql: str, **params: Any) -> Ran:
@@ -143,10 +143,13 @@ class Site:
 
     def run_work(self, script: Mapping[str, Any], work: Work[SqlParams]) -> Ran:
         self.session = session = ScriptedSession(script)
-        self._monkeypatch.setattr(drivers, "connect", lambda *_, **__: session)
+
+        def connect(*_: Any, **__: Any) -> Any:
+            return session
+
         failure = None
         try:
-            run.run(work)
+            run.run(work, connect)
         except WorkFailed as error:
             failure = error
         output = self._folder / "output"
@@ -247,15 +250,12 @@ def test_attempt_is_settled_only_when_nothing_can_run_any_more(
     assert is_settled(tmp_path) is settled
 
 
-def test_refused_connection_needs_no_settling(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
+def test_refused_connection_needs_no_settling(site: Site, tmp_path: Path) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise WorkFailed("connection refused")
 
-    monkeypatch.setattr(drivers, "connect", refuse)
     with pytest.raises(WorkFailed, match="connection refused"):
-        run.run(site.work("select 1"))
+        run.run(site.work("select 1"), refuse)
     assert is_settled(tmp_path)
 
 

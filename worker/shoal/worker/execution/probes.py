@@ -13,7 +13,6 @@ from pathlib import Path
 
 import grpc.aio
 
-from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.data_sources import from_message
@@ -27,7 +26,7 @@ from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.types.child import outcome
 from shoal.worker.types.child.kind import argv, is_kept_by_worker
 from shoal.worker.types.child.probe import Probe
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 
 PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
@@ -76,13 +75,13 @@ class ProbeService(ProbeServiceServicer):
         source = from_message(request.name, request.data_source)
         try:
             kind = load_source_kind(source.kind)
-        except UnknownSourceKind as error:
+        except ShoalError as error:
             return False, f"on this worker: {error}"
         if is_kept_by_worker(source):
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)
         masks = forms([source.password] if source.password else [])
-        asked = Request(
+        asked = WorkRequest(
             work=kind.probe,
             task_type=f"{Probe.__module__}:{Probe.__qualname__}",
             params={"data_source": request.name},

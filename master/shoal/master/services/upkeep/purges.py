@@ -225,11 +225,13 @@ class Purger(Listener):
             async with self._database.unit_of_work(read_only=True) as uow:
                 unfinished = await uow.purges.unfinished(epochs)
             self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
-            for purge_id, partitions in unfinished.items():
-                with suppress(NotFound):  # purged itself meanwhile
-                    await self._serve(purge_id, {p: epochs[p] for p in partitions})
-            if unfinished:  # what waits for rows of other owners comes again
-                self._look_in(self._look_again_s)
+            try:
+                for purge_id, partitions in unfinished.items():
+                    with suppress(NotFound):  # purged itself meanwhile
+                        await self._serve(purge_id, {p: epochs[p] for p in partitions})
+            finally:
+                if unfinished:  # what was fenced, or waits for rows of other owners, comes again
+                    self._look_in(self._look_again_s)
 
     async def _serve(self, purge_id: int, epochs: Mapping[int, int]) -> None:
         async with self._database.unit_of_work(read_only=True) as uow:

@@ -19,8 +19,8 @@ from shoal.core.data_sources.kind import (
     PlainName,
     ServerOptions,
     SourceOptions,
-    UnknownSourceKind,
 )
+from shoal.core.errors import ShoalError
 from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.sql.statements.dialects import Blocks, Dialect, Nested
@@ -45,7 +45,7 @@ def database_kind(source: DataSource) -> type[DatabaseKind]:
     """Return the kind of a data source. Raises WorkFailed if SQL tasks cannot use it."""
     try:
         kind = load_source_kind(source.kind)
-    except UnknownSourceKind as error:
+    except ShoalError as error:
         raise WorkFailed(f"data source {source.name!r}, on this worker: {error}") from error
     if not issubclass(kind, DatabaseKind):
         text = f"data source {source.name!r}: SQL tasks cannot use the kind {source.kind!r}"

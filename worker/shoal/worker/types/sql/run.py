@@ -6,7 +6,7 @@ the outputs. A failure rolls back, and ``after`` runs in a transaction of its ow
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -48,14 +48,14 @@ _SHOWN = 120  # characters of a statement in the log
 _PROGRESS_EVERY = 1_000  # rows
 
 
-def run(work: Work[SqlParams]) -> None:
-    """Run the task. Raises WorkFailed, Cancelled."""
+def run(work: Work[SqlParams], connect: Callable[..., Session] = drivers.connect) -> None:
+    """Run the task on the session that ``connect`` opens. Raises WorkFailed, Cancelled."""
     params = work.params
     source = work.data_source(params.data_source)
     try:
         dialect = database_kind(source).dialect
         slices = take_apart(params, _statements(work), dialect)
-        session = drivers.connect(
+        session = connect(
             source,
             tag=work.tag,
             attempt=work.attempt,
