@@ -32,8 +32,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_a_server_of_others_is_not_told_anything[another name]",
     ),
     Promise.PROGRESS.broken_if(
-        "a data source of a kind that is not installed is an exception",
-        _PROBING["Probe"].replace("ShoalError", "ZeroDivisionError"),
+        "a data source that cannot be read is an exception",
+        _PROBING["Probe"].replace("(ShoalError, OSError, ValueError)", "KeyError"),
         f"{_ATTACKS}::test_nonsense_is_answered[ProbeService.Probe]",
     ),
 )

@@ -65,7 +65,7 @@ class ProbeService(ProbeServiceServicer):
             folder = self._root / f"probe-{uuid.uuid4().hex}"
             try:
                 ok, text = await self._probe(request, folder)
-            except (ShoalError, OSError) as error:
+            except (ShoalError, OSError, ValueError) as error:
                 ok, text = False, f"on this worker: {error}"
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
