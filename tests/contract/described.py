@@ -19,7 +19,7 @@ class _Described:
 
 def described() -> dict[str, Any]:
     """Return the OpenAPI description. Its version is that of the API, as in /api/v1."""
-    return describe(create_app(cast(Services, _Described()), version="1"))
+    return describe(create_app(cast("Services", _Described()), version="1"))
 
 
 def text_of(description: dict[str, Any]) -> str:

@@ -49,7 +49,7 @@ class Found:
     def node(self) -> ast.AST:
         """The node, or the first one of several."""
         value = getattr(self.trail[-1], self.field)
-        return cast(ast.AST, value if self.index is None else value[self.index])
+        return cast("ast.AST", value if self.index is None else value[self.index])
 
     @property
     def line(self) -> int:
@@ -190,7 +190,7 @@ def _is_anything(node: object) -> bool:
 
 def _position(node: ast.AST) -> _Place:
     inner = node.value if isinstance(node, ast.Expr) else node
-    return cast(ast.Constant, inner).lineno, cast(ast.Constant, inner).col_offset
+    return cast("ast.Constant", inner).lineno, cast("ast.Constant", inner).col_offset
 
 
 def _first(found: Iterator[Taken]) -> Iterator[Taken]:
@@ -203,12 +203,12 @@ def _fits(pattern: object, node: object) -> Iterator[Taken]:
         yield from _rows(pattern, node)
     elif _is_constant(pattern):
         if isinstance(node, ast.expr):
-            yield {_position(cast(ast.AST, pattern)): [node]}
+            yield {_position(cast("ast.AST", pattern)): [node]}
     elif isinstance(pattern, ast.AST):
         if type(pattern) is not type(node):
             return
         if isinstance(pattern, ast.Call) and any(map(_is_constant, pattern.args)):
-            yield from _calls(pattern, cast(ast.Call, node))
+            yield from _calls(pattern, cast("ast.Call", node))
         else:
             fields = [field for field in pattern._fields if field != "kind"]
             pairs = [(getattr(pattern, f, None), getattr(node, f, None)) for f in fields]

@@ -85,7 +85,7 @@ class Edit:
                 _change_text(found, self.code, self.new or "")
             else:
                 _change(found, self.new)
-            return changed_text(text, tree, cast(ast.Module, found.trail[0]))
+            return changed_text(text, tree, cast("ast.Module", found.trail[0]))
         except (SyntaxError, ValueError) as error:
             instead = "be dropped" if self.new is None else f"become `{self.new}`"
             raise DoesNotApply(f"{file}: `{self.code}` cannot {instead}: {error}") from None
@@ -216,7 +216,7 @@ def _change(found: Found, code: str | None) -> None:
         kind = Kind.STATEMENTS
         field, index, parent = _index(outer[-1], parent)
     if kind is Kind.STATEMENTS and Kind.EXPRESSION in kinds:
-        kinds = {kind: [ast.Expr(cast(ast.expr, each)) for each in kinds[Kind.EXPRESSION]]}
+        kinds = {kind: [ast.Expr(cast("ast.expr", each)) for each in kinds[Kind.EXPRESSION]]}
     if code is not None and kind not in kinds:
         raise ValueError(f"the code is {kind.value}, and so must be its replacement")
     new = pattern.filled(kinds.get(kind, []), found.taken)
@@ -237,8 +237,8 @@ def _change(found: Found, code: str | None) -> None:
 
 
 def _change_text(found: Found, text: str, new: str) -> None:
-    node = cast(ast.Constant, found.node)
-    _become(found.trail[-1], node, ast.Constant(cast(str, node.value).replace(text, new)))
+    node = cast("ast.Constant", found.node)
+    _become(found.trail[-1], node, ast.Constant(cast("str", node.value).replace(text, new)))
 
 
 def _copied(found: Found) -> Found:

@@ -9,7 +9,7 @@ import pytest
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.insight.history.store import HistoryStore
 from shoal.sql import Database
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -21,10 +21,7 @@ def url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def database(url: str) -> AsyncIterator[Database]:
     """A migrated database."""
-    async with Database(url) as opened:
-        async with opened.unit_of_work() as uow:
-            await uow.partitions.ensure(128)
-            await uow.commit()
+    async with migrated(url, 128) as opened:
         yield opened
 
 

@@ -6,8 +6,9 @@ Migrating takes longer than most of the tests that need it done.
 import asyncio
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def migrated_url(request: pytest.FixtureRequest, kind: str) -> str:
     fixtures = {"sqlite": "sqlite_url", "postgresql": "migrated_postgresql_url"}
     url: str = request.getfixturevalue(fixtures[kind])
     return url
+
+
+@asynccontextmanager
+async def migrated(url: str, partitions: int = 0) -> AsyncIterator[Database]:
+    """Open a migrated database, and let it have so many partitions."""
+    async with Database(url) as database:
+        async with database.unit_of_work() as uow:
+            await uow.partitions.ensure(partitions)
+            await uow.commit()
+        yield database
 
 
 def _migrate(url: str) -> None:

@@ -12,8 +12,8 @@ from shoal.insight.jobs.columns import start_us
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.rollups import costs
 from shoal.insight.jobs.rows.chunks import schema
-from shoal.insight.jobs.rows.packing import written
 from shoal.insight.jobs.rows.parts import RowsPart
+from shoal.insight.jobs.rows.transfer import written
 
 DAY = date(2026, 1, 31)
 AT = start_us(DAY)

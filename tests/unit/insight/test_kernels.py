@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from shoal.insight.jobs.kernels.expectations import ANY, ENOUGH, baselines, chosen, late_after
 from shoal.insight.jobs.kernels.forecasts import backtest, filled, forecast, slope
-from shoal.insight.jobs.kernels.grouped import quantiles, spreads
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
+from shoal.insight.jobs.kernels.statistics import quantiles, spreads
 from shoal.insight.jobs.kernels.sweeps import highest, totals
 
 INTERVALS = st.lists(

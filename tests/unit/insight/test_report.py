@@ -11,7 +11,7 @@ import pytest
 
 from shoal.insight.pages.charts import sparkline
 from shoal.insight.pages.document import PageNotWritten, write
-from shoal.insight.report.collected import Collected
+from shoal.insight.report.answers import Collected
 from shoal.insight.report.page import page
 from shoal.insight.report.words import figures, relative, times
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from shoal.insight.history.tables import ATTEMPTS
 from shoal.insight.jobs.kernels.arrays import groups, is_one_of
 from shoal.insight.jobs.rows.chunks import Chunk, ColumnSelection, cut, schema
-from shoal.insight.jobs.rows.packing import joined, packed, unpacked
-from shoal.insight.jobs.rows.superseded import Superseded, repeated
+from shoal.insight.jobs.rows.superseded_rows import Superseded, repeated
+from shoal.insight.jobs.rows.transfer import joined, packed, unpacked
 
 TEXTS = st.none() | st.sampled_from(["", "a", "b", "ü"])
 ROWS = st.lists(st.tuples(TEXTS, TEXTS, st.integers(0, 3)), max_size=40)

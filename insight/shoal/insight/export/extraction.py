@@ -182,15 +182,13 @@ class Gatherer:
             known = plans.get(workflow, 0)
             if version <= known:
                 continue
-            await self._add_versions(found, workflow, known, version)
+            for first in range(known, version, _FEW_PLANS):
+                last = min(version, first + _FEW_PLANS)
+                await self._add_versions(found, workflow, first, last)
             plans[workflow] = version
         found.position = replace(found.position, plans=plans)
 
     async def _add_versions(self, found: Gathered, workflow: int, after: int, until: int) -> None:
-        for first in range(after, until, _FEW_PLANS):
-            await self._add_few(found, workflow, first, min(until, first + _FEW_PLANS))
-
-    async def _add_few(self, found: Gathered, workflow: int, after: int, until: int) -> None:
         rows = await self._read(lambda uow: uow.finished_rows.plans_of(workflow, after, until))
         columns = rows.columns()
         columns["tasks"] = [tasks_of(spec) for spec in columns.pop("spec")]

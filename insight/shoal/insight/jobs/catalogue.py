@@ -18,7 +18,7 @@ from shoal.insight.jobs.rollups import (
     capacity,
     concurrency,
     costs,
-    critical,
+    critical_paths,
     failures,
     flapping,
     gains,
@@ -29,8 +29,8 @@ from shoal.insight.jobs.rollups import (
     workflows,
 )
 from shoal.insight.jobs.rollups.loads import DayLoads
-from shoal.insight.jobs.rows.packing import joined, packed, unpacked
 from shoal.insight.jobs.rows.parts import RowsPart
+from shoal.insight.jobs.rows.transfer import joined, packed, unpacked
 from shoal.insight.serving.results import RESULTS
 
 _OfPart = Callable[[RowsPart, Days], pa.Table]
@@ -164,23 +164,23 @@ _ALL = (
     ),
     InsightJob(
         "critical_paths",  # not served: a row for each task of each run is too much for a database
-        lambda on: on.of_parts(critical.critical_paths, critical.SCHEMA),
+        lambda on: on.of_parts(critical_paths.critical_paths, critical_paths.SCHEMA),
         attempts=OF_RUNS,
-        columns=critical.COLUMNS,
+        columns=critical_paths.COLUMNS,
         instances=_DAYS,
     ),
     InsightJob(
         "critical_days",
         lambda on: on.of_parts(gains.critical_days, gains.SCHEMA),
         attempts=OF_RUNS,
-        columns=critical.COLUMNS,
+        columns=critical_paths.COLUMNS,
         instances=_DAYS,
     ),
     InsightJob(
         "workflow_days",
         lambda on: on.of_parts(workflows.workflow_days, workflows.SCHEMA),
         attempts=OF_RUNS,
-        columns=critical.COLUMNS,
+        columns=critical_paths.COLUMNS,
         instances=_DAYS,
     ),
     InsightJob(

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import Flags, ints, is_there
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers
 from shoal.insight.serving.results import RESULTS
 
 DAY_US = 86_400_000_000

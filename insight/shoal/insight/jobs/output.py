@@ -27,7 +27,7 @@ from pyspark import RDD
 
 from shoal.insight.jobs.columns import number_of
 from shoal.insight.jobs.days import Days
-from shoal.insight.jobs.rows.packing import by_place, packed, sent, unpacked
+from shoal.insight.jobs.rows.transfer import by_place, packed, sent, unpacked
 from shoal.insight.serving import marks
 
 _SCRATCH = ".staging-"

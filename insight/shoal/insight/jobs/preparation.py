@@ -14,8 +14,8 @@ from shoal.insight.jobs.needs import Needs
 from shoal.insight.jobs.rollups.loads import Sorted, Swept
 from shoal.insight.jobs.rows.chunks import Chunk, ColumnSelection
 from shoal.insight.jobs.rows.division import Cut, Gather
-from shoal.insight.jobs.rows.packing import joined, sent, unpacked
-from shoal.insight.jobs.rows.superseded import KeysOf, Superseded, repeated
+from shoal.insight.jobs.rows.superseded_rows import KeysOf, Superseded, repeated
+from shoal.insight.jobs.rows.transfer import joined, sent, unpacked
 from shoal.insight.jobs.session import ROWS_OF_PART, parts_of
 from shoal.insight.jobs.source import SourceFile, files_of, local_paths
 

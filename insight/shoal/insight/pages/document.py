@@ -82,3 +82,22 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> 
 def html(cell: Cell) -> str:
     """Return the HTML of a text, or of what is HTML."""
     return cell.html if isinstance(cell, Markup) else escape(cell)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section; ``body`` is HTML."""
+
+    key: str
+    heading: str
+    lead: str
+    body: Sequence[str]
+
+
+def folded(
+    summary: str, caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]
+) -> Iterator[str]:
+    """Yield a table that opens when it is asked for."""
+    yield f"<details><summary>{escape(summary)}</summary>"
+    yield from table(caption, head, rows)
+    yield "</details>"

@@ -6,7 +6,7 @@ from html import escape
 
 from shoal.insight.pages.charts import sparkline
 from shoal.insight.pages.document import document
-from shoal.insight.report.collected import Collected
+from shoal.insight.report.answers import Collected
 from shoal.insight.report.sections import cluster, workflows
 from shoal.insight.report.words import figures
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shoal.core.timing.durations import format_duration
-from shoal.insight.report.collected import Answer
+from shoal.insight.report.answers import Answer
 
 
 @dataclass(frozen=True)
@@ -100,3 +100,8 @@ def figures(summary: Answer) -> list[Figure]:
         one("Wait for a worker", "wait_mean_s", length, relative, True),
         one("Time of tasks", "busy_s", hours, relative, None),
     ]
+
+
+def plural(count: int, noun: str) -> str:
+    """Return "1 workflow" or "2 workflows"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

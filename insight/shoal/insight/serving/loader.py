@@ -222,16 +222,14 @@ class Loader:
                 await self._add(batch, some)
                 failpoints.hit("load.in_batch")
             failpoints.hit("load.before_publish")
-            await self._publish(batch, digest, table.num_rows)
+            done = await self._now()
+            rows = table.num_rows
+            await self._in_turn(lambda uow: uow.rollup_batches.publish(batch, digest, rows, done))
         except SqlError:
             await self._in_turn(lambda uow: uow.rollup_batches.give_up(batch))
             raise
         failpoints.hit("load.after_publish")
         return int(table.num_rows)
-
-    async def _publish(self, batch: Batch, digest: str, rows: int) -> None:
-        at = await self._now()
-        await self._in_turn(lambda uow: uow.rollup_batches.publish(batch, digest, rows, at))
 
     async def _add(self, batch: Batch, blocks: list[NewBlock]) -> None:
         at = await self._now()

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.statements import but_restrictions, noted_reads
 from tests.support import source_task
-from tests.support.database.databases import migrated_url
 from tests.unit.core.decide.driving import spec
 
 pytestmark = pytest.mark.usefixtures("each_query_once")
@@ -51,12 +50,6 @@ def task_type() -> Iterator[None]:
 def vault(tmp_path: Path) -> Vault:
     create_key(tmp_path / "secrets.key")
     return Vault(tmp_path / "secrets.key")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as opened:
-        yield opened
 
 
 class Site:

@@ -1,7 +1,5 @@
 """Which environment a payload holds, as it is when the task is fetched, and what fails the task."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from shoal.core.runs.states import TaskState
@@ -11,15 +9,8 @@ from shoal.sql import Database
 from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import maker_of, payload, put
 from tests.integration.master.statements import noted_reads
-from tests.support.database.databases import migrated_url
 
 pytestmark = pytest.mark.usefixtures("each_query_once")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as opened:
-        yield opened
 
 
 async def test_payload_holds_the_environment_as_it_is_now(database: Database) -> None:

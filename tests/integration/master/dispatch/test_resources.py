@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import NO_NAME
 from tests.integration.master.dispatch.stored_files import put, rows
 from tests.integration.master.statements import but_restrictions, noted_reads
-from tests.support.database.databases import migrated_url
 from tests.support.waiting import DEADLINE_S
 from tests.unit.core.decide.driving import spec
 
@@ -41,12 +39,6 @@ pytestmark = pytest.mark.usefixtures("each_query_once")
 NO_STORES = Resolver(SecretStores({}))
 START = datetime(2026, 11, 21, 6, tzinfo=UTC)
 BEFORE, AFTER = START - timedelta(seconds=1), START + timedelta(seconds=1)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as opened:
-        yield opened
 
 
 async def payload(

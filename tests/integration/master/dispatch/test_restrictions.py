@@ -1,7 +1,6 @@
 """Whether a task may have its worker group and its environment is asked when it is fetched."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,15 +13,8 @@ from tests.integration.master.conftest import Bench
 from tests.integration.master.dispatch.payloads import NOW, maker_of, payload, put
 from tests.integration.master.services.dependents import ON_SQLITE
 from tests.integration.master.statements import noted_reads
-from tests.support.database.databases import migrated_url
 
 pytestmark = pytest.mark.usefixtures("each_query_once")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as opened:
-        yield opened
 
 
 async def restrict(database: Database, kind: Restricted, name: str, *projects: str) -> None:

@@ -12,6 +12,7 @@ from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from tests.support.clock import utc_now
+from tests.support.database.databases import migrated
 from tests.support.waiting import DEADLINE_S
 
 
@@ -49,10 +50,7 @@ class Master:
 
 @pytest.fixture
 async def database(sqlite_url: str) -> AsyncIterator[Database]:
-    async with Database(sqlite_url) as database:
-        async with database.unit_of_work() as uow:
-            await uow.partitions.ensure(1)
-            await uow.commit()
+    async with migrated(sqlite_url, 1) as database:
         yield database
 
 

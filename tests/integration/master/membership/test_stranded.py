@@ -22,15 +22,13 @@ from shoal.sql.tree_binding import TreeBinding
 from tests.integration.master.conftest import DIAMOND, PARTITIONS, Bench
 from tests.integration.master.membership.keeper_harness import Master, running, until
 from tests.support.clock import utc_now
+from tests.support.database.databases import migrated
 from tests.support.waiting import DEADLINE_S
 
 
 @pytest.fixture
 async def database(sqlite_url: str) -> AsyncIterator[Database]:
-    async with Database(sqlite_url) as database:
-        async with database.unit_of_work() as uow:
-            await uow.partitions.ensure(1)
-            await uow.commit()
+    async with migrated(sqlite_url, 1) as database:
         yield database
 
 

@@ -13,7 +13,7 @@ from shoal.core.runs.commands import Command, CommandState, CommandType
 from shoal.sql import Database
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 WAITING = {
     "name": "a",
@@ -76,10 +76,7 @@ class People:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def people(request: pytest.FixtureRequest) -> AsyncIterator[People]:
-    async with Database(migrated_url(request, request.param)) as database:
-        async with database.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(migrated_url(request, request.param), PARTITIONS) as database:
         made = People(database)
         await made.begin()
         yield made

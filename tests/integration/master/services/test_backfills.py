@@ -20,7 +20,7 @@ from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 from tests.support.waiting import eventually
 
 S, B = BackfillRunState, BackfillState
@@ -34,10 +34,7 @@ on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     """SQLite, where a test does not ask for both."""
     url = migrated_url(request, getattr(request, "param", "sqlite"))
-    async with Database(url) as found:
-        async with found.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(url, PARTITIONS) as found:
         yield found
 
 

@@ -18,7 +18,7 @@ from shoal.sql.schema.tables import command, schedule, workflow_instance
 from tests.integration.master.contexts import context_of
 from tests.integration.master.services import admission_harness, backfill_harness, family_harness
 from tests.support.clock import utc_now
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 RUNNING, QUEUED, STOPPED = WorkflowState.RUNNING, WorkflowState.QUEUED, WorkflowState.STOPPED
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,10 +28,7 @@ LONG_AGO = timedelta(days=7)  # longer than any interval between two polls
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, request.param)) as found:
-        async with found.unit_of_work() as uow:
-            await uow.partitions.ensure(MOST)
-            await uow.commit()
+    async with migrated(migrated_url(request, request.param), MOST) as found:
         yield found
 
 

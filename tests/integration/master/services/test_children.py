@@ -17,7 +17,7 @@ from shoal.sql import Database
 from tests.integration.master.conftest import give
 from tests.integration.master.services.family_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 W = WorkflowState
 START, PAUSE, RESUME = CommandType.START, CommandType.PAUSE, CommandType.RESUME
@@ -31,10 +31,7 @@ on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     """SQLite, where a test does not ask for both."""
     url = migrated_url(request, getattr(request, "param", "sqlite"))
-    async with Database(url) as found:
-        async with found.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(url, PARTITIONS) as found:
         yield found
 
 

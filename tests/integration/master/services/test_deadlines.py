@@ -9,9 +9,9 @@ from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import TimeReached
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskSignal, WorkflowState
-from shoal.sql import Database
 from tests.integration.master.services.admission_harness import PARTITIONS, Harness
 from tests.support.clock import utc_now
+from tests.support.database.databases import migrated
 
 FIRED = datetime(2026, 3, 2, 6, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -20,10 +20,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 async def harness(sqlite_url: str) -> AsyncIterator[Harness]:
     """On SQLite."""
-    async with Database(sqlite_url) as database:
-        async with database.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(sqlite_url, PARTITIONS) as database:
         yield Harness(database)
 
 

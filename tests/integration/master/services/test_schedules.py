@@ -20,7 +20,7 @@ from shoal.master.services.schedules import Scheduler
 from shoal.sql import Database
 from shoal.sql.schema.tables import command, schedule
 from tests.integration.master.contexts import context_of
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 PARTITIONS = 8
 SIX = datetime(2026, 3, 2, 6, tzinfo=UTC)
@@ -89,10 +89,7 @@ class Office:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def office(request: pytest.FixtureRequest) -> AsyncIterator[Office]:
-    async with Database(migrated_url(request, request.param)) as database:
-        async with database.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(migrated_url(request, request.param), PARTITIONS) as database:
         yield Office(database)
 
 

@@ -9,17 +9,14 @@ from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.sql import Database
 from tests.integration.master.services.family_harness import PARTITIONS, Harness, Master
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 W = WorkflowState
 
 
 @pytest.fixture
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with Database(migrated_url(request, "sqlite")) as found:
-        async with found.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(migrated_url(request, "sqlite"), PARTITIONS) as found:
         yield found
 
 

@@ -21,7 +21,7 @@ from shoal.sql.schema.tables import workflow_instance
 from tests.integration.master.contexts import context_of
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
-from tests.support.database.databases import migrated_url
+from tests.support.database.databases import migrated, migrated_url
 
 ALWAYS = MasterSettings().hours
 
@@ -79,10 +79,7 @@ class Keeping(Master):
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     url = migrated_url(request, request.param)
-    async with Database(url) as opened:
-        async with opened.unit_of_work() as uow:
-            await uow.partitions.ensure(PARTITIONS)
-            await uow.commit()
+    async with migrated(url, PARTITIONS) as opened:
         yield opened
 
 

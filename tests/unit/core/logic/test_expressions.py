@@ -203,7 +203,7 @@ def test_whatever_an_evaluation_raises_is_a_reason(monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> object:
         raise MemoryError
 
-    monkeypatch.setitem(cast(dict[type[ast.AST], object], OPERATORS), ast.Eq, fail)
+    monkeypatch.setitem(cast("dict[type[ast.AST], object]", OPERATORS), ast.Eq, fail)
     with pytest.raises(InvalidExpression, match="MemoryError"):
         is_true("1 == 1", {})
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shoal.client.rest.client import ShoalClient
     from shoal.client.rest.operations.generated.types import WorkflowSort
-    from shoal.insight.report.collected import Answer, Collected
+    from shoal.insight.report.answers import Answer, Collected
 
 
 _SHOWN = 5  # lines of each list in the terminal; the page has more
@@ -67,7 +67,7 @@ def _collected(client: "ShoalClient", project: str | None, days: int) -> "Collec
     """Ask for everything about the last days that have results."""
     from datetime import timedelta
 
-    from shoal.insight.report.collected import Collected
+    from shoal.insight.report.answers import Collected
 
     newest = client.get_insight_summary(project=project)["until"]
     last = None if newest is None else date.fromisoformat(newest)

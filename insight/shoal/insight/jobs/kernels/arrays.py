@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers
 
 Flags = NDArray[np.bool_]
 _DENSE = 4  # places for each row that a table of all possible codes may have

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.insight.jobs.kernels.arrays import compressed
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers, spreads
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers, spreads
 
 ENOUGH = 20
 ANY = -1  # of a weekday or an hour

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers
 
 AHEAD_DAYS = 7
 _FEWEST = 4  # values of an hour of a weekday

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.insight.jobs.kernels.grouped import Numbers
+from shoal.insight.jobs.kernels.statistics import Numbers
 
 MINUTES = 1440  # of a day
 MOST_MOVES = 50

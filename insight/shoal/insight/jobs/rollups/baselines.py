@@ -25,7 +25,7 @@ from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there,
 from shoal.insight.jobs.kernels.expectations import BaselineArrays, late_after
 from shoal.insight.jobs.kernels.expectations import baselines as baselines_of
 from shoal.insight.jobs.kernels.expectations import chosen as counting
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers, quantiles
 from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60

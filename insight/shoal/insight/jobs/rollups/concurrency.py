@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, chosen, dates, result_schema, table_of
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rollups.loads import NEEDED, RUNNING, WAITING, DayLoads
 
 _HOURS = DAY_US // HOUR_US

@@ -23,7 +23,7 @@ from shoal.insight.jobs.kernels.arrays import (
     numbers,
     taken,
 )
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers
 from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = result_schema("costs")

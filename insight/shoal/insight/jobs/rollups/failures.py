@@ -17,7 +17,7 @@ from shoal.insight.jobs.columns import (
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, taken
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60

@@ -7,7 +7,7 @@ from shoal.core.runs.states import TaskState
 from shoal.insight.jobs.columns import chosen, dates, number_of, result_schema, table_of, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_one_of, is_there, taken
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 60

@@ -6,8 +6,8 @@ import pyarrow as pa
 from shoal.insight.jobs.columns import result_schema, table_of
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import groups, ints, numbers, taken
-from shoal.insight.jobs.kernels.grouped import quantiles
-from shoal.insight.jobs.rollups.critical import critical_paths
+from shoal.insight.jobs.kernels.statistics import quantiles
+from shoal.insight.jobs.rollups.critical_paths import critical_paths
 from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = result_schema("critical_days")

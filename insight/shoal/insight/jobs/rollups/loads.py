@@ -21,9 +21,9 @@ from shoal.core.runs.states import TaskState
 from shoal.insight.jobs.columns import DAY_US, HOUR_US, chosen, number_of, schema_of
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import coded, flags, ints, is_one_of, is_there
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.kernels.sweeps import highest, totals
-from shoal.insight.jobs.rows.packing import read, written
+from shoal.insight.jobs.rows.transfer import read, written
 
 WORKER, RUNNING, WAITING, NEEDED = "worker", "running", "waiting", "needed"
 COLUMNS = ("worker_group", "worker", "state", "queued_at", "started_at", "finished_at")

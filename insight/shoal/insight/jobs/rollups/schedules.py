@@ -17,8 +17,8 @@ from shoal.insight.jobs.columns import (
 )
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import compressed, groups, ints, is_one_of, is_there, numbers
-from shoal.insight.jobs.kernels.grouped import Ints, quantiles
 from shoal.insight.jobs.kernels.moves import MINUTES, moves
+from shoal.insight.jobs.kernels.statistics import Ints, quantiles
 from shoal.insight.jobs.rows.parts import RowsPart
 
 WINDOW_DAYS = 28

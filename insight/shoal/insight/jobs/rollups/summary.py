@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shoal.insight.jobs.columns import optional
 from shoal.insight.jobs.kernels.arrays import Flags, groups, taken
-from shoal.insight.jobs.kernels.grouped import Ints, Numbers, quantiles
+from shoal.insight.jobs.kernels.statistics import Ints, Numbers, quantiles
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from shoal.insight.jobs.columns import chosen, dates, result_schema, table_of
 from shoal.insight.jobs.kernels.arrays import coded, ints, is_one_of
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rollups.loads import WORKER, DayLoads
 
 SCHEMA = result_schema("worker_days")

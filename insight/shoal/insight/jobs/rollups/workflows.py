@@ -7,7 +7,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.insight.jobs.columns import DAY_US, chosen, dates, seconds, within
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.kernels.arrays import ints, is_one_of, is_there, numbers
-from shoal.insight.jobs.rollups.critical import critical_paths
+from shoal.insight.jobs.rollups.critical_paths import critical_paths
 from shoal.insight.jobs.rollups.summary import GroupSummary
 from shoal.insight.jobs.rows.parts import RowsPart
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.insight.history.tables import TABLES, ColumnKind, HistoryTable
-from shoal.insight.jobs.kernels.grouped import Ints
-from shoal.insight.jobs.rows.packing import joined
+from shoal.insight.jobs.kernels.statistics import Ints
+from shoal.insight.jobs.rows.transfer import joined
 
 #: Texts that many rows share.
 _SHARED = (

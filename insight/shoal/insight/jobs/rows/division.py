@@ -12,11 +12,11 @@ import pyarrow as pa
 from shoal.insight.history.tables import ATTEMPTS, PLANS
 from shoal.insight.jobs.columns import chosen, end_us
 from shoal.insight.jobs.kernels.arrays import groups, ints, is_there
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rows.chunks import NAMED, Chunk, Piece, cut
-from shoal.insight.jobs.rows.packing import by_place, joined, packed, unpacked, written
 from shoal.insight.jobs.rows.parts import PLAN, RowsPart
-from shoal.insight.jobs.rows.superseded import Superseded
+from shoal.insight.jobs.rows.superseded_rows import Superseded
+from shoal.insight.jobs.rows.transfer import by_place, joined, packed, unpacked, written
 
 
 @dataclass(frozen=True)

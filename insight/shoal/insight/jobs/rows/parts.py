@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
 from shoal.insight.jobs.rows.chunks import schema
-from shoal.insight.jobs.rows.packing import read, written
+from shoal.insight.jobs.rows.transfer import read, written
 
 PLAN = ("project", "workflow", "version")
 

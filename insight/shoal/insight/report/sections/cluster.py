@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from shoal.insight.pages.charts import HeatCell, heat_map, steps
-from shoal.insight.pages.document import table
-from shoal.insight.report.collected import Answer, Collected
-from shoal.insight.report.sections.section import Section, folded, plural
-from shoal.insight.report.words import length, minute, share
+from shoal.insight.pages.document import Section, folded, table
+from shoal.insight.report.answers import Answer, Collected
+from shoal.insight.report.words import length, minute, plural, share
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MOST_MINUTES = 10

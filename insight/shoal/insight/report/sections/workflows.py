@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from html import escape
 
 from shoal.insight.pages.charts import ChartColumn, bar, columns, sparkline
-from shoal.insight.pages.document import Cell, Markup, table
-from shoal.insight.report.collected import Answer, Collected, waited_s
-from shoal.insight.report.sections.section import Section, folded, plural
-from shoal.insight.report.words import hours, length, number, share, times
+from shoal.insight.pages.document import Cell, Markup, Section, folded, table
+from shoal.insight.report.answers import Answer, Collected, waited_s
+from shoal.insight.report.words import hours, length, number, plural, share, times
 
 _KEY = (
     '<p class="key"><span><i class="b"></i>succeeded</span><span><i class="r"></i>failed</span>'

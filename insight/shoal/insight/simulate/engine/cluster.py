@@ -304,25 +304,18 @@ class SimulatedCluster:
     def _after(self, run: Run, decision: Decision) -> None:
         """Free slots of concurrency groups, and note what the simulation cannot know."""
         for attempt in decision.attempts.values():
-            if attempt.state in _RELEASES:
-                self._free_slot(run, attempt)
-            if attempt.state is TaskState.FAILED and attempt.task in run.plan.kinds:
-                self._note_failure(run, attempt)
-
-    def _free_slot(self, run: Run, attempt: Attempt) -> None:
-        group = group_of(run, attempt.task)
-        if group is not None and group in self.concurrency and attempt.id is not None:
-            self.concurrency.withdraw(group, attempt.id)
-            self.concurrency.release(group, attempt.id, self.now)
-
-    def _note_failure(self, run: Run, attempt: Attempt) -> None:
-        """Note a task of the master that fails by itself: mostly it lacks outputs of others."""
-        by_others = attempt.detail.get("children") or attempt.detail.get("items")
-        if attempt.reason and attempt.termination is None and not by_others:
-            kind = run.plan.kinds[attempt.task]
-            name = self._about[run.id].workflow.name
-            what = f"{name}: the {kind} task {attempt.task} fails: {attempt.reason}"
-            self.missing[what] += 1
+            group = group_of(run, attempt.task) if attempt.state in _RELEASES else None
+            if group is not None and group in self.concurrency and attempt.id is not None:
+                self.concurrency.withdraw(group, attempt.id)
+                self.concurrency.release(group, attempt.id, self.now)
+            if attempt.state is not TaskState.FAILED or attempt.task not in run.plan.kinds:
+                continue
+            # A task of the master that fails by itself: mostly it lacks outputs of other tasks.
+            by_others = attempt.detail.get("children") or attempt.detail.get("items")
+            if attempt.reason and attempt.termination is None and not by_others:
+                kind, name = run.plan.kinds[attempt.task], self._about[run.id].workflow.name
+                what = f"{name}: the {kind} task {attempt.task} fails: {attempt.reason}"
+                self.missing[what] += 1
 
     def _end(self, run: Run) -> None:
         """A run has ended. It is kept while its parent may let it go on."""

@@ -20,9 +20,9 @@ from shoal.insight.jobs.columns import (
 )
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
 from shoal.insight.jobs.kernels.arrays import coded, groups, ints, is_there
-from shoal.insight.jobs.kernels.grouped import Ints
 from shoal.insight.jobs.kernels.paths import PlanGraph
 from shoal.insight.jobs.kernels.paths import critical_paths as paths_of
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rows.parts import RowsPart
 
 SCHEMA = schema_of(

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from shoal.insight.jobs.columns import chosen
 from shoal.insight.jobs.kernels.arrays import Flags, ints
-from shoal.insight.jobs.kernels.grouped import Ints
+from shoal.insight.jobs.kernels.statistics import Ints
 from shoal.insight.jobs.rows.chunks import NAMED, Chunk, Piece, cut
-from shoal.insight.jobs.rows.packing import by_place, joined, packed, unpacked
+from shoal.insight.jobs.rows.transfer import by_place, joined, packed, unpacked
 
 _STRETCH_BITS = 16  # keys follow each other, so a chunk has those of few stretches
 
