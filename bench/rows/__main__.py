@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.kind import argv
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.sql.sql import Sql, SqlParams
 from tests.integration.drivers.servers import postgresql_served
 
@@ -64,7 +64,7 @@ def _measure(source: DataSource, count: int, ending: str, folder: Path) -> str:
     params = SqlParams.model_validate(
         {"data_source": "db", "sql": query, "result": "file", "file_name": name}
     )
-    request = Request(
+    request = WorkRequest(
         work=Sql.work,
         task_type=f"{Sql.__module__}:{Sql.__qualname__}",
         params=params.model_dump(mode="json"),

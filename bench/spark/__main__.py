@@ -24,7 +24,7 @@ from shoal.worker.processes.launcher import Launcher
 from shoal.worker.processes.work_files import make_folder
 from shoal.worker.spark.class_archiver import ClassArchiver
 from shoal.worker.types.child.kind import ChildType, argv
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.spark.class_archive import SETTING as CLASS_ARCHIVES
 from shoal.worker.types.spark.kind import Spark
 from shoal.worker.types.sql.sql import Sql
@@ -120,7 +120,7 @@ def _measured(
 ) -> Cost:
     """Run an attempt's process to its good end."""
     make_folder(folder)
-    request = Request(
+    request = WorkRequest(
         work=kind.work,
         task_type=f"{kind.__module__}:{kind.__qualname__}",
         params=kind.Params.model_validate(params).model_dump(mode="json"),

@@ -111,7 +111,15 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
                 await Watcher(database, epoch, settings.watch_s, clock, conditions).run()
             else:
                 share = senders[job]
-                await AlertSender(database, share, epoch, settings, clock, secrets, uid).run()
+                await AlertSender(
+                    database=database,
+                    share=share,
+                    epoch=epoch,
+                    settings=settings,
+                    clock=clock,
+                    secrets=secrets,
+                    cluster=uid,
+                ).run()
 
         async def run(job: str, epoch: int) -> None:
             while True:

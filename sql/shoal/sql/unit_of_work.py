@@ -298,14 +298,14 @@ class UnitOfWork:
     @cached_property
     def workflows(self) -> WorkflowRepository:
         return WorkflowRepository(
-            self.connection,
-            self._plans,
-            self.projects,
-            self.schedules,
-            self.concurrency,
-            self.environments,
-            self.restrictions,
-            self.events,
+            connection=self.connection,
+            plans=self._plans,
+            projects=self.projects,
+            schedules=self.schedules,
+            groups=self.concurrency,
+            environments=self.environments,
+            restrictions=self.restrictions,
+            events=self.events,
         )
 
     @cached_property
@@ -327,13 +327,13 @@ class UnitOfWork:
     @cached_property
     def lifecycle(self) -> Lifecycle:
         return Lifecycle(
-            self.connection,
-            self.workflows,
-            self.schedules,
-            self.references,
-            self.drafts,
-            self.layouts,
-            self.events,
+            connection=self.connection,
+            workflows=self.workflows,
+            schedules=self.schedules,
+            references=self.references,
+            drafts=self.drafts,
+            layouts=self.layouts,
+            events=self.events,
         )
 
     @cached_property

@@ -10,7 +10,9 @@ from shoal.worker.types.ssh import remote
 from shoal.worker.types.ssh.host import _Answer
 
 
-@pytest.mark.parametrize("command", [remote.Script("", "sh", {}).command("t-1"), remote.end("t-1")])
+@pytest.mark.parametrize(
+    "command", [remote.RemoteScript("", "sh", {}).command("t-1"), remote.end("t-1")]
+)
 def test_command_lines_mean_the_same_to_every_login_shell(command: str) -> None:
     quoted = re.findall("'([^']*)'", command)
     assert len(quoted) == 1
@@ -21,7 +23,7 @@ def test_command_lines_mean_the_same_to_every_login_shell(command: str) -> None:
 
 
 def test_no_command_line_holds_a_mark_a_value_or_the_script() -> None:
-    script = remote.Script("echo the script", "sh", {"name": "the value"})
+    script = remote.RemoteScript("echo the script", "sh", {"name": "the value"})
     command = script.command("t-1")
     assert "the" not in command.split()
     assert script.mark.decode() not in command

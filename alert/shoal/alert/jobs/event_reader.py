@@ -195,20 +195,20 @@ class EventReader:
     def _alert(self, happened: Occurrence, rule: Rule, runs: dict[int, Instance]) -> NewAlert:
         run = runs.get(happened.instance_id or 0)
         return NewAlert(
-            happened.project,
-            rule.name,
-            happened.trigger,
-            rule.spec.severity,
-            happened.subject,
-            happened.workflow,
-            happened.event_id,
-            happened.at,
-            AlertState.TOLD if happened.trigger in MOMENTS else AlertState.OPEN,
-            happened.instance_id,
-            run.logical_time if run is not None else None,
-            happened.task,
-            happened.task_instance_id,
-            happened.reason,
+            project=happened.project,
+            rule=rule.name,
+            trigger=happened.trigger,
+            severity=rule.spec.severity,
+            subject=happened.subject,
+            workflow=happened.workflow,
+            event_id=happened.event_id,
+            at=happened.at,
+            state=AlertState.TOLD if happened.trigger in MOMENTS else AlertState.OPEN,
+            instance_id=happened.instance_id,
+            logical_time=run.logical_time if run is not None else None,
+            task=happened.task,
+            task_instance_id=happened.task_instance_id,
+            reason=happened.reason,
         )
 
     async def _told(
@@ -253,14 +253,14 @@ class EventReader:
             if alert.id in over and (rule is None or rule.tell_recovery):
                 wanted += [
                     NewDelivery(
-                        one.project,
-                        one.rule,
-                        one.receiver,
-                        one.channel,
-                        one.recipients,
-                        DeliveryKind.RESOLVED,
-                        now + timedelta(seconds=RECOVERED_S),
-                        (alert.id,),
+                        project=one.project,
+                        rule=one.rule,
+                        receiver=one.receiver,
+                        channel=one.channel,
+                        recipients=one.recipients,
+                        kind=DeliveryKind.RESOLVED,
+                        due_at=now + timedelta(seconds=RECOVERED_S),
+                        alerts=(alert.id,),
                     )
                     for one in places.get(alert.id, ())
                     if one.kind in (DeliveryKind.FIRING, DeliveryKind.ESCALATION)

@@ -32,14 +32,14 @@ def deliveries(
             continue
         found += [
             NewDelivery(
-                alert.project,
-                alert.rule,
-                name,
-                target.channel,
-                tuple(target.to),
-                kind,
-                due_at,
-                (alert.id,),
+                project=alert.project,
+                rule=alert.rule,
+                receiver=name,
+                channel=target.channel,
+                recipients=tuple(target.to),
+                kind=kind,
+                due_at=due_at,
+                alerts=(alert.id,),
             )
             for target in receiver.targets(due_at)
         ]

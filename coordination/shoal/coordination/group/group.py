@@ -211,14 +211,18 @@ class Group:
         member_id = f"{self._client_id}-{uuid.uuid4().hex}"
         self._member = self._participant(member_id)
         life = Life(
-            self._session,
-            self._store,
-            self._member,
-            self._held,
-            {"client_id": self._client_id, "instance_id": self.instance_id, "data": self._data},
-            self._settings,
-            self._leaving,
-            self._note,
+            session=self._session,
+            store=self._store,
+            member=self._member,
+            held=self._held,
+            data={
+                "client_id": self._client_id,
+                "instance_id": self.instance_id,
+                "data": self._data,
+            },
+            settings=self._settings,
+            leaving=self._leaving,
+            on_view=self._note,
         )
         living = asyncio.create_task(self._begin(life, member_id), name=f"member {member_id}")
         silent = asyncio.create_task(self._session.unproven())

@@ -142,15 +142,15 @@ class Participant:
 
     def _join(self, member_id: str | None) -> Join:
         return Join(
-            member_id,
-            self.id,
-            tuple(self._assignors),
-            self._partition_counts,
-            self._rebalance_timeout_s,
-            self.instance_id,
-            tuple(sorted(self.owned)),
-            self.generation,
-            self._client_id,
+            member_id=member_id,
+            fresh_id=self.id,
+            assignors=tuple(self._assignors),
+            topics=self._partition_counts,
+            rebalance_timeout_s=self._rebalance_timeout_s,
+            instance_id=self.instance_id,
+            owned=tuple(sorted(self.owned)),
+            generation=self.generation,
+            client_id=self._client_id,
         )
 
 

@@ -188,14 +188,14 @@ class Consumer:
             return None
         number, message, attempt = taken
         return MessageDelivery(
-            message.id,
-            message.key,
-            message.payload,
-            message.put_at_s,
-            partition,
-            number,
-            attempt,
-            owned,
+            id=message.id,
+            key=message.key,
+            payload=message.payload,
+            put_at_s=message.put_at_s,
+            partition=partition,
+            number=number,
+            attempt=attempt,
+            _owned=owned,
         )
 
     @property

@@ -37,14 +37,14 @@ class Stat(NamedTuple):
 
 def stat_of(raw: Any) -> Stat:
     return Stat(
-        raw.czxid,
-        raw.mzxid,
-        raw.pzxid,
-        raw.version,
-        raw.cversion,
-        raw.ephemeralOwner,
-        raw.numChildren,
-        raw.mtime,
+        czxid=raw.czxid,
+        mzxid=raw.mzxid,
+        pzxid=raw.pzxid,
+        version=raw.version,
+        children_version=raw.cversion,
+        session_id=raw.ephemeralOwner,
+        children=raw.numChildren,
+        mtime_ms=raw.mtime,
     )
 
 

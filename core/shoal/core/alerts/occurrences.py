@@ -113,24 +113,24 @@ def occurrence(event: ChangeEvent) -> Occurrence | None:
         return None
     trigger, subject = found
     return Occurrence(
-        event.id,
-        event.at,
-        trigger,
-        event.project,
-        str(data.get("workflow", "")),
-        subject.format(
+        event_id=event.id,
+        at=event.at,
+        trigger=trigger,
+        project=event.project,
+        workflow=str(data.get("workflow", "")),
+        subject=subject.format(
             workflow=data.get("workflow"),
             task=data.get("task"),
             instance=event.workflow_instance_id,
             backfill=data.get("backfill_id"),
             schedule=data.get("schedule_id"),
         ),
-        event.workflow_instance_id,
-        data.get("task"),
-        event.task_instance_id,
-        data.get("attempt"),
-        data.get("reason"),
-        data.get("rule") if event.kind == EventKind.ALERT_CONDITION else None,
+        instance_id=event.workflow_instance_id,
+        task=data.get("task"),
+        task_instance_id=event.task_instance_id,
+        attempt=data.get("attempt"),
+        reason=data.get("reason"),
+        rule=data.get("rule") if event.kind == EventKind.ALERT_CONDITION else None,
     )
 
 

@@ -119,28 +119,34 @@ def _read_costs(rows: Sequence[Values]) -> dict[Name, CostBlock]:
 
 _NAMES = ("project", "workflow")
 RUN_DAYS = Aggregation(
-    "workflow_days",
-    (
+    job="workflow_days",
+    columns=(
         *_NAMES,
         *RunDay._fields[:_RUNS],
         *(f"by_{name}" for name in TRIGGERS),
         *RunDay._fields[_RUNS + 1 :],
     ),
-    2,
-    _RUNS + _TRIGGERS,
-    _run_day,
-    _written_runs,
-    _read_runs,
+    texts=2,
+    counts=_RUNS + _TRIGGERS,
+    of=_run_day,
+    written=_written_runs,
+    read=_read_runs,
 )
 TASK_DAYS = Aggregation(
-    "task_days", (*_NAMES, *TaskDay._fields), 2, _ATTEMPTS, _task_day, _written_tasks, _read_tasks
+    job="task_days",
+    columns=(*_NAMES, *TaskDay._fields),
+    texts=2,
+    counts=_ATTEMPTS,
+    of=_task_day,
+    written=_written_tasks,
+    read=_read_tasks,
 )
 COSTS = Aggregation(
-    "costs",
-    (*_NAMES, "label", "value", *Cost._fields),
-    4,
-    len(Cost._fields),
-    CostBlock.of,
-    _written_costs,
-    _read_costs,
+    job="costs",
+    columns=(*_NAMES, "label", "value", *Cost._fields),
+    texts=4,
+    counts=len(Cost._fields),
+    of=CostBlock.of,
+    written=_written_costs,
+    read=_read_costs,
 )

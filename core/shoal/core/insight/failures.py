@@ -71,11 +71,11 @@ def _group(fingerprint: str, members: Sequence[tuple[date, Place, FailureDay]]) 
         where[place] += row.count_day
     newest = max((row for _, _, row in members), key=lambda row: row.last_seen)
     return FailureGroup(
-        fingerprint,
-        newest.sample or "",
-        by_day.total(),
-        min(row.first_seen for _, _, row in members),
-        newest.last_seen,
-        dict(sorted(by_day.items())),
-        sorted(where.items(), key=lambda one: (-one[1], one[0])),
+        fingerprint=fingerprint,
+        sample=newest.sample or "",
+        count=by_day.total(),
+        first_seen=min(row.first_seen for _, _, row in members),
+        last_seen=newest.last_seen,
+        by_day=dict(sorted(by_day.items())),
+        where=sorted(where.items(), key=lambda one: (-one[1], one[0])),
     )

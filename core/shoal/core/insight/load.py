@@ -67,14 +67,14 @@ def heat_map(days: Iterable[date], rows: Iterable[tuple[date, Row]]) -> dict[str
 
 def _cell(weekday: int, hour: int, days: int, rows: Sequence[Row]) -> Cell:
     return Cell(
-        weekday,
-        hour,
-        days,
-        sum(row["running_mean"] or 0.0 for row in rows) / days,
-        max((row["running_max"] or 0 for row in rows), default=0),
-        sum(row["waiting_mean"] or 0.0 for row in rows) / days,
-        max((row["waiting_max"] or 0 for row in rows), default=0),
-        max((row["needed_max"] or 0 for row in rows), default=0),
+        weekday=weekday,
+        hour=hour,
+        days=days,
+        running_mean=sum(row["running_mean"] or 0.0 for row in rows) / days,
+        running_max=max((row["running_max"] or 0 for row in rows), default=0),
+        waiting_mean=sum(row["waiting_mean"] or 0.0 for row in rows) / days,
+        waiting_max=max((row["waiting_max"] or 0 for row in rows), default=0),
+        needed_max=max((row["needed_max"] or 0 for row in rows), default=0),
     )
 
 
@@ -91,13 +91,13 @@ def _worker(worker: str, rows: Sequence[Row]) -> WorkerLoad:
     offered = sum((row["hours"] or 0) * (row["slots"] or 0) * 3600.0 for row in rows)
     busy = added(row["busy_s"] for row in rows) or 0.0
     return WorkerLoad(
-        worker,
-        len(rows),
-        sum(row["attempts"] for row in rows),
-        sum(row["failed"] for row in rows),
-        sum(row["lost"] for row in rows),
-        busy,
-        sum(row["hours"] or 0 for row in rows),
-        int(highest(row["slots"] for row in rows) or 0),
-        rate(busy, offered),
+        worker=worker,
+        days=len(rows),
+        attempts=sum(row["attempts"] for row in rows),
+        failed=sum(row["failed"] for row in rows),
+        lost=sum(row["lost"] for row in rows),
+        busy_s=busy,
+        hours=sum(row["hours"] or 0 for row in rows),
+        slots=int(highest(row["slots"] for row in rows) or 0),
+        utilisation=rate(busy, offered),
     )

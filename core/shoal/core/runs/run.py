@@ -41,16 +41,18 @@ class WorkflowPlan:
         upstream = {task.name: task.depends_on for task in spec.tasks}
         choices = {task.name: chosen for task in spec.tasks if (chosen := choices_of(task))}
         return cls(
-            spec,
-            {task.name: task for task in spec.tasks},
-            upstream,
-            successors_of(upstream),
-            {task.name: LogicKind(task.type) for task in spec.tasks if is_logic(task.type)},
-            choices,
-            successors_of({chooser: tuple(sorted(names)) for chooser, names in choices.items()}),
-            judges_of(spec.tasks),
-            once,
-            any(task.publish for task in spec.tasks),
+            spec=spec,
+            tasks={task.name: task for task in spec.tasks},
+            upstream=upstream,
+            downstream=successors_of(upstream),
+            kinds={task.name: LogicKind(task.type) for task in spec.tasks if is_logic(task.type)},
+            choices=choices,
+            choosers=successors_of(
+                {chooser: tuple(sorted(names)) for chooser, names in choices.items()}
+            ),
+            judges=judges_of(spec.tasks),
+            once=once,
+            publishes=any(task.publish for task in spec.tasks),
         )
 
 

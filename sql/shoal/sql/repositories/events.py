@@ -106,11 +106,11 @@ class Events:
 def change_event(row: Row[Any]) -> ChangeEvent:
     """Return the domain's form of a row; readers count on every id, so none is left out."""
     return ChangeEvent(
-        row.id,
-        _UNKNOWN if isinstance(row.at, UnreadableValue) else row.at,
-        row.kind,
-        row.project,
-        row.workflow_instance_id,
-        row.task_instance_id,
-        row.data if isinstance(row.data, dict) else {},
+        id=row.id,
+        at=_UNKNOWN if isinstance(row.at, UnreadableValue) else row.at,
+        kind=row.kind,
+        project=row.project,
+        workflow_instance_id=row.workflow_instance_id,
+        task_instance_id=row.task_instance_id,
+        data=row.data if isinstance(row.data, dict) else {},
     )

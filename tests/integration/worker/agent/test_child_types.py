@@ -278,7 +278,7 @@ async def test_worker_tells_how_far_the_work_is(
 
 def test_request_survives_its_text() -> None:
     from shoal.core.data_sources import DataSource
-    from shoal.worker.types.child.request import Request
+    from shoal.worker.types.child.request import WorkRequest
 
     source = DataSource(
         name="d",
@@ -291,9 +291,9 @@ def test_request_survives_its_text() -> None:
         password="pass",
         version=3,
     )
-    request = Request(
+    request = WorkRequest(
         "m:f", "m:T", {"a": [1, "ü"]}, {"p": "1"}, 7, 1, "t", {"s": "x"}, {"d": source}
     )
-    assert Request.from_json(request.to_json()) == request
+    assert WorkRequest.from_json(request.to_json()) == request
     assert "pass" not in repr(request)
     json.loads(request.to_json())

@@ -48,6 +48,17 @@ async def test_host_is_signed_in_to_and_says_which_server_it_is(
             assert said in answer.text
 
 
+async def test_kind_that_is_not_installed_is_said_of_the_worker(
+    master: FakeMaster, worker: InProcessWorker, channels: Channels
+) -> None:
+    member = await the_worker(master.session)
+    service = channels.probe(str(member.data["address"]))
+    source = pb.DataSource(kind="of_a_later_version", host="h")
+    answer = await service.Probe(pb.ProbeRequest(name="db", data_source=source))
+    assert not answer.ok
+    assert answer.text.startswith("on this worker: ")
+
+
 KIND = """
 from shoal.core.data_sources.kind import SourceKind, SourceOptions
 

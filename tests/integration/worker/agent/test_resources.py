@@ -23,7 +23,7 @@ from shoal.proto.data_sources import to_message
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage
 from shoal.worker.home import download
-from shoal.worker.home.download import STARVED, Errand, File, WrongContent
+from shoal.worker.home.download import STARVED, Download, File, WrongContent
 from shoal.worker.home.resources import ResourceCache
 from shoal.worker.processes.launcher import Launched, Launcher
 from shoal.worker.processes.program import LaunchRequest
@@ -415,7 +415,7 @@ def test_fetching_tells_a_machine_without_room_from_a_file_that_cannot_be_had(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Storage, "reading", refuse)
-    errand = Errand(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
+    errand = Download(str(tmp_path), str(tmp_path), [File("a/b", "0" * 64, 1)])
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
     assert download.main() == code
     assert (tmp_path / ANSWER_FILE).read_text() in (str(error), repr(error))
@@ -430,7 +430,7 @@ def test_content_is_checked_before_it_has_its_name(
     resource = put_resource(cluster, "a", b"one")
     right = File(resource.object, resource.sha256, resource.size)
     for wrong in (replace(right, sha256="0" * 64), replace(right, size=2), replace(right, size=4)):
-        errand = Errand(cluster.resources, str(folder), [wrong])
+        errand = Download(cluster.resources, str(folder), [wrong])
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
         assert download.main() == 1
         assert (tmp_path / ANSWER_FILE).read_text() == str(WrongContent(wrong))

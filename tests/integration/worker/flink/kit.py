@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import CANCELLED, WorkFailed, is_settled
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink.kind import Flink, FlinkParams
 from shoal.worker.types.flink.run import run, settle
@@ -40,7 +40,7 @@ class Attempt(Work[FlinkParams]):
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr("Job.class", b"")
         given = {"data_source": source.name, "jar": str(jar), "main_class": "Job", **params}
-        request = Request(
+        request = WorkRequest(
             work=Flink.work,
             task_type="",
             params=given,

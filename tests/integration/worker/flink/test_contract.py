@@ -15,7 +15,7 @@ from shoal.core.data_sources import Option
 from shoal.proto.tls import create_identity
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.probe import ProbeParams
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.flink import cluster, leftovers, progress
 from shoal.worker.types.flink.names import jar_name, job_id
@@ -374,7 +374,7 @@ async def test_token_is_sent_to_a_server_whose_certificate_is_verified(tmp_path:
 async def probed(server: HttpServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     said: list[str] = []
     source = source_of(server)
-    request = Request(
+    request = WorkRequest(
         work="",
         task_type="",
         params={},

@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.worker.types.child.kind import argv
 from shoal.worker.types.child.outcome import WorkFailed, read_reason
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.http.kind import Http, HttpParams
 from shoal.worker.types.http.work import run as work_function
@@ -45,7 +45,7 @@ class Done:
 class Heard(Work[HttpParams]):
     """Work whose log is kept."""
 
-    def __init__(self, request: Request, folder: Path) -> None:
+    def __init__(self, request: WorkRequest, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(request, HttpParams.model_validate(request.params), folder)
         self._outputs = str(folder / "output")
@@ -59,9 +59,9 @@ def request_for(
     params: Mapping[str, Any],
     settings: Mapping[str, str] = LOOPBACK,
     secrets: Mapping[str, str] | None = None,
-) -> Request:
+) -> WorkRequest:
     """Return what an agent tells the process of an attempt."""
-    return Request(
+    return WorkRequest(
         work=Http.work,
         task_type=f"{Http.__module__}:{Http.__qualname__}",
         params=HttpParams.model_validate(params).model_dump(mode="json"),

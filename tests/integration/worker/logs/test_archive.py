@@ -19,7 +19,7 @@ from shoal.worker.logs import archive, retention
 from shoal.worker.logs.archive import LogArchiver
 from shoal.worker.logs.files import LogStore
 from shoal.worker.logs.folders import LogFolder
-from shoal.worker.logs.upload import Errand, unarchived
+from shoal.worker.logs.upload import LogUpload, unarchived
 from shoal.worker.logs.upload import main as upload_logs
 from shoal.worker.processes.helpers import Ended, Helpers
 from tests.integration.worker.agent.kit import (
@@ -243,7 +243,7 @@ def upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Log
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         folders = [("demo.flow", INSTANCE)]
-        errand = Errand(str(tmp_path / "archive"), CLUSTER, str(store.root), folders, live)
+        errand = LogUpload(str(tmp_path / "archive"), CLUSTER, str(store.root), folders, live)
         monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
         assert upload_logs() == 0
         return LogArchive(errand.url, CLUSTER)

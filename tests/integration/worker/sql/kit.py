@@ -17,7 +17,7 @@ from shoal.core.definition.resources import RESOURCES
 from shoal.worker.processes.work_files import make_folder
 from shoal.worker.types.child.kind import ChildType, argv
 from shoal.worker.types.child.outcome import is_settled, read_reason
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.sql.sql import Sql
 from tests.support.waiting import DEADLINE_S
 
@@ -73,7 +73,7 @@ class Process:
         if source is not None:
             named, own = {source.name: source}, {"data_source": source.name}
         given = kind.Params.model_validate({**own, **params})
-        request = Request(
+        request = WorkRequest(
             work=kind.work,
             task_type=f"{kind.__module__}:{kind.__qualname__}",
             params=given.model_dump(mode="json"),

@@ -81,11 +81,11 @@ def at(source: DataSource, work: Callable[[Host], Coroutine[Any, Any, T]]) -> T:
 
 def script(
     text: str, variables: Mapping[str, str] | None = None, interpreter: str = "sh"
-) -> remote.Script:
-    return remote.Script(text, interpreter, variables or {})
+) -> remote.RemoteScript:
+    return remote.RemoteScript(text, interpreter, variables or {})
 
 
-async def said(host: Host, given: remote.Script) -> Said:
+async def said(host: Host, given: remote.RemoteScript) -> Said:
     """Run a script as an attempt does, without ending what it has left."""
     log = bytearray()
     try:
@@ -95,7 +95,7 @@ async def said(host: Host, given: remote.Script) -> Said:
     return Said(code, outputs, log.decode())
 
 
-async def ended(host: Host, given: remote.Script) -> Said:
+async def ended(host: Host, given: remote.RemoteScript) -> Said:
     """Run a script and end what it has left."""
     one = await said(host, given)
     await host.end(TAG)

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.kind import ChildType
 from shoal.worker.types.child.outcome import NOT_YET, NotYet, WorkFailed, is_settled
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.wait.kind import WaitFile, WaitSql
 
@@ -53,7 +53,7 @@ def look(
     for old in folder.iterdir():
         old.unlink()
     given = {**params, "data_source": source.name} if source is not None else params
-    request = Request(
+    request = WorkRequest(
         work=kind.work,
         task_type="",
         params={},

@@ -12,6 +12,7 @@ _LAUNCHING = Place("shoal.worker.processes.launcher")
 _SHIM = Place("shoal.worker.supervisor.shim.shim")
 _REAPER = Place("shoal.worker.supervisor.reaper")
 _PROCTREE = Place("shoal.worker.supervisor.proctree")
+_DISK = Place("shoal.worker.home.disk")
 _HOME = Place("shoal.worker.home.home")
 _RECORDS = Place("shoal.worker.supervisor.shim.records")
 _SPOOL = Place("shoal.worker.home.spool")
@@ -50,6 +51,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_TEST_AGENT_LEAVING}::"
         "test_frozen_agent_loses_its_tasks_before_anybody_may_run_them_again",
+    ),
+    Promise.SELF_FENCE.broken_if(
+        "a watchdog that sleeps is not woken when attempts begin",
+        _WATCHDOG["note_use"].drop("if in_use:\n    ..."),
+        "tests/unit/worker/test_watchdog.py::"
+        "test_watchdog_sleeps_while_nothing_runs_and_is_woken_by_news",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an idle worker claims without a look at its disks",
+        _DISK["is_short"].drop(
+            "if time.monotonic() - self._checked_at >= self._check_every_s:\n    ..."
+        ),
+        "tests/unit/worker/home/test_disk.py::test_idle_worker_checks_its_disks_before_it_claims",
     ),
     Promise.SELF_FENCE.broken_if(
         "the launcher does not watch the lease",

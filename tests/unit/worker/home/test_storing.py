@@ -13,7 +13,7 @@ import pytest
 
 from shoal.runtime.storage import Storage
 from shoal.worker.home import upload
-from shoal.worker.home.upload import Errand, Leaving
+from shoal.worker.home.upload import Leaving, Upload
 from shoal.worker.processes.work_files import ANSWER_FILE
 
 LARGEST = 1 << 20
@@ -38,7 +38,7 @@ def stored(
     leaving = [
         Leaving(file, f"to/{file}", f"demo/{number:032x}") for number, file in enumerate(files)
     ]
-    errand = Errand(storage or str(root), str(folder), LARGEST, leaving)
+    errand = Upload(storage or str(root), str(folder), LARGEST, leaving)
     monkeypatch.setattr(sys, "stdin", io.StringIO(errand.to_json()))
     code = upload.main()
     objects = [one.name for one in root.rglob("*") if one.is_file()]
@@ -149,7 +149,7 @@ def test_what_was_written_before_an_error_is_removed(
         (folder / name).write_text("one")
     real = upload._try_to_store
 
-    def second_fails(storage: Storage, errand: Errand, leaving: Leaving) -> upload.Stored:
+    def second_fails(storage: Storage, errand: Upload, leaving: Leaving) -> upload.Stored:
         if leaving.file == "b":
             raise OSError(errno.EIO, "Input/output error")
         return real(storage, errand, leaving)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from shoal.worker.types.child.outcome import PERMANENT
-from shoal.worker.types.http.answer import Answer
+from shoal.worker.types.http.answer import HttpAnswer
 from shoal.worker.types.http.checks import SearchTooSlow, found_in, missed, same
 from shoal.worker.types.http.disclosure import PREVIEW, Shown
 from shoal.worker.types.http.failures import Fate, may_pass, retry_after
@@ -103,10 +103,10 @@ def test_equality(found: Any, wanted: Any, equal: bool) -> None:
     assert same(found, wanted) is equal
 
 
-def answer_of(folder: Path, body: bytes, status: int = 200, **headers: str) -> Answer:
+def answer_of(folder: Path, body: bytes, status: int = 200, **headers: str) -> HttpAnswer:
     file = folder / "answer"
     file.write_bytes(body)
-    return Answer(status, "OK", headers, file, len(body))
+    return HttpAnswer(status, "OK", headers, file, len(body))
 
 
 def test_default_statuses_count_only_where_there_are_some(tmp_path: Path) -> None:

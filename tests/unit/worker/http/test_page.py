@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.types.http.disclosure import PREVIEW
 from shoal.worker.types.http.kind import Auth, Body, Checks, HttpParams, Poll
-from shoal.worker.types.http.values import Kind
+from shoal.worker.types.http.values import AnswerPart
 
 PAGE = (Path(__file__).parents[4] / "docs" / "tasks" / "http.md").read_text()
 _TABLE = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)
@@ -50,7 +50,7 @@ def test_every_field_has_its_line_and_its_default(words: str, model: type[BaseMo
 
 
 def test_values_and_settings_are_all_on_the_page() -> None:
-    for kind in set(Kind) - {Kind.HEADER, Kind.JSON}:
+    for kind in set(AnswerPart) - {AnswerPart.HEADER, AnswerPart.JSON}:
         assert f"`{kind}`" in PAGE, kind
     for name in WorkerSettings().for_task_types():
         if not name.startswith("http_"):

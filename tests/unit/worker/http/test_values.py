@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shoal.worker.types.http import json_path
-from shoal.worker.types.http.values import Kind, Source
+from shoal.worker.types.http.values import AnswerPart, Source
 
 VALUE = {
     "job": {"id": 7, "odd name": [None], "x-y": "z"},
@@ -57,11 +57,11 @@ def test_no_paths(path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("status", Source(Kind.STATUS)),
-        ("body", Source(Kind.BODY)),
-        ("headers.ETag", Source(Kind.HEADER, "ETag")),
-        ("$.job.id", Source(Kind.JSON, "$.job.id")),
-        ("sha256", Source(Kind.SHA256)),
+        ("status", Source(AnswerPart.STATUS)),
+        ("body", Source(AnswerPart.BODY)),
+        ("headers.ETag", Source(AnswerPart.HEADER, "ETag")),
+        ("$.job.id", Source(AnswerPart.JSON, "$.job.id")),
+        ("sha256", Source(AnswerPart.SHA256)),
     ],
 )
 def test_sources(text: str, source: Source) -> None:

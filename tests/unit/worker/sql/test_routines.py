@@ -3,15 +3,21 @@
 import pytest
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.procedure.routines import Mode, Parameter, Routine, chosen, split_name
+from shoal.worker.types.procedure.routines import (
+    Mode,
+    Routine,
+    RoutineParameter,
+    chosen,
+    split_name,
+)
 
 
-def routine(*parameters: Parameter, returns: str | None = None) -> Routine:
+def routine(*parameters: RoutineParameter, returns: str | None = None) -> Routine:
     return Routine("s.f", parameters, returns)
 
 
 def taking(*names: str, optional: tuple[str, ...] = (), type_name: str = "integer") -> Routine:
-    return routine(*(Parameter(one, Mode.IN, type_name, one in optional) for one in names))
+    return routine(*(RoutineParameter(one, Mode.IN, type_name, one in optional) for one in names))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,11 @@ def test_types_choose() -> None:
 
 
 def test_what_goes_out_is_no_argument() -> None:
-    out = routine(Parameter("", Mode.IN, "date"), Parameter("t", Mode.OUT, "text"), returns="text")
+    out = routine(
+        RoutineParameter("", Mode.IN, "date"),
+        RoutineParameter("t", Mode.OUT, "text"),
+        returns="text",
+    )
     assert chosen("f", [out], {"1": "2026-01-01"}, ("date",)) is out
     assert str(out) == "function s.f(date, OUT t text) returns text"
     with pytest.raises(WorkFailed, match="it has no t; it needs 1"):

@@ -14,7 +14,7 @@ import pytest
 
 from shoal.core.data_sources import DataSource
 from shoal.worker.types.child.outcome import WorkFailed, is_settled
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Cancelled, Work
 from shoal.worker.types.sql import cancellation, run
 from shoal.worker.types.sql.drivers.failures import SqlFailed, StatementTimedOut
@@ -135,7 +135,7 @@ class Site:
     def work(self, sql: str, **params: Any) -> Work[SqlParams]:
         given = SqlParams.model_validate({"data_source": "db", "sql": sql, **params})
         source = DataSource("db", "mariadb")
-        request = Request("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
+        request = WorkRequest("", "", {}, {}, 1, 1, "tag", data_sources={"db": source})
         return Work(request, given, self._folder)
 
     def run(self, script: Mapping[str, Any], sql: str, **params: Any) -> Ran:

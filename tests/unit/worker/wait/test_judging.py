@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shoal.worker.types.wait.kind import WaitFileParams
-from shoal.worker.types.wait.verdict import Found, Verdict, judge, outputs
+from shoal.worker.types.wait.verdict import Found, WaitVerdict, judge, outputs
 
 NOW = 1_000_000.0
 
@@ -15,7 +15,7 @@ def params(**fields: Any) -> WaitFileParams:
     return WaitFileParams.model_validate({"path": "/in/*.csv", **fields})
 
 
-def judged(found: list[Found], newer_than: datetime | None = None, **fields: Any) -> Verdict:
+def judged(found: list[Found], newer_than: datetime | None = None, **fields: Any) -> WaitVerdict:
     return judge(found, params(**fields), NOW, newer_than)
 
 

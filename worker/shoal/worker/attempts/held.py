@@ -47,7 +47,7 @@ class AtWork:
 
 
 @dataclass
-class Launch:
+class AttemptLaunch:
     """What an attempt runs with; it is empty until the attempt has a slot."""
 
     workflow: str | None = None  # see log_workflow
@@ -94,7 +94,7 @@ class HeldAttempt:
         self.granted = False  # a master has sent the payload; stays true after the end
         self.committed = False  # a master has stored its end: no worker will be granted it again
         self.began_at = 0.0  # when it got its slot, in monotonic seconds
-        self.launch, self.end = Launch(), EndReasons()
+        self.launch, self.end = AttemptLaunch(), EndReasons()
         self.work: asyncio.Task[object] | None = None  # while its task type is at work
         self.publishing: asyncio.Task[object] | None = None  # while its files are handed over
         self.over = asyncio.Event()  # set with END: its log is complete

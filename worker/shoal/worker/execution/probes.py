@@ -26,7 +26,7 @@ from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.types.child import outcome
 from shoal.worker.types.child.kind import argv, is_kept_by_worker
 from shoal.worker.types.child.probe import Probe
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 
 PATIENCE_S = 20.0
 AT_ONCE = 2  # probes; more of them wait
@@ -78,7 +78,7 @@ class ProbeService(ProbeServiceServicer):
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)
         masks = forms([source.password] if source.password else [])
-        asked = Request(
+        asked = WorkRequest(
             work=kind.probe,
             task_type=f"{Probe.__module__}:{Probe.__qualname__}",
             params={"data_source": request.name},

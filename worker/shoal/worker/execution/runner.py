@@ -16,7 +16,7 @@ from shoal.core.task_types import Exit, TaskType
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime import failpoints
 from shoal.runtime.plugins import load_task_type
-from shoal.worker.attempts.held import AtWork, HeldAttempt, HeldAttempts, Launch
+from shoal.worker.attempts.held import AttemptLaunch, AtWork, HeldAttempt, HeldAttempts
 from shoal.worker.attempts.lifecycle import AttemptEvent, AttemptState
 from shoal.worker.execution.context import AttemptContext, Prepared, prepare
 from shoal.worker.home.disk_work import DiskWork
@@ -210,7 +210,7 @@ class Runner:
         facilities = self._facilities
         work_dir = facilities.work_root / str(attempt.id)
         passwords = [source.password for source in payload.data_sources.values()]
-        attempt.launch = Launch(
+        attempt.launch = AttemptLaunch(
             workflow=log_workflow(payload.cluster, payload.project, payload.workflow),
             work_dir=work_dir,
             environment=environment_of(payload),

@@ -40,7 +40,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Errand:
+class Download:
     """Files to be put into ``folder``, each by the name of its checksum."""
 
     url: str
@@ -71,7 +71,7 @@ class WrongContent(ShoalError):
 
 def main() -> int:
     """Fetch all files; return the exit code."""
-    errand = Errand.from_json(sys.stdin.read())
+    errand = Download.from_json(sys.stdin.read())
     storage, folder = Storage(errand.url), Path(errand.folder)
     try:
         for file in errand.files:

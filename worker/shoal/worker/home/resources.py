@@ -16,7 +16,7 @@ import structlog
 from shoal.core.definition.resources import RESOURCES, path_problem
 from shoal.core.errors import ShoalError
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.home.download import STARVED, UNFINISHED, Errand, File
+from shoal.worker.home.download import STARVED, UNFINISHED, Download, File
 from shoal.worker.processes.helpers import Helpers
 from shoal.worker.processes.launcher import NoRoomToStart
 
@@ -106,7 +106,7 @@ class ResourceCache:
         return None
 
     async def _run(self, files: Sequence[File]) -> None:
-        errand = Errand(self._url, str(self._root), files).to_json()
+        errand = Download(self._url, str(self._root), files).to_json()
         ended = await self._helpers.run(_FETCHING, errand, name="fetch", timeout_s=TIMEOUT_S)
         if not ended.is_well:
             why = f"resources are not fetched: {ended.why}"

@@ -46,7 +46,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Errand:
+class Upload:
     """Files of ``folder`` to be written; each may have ``largest`` bytes."""
 
     url: str
@@ -75,7 +75,7 @@ class NotUsable(ShoalError):
 
 def main() -> int:
     """Write all files; return the exit code."""
-    errand = Errand.from_json(sys.stdin.read())
+    errand = Upload.from_json(sys.stdin.read())
     storage = Storage(errand.url)
     try:
         for one in errand.files:  # before anything is written
@@ -140,7 +140,7 @@ def _too_large(largest: int) -> str:
     )
 
 
-def _store(storage: Storage, errand: Errand, leaving: Leaving) -> Stored:
+def _store(storage: Storage, errand: Upload, leaving: Leaving) -> Stored:
     """Write one file. Raises NotUsable, StorageError, OSError."""
     for pause_s in (*PAUSES_S, None):
         try:
@@ -152,7 +152,7 @@ def _store(storage: Storage, errand: Errand, leaving: Leaving) -> Stored:
     raise AssertionError
 
 
-def _try_to_store(storage: Storage, errand: Errand, leaving: Leaving) -> Stored:
+def _try_to_store(storage: Storage, errand: Upload, leaving: Leaving) -> Stored:
     digest, size = hashlib.sha256(), 0
     with (
         opened(Path(errand.folder), leaving, errand.largest) as source,
@@ -167,7 +167,7 @@ def _try_to_store(storage: Storage, errand: Errand, leaving: Leaving) -> Stored:
     return Stored(leaving.path, digest.hexdigest(), size)
 
 
-def _remove(storage: Storage, errand: Errand) -> None:
+def _remove(storage: Storage, errand: Upload) -> None:
     """Remove what was written; masters remove what is left."""
     for one in errand.files:
         with suppress(StorageError):

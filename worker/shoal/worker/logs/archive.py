@@ -15,7 +15,7 @@ import structlog
 from shoal.core.errors import ShoalError
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
 from shoal.worker.logs.folders import LogFolder, folders
-from shoal.worker.logs.upload import Errand, unarchived
+from shoal.worker.logs.upload import LogUpload, unarchived
 from shoal.worker.masters import Ask
 from shoal.worker.processes.helpers import Helpers
 
@@ -129,7 +129,7 @@ class LogArchiver:
         if not known:
             return
         live = {attempt.id for attempt in self._attempts}
-        errand = Errand(self._url, standing.cluster, str(some[0].root), known, live)
+        errand = LogUpload(self._url, standing.cluster, str(some[0].root), known, live)
         ended = await self._helpers.run(
             _UPLOADING, errand.to_json(), name="archive", timeout_s=TIMEOUT_S
         )

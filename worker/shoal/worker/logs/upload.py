@@ -31,7 +31,7 @@ _LONGEST_REASON = 2_000
 
 
 @dataclass(frozen=True)
-class Errand:
+class LogUpload:
     """Logs to copy: those of ``folders``, (workflow, instance), but for the ``live`` attempts."""
 
     url: str
@@ -55,7 +55,7 @@ class Errand:
 
 def main() -> int:
     """Copy all logs; return the exit code."""
-    errand = Errand.from_json(sys.stdin.read())
+    errand = LogUpload.from_json(sys.stdin.read())
     store, archive = LogStore(Path(errand.root)), LogArchive(errand.url, errand.cluster)
     reason = ""
     for workflow, instance in errand.folders:

@@ -17,7 +17,7 @@ from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.home.spool import Spool
-from shoal.worker.home.upload import Errand, Leaving, Stored
+from shoal.worker.home.upload import Leaving, Stored, Upload
 from shoal.worker.logs.lines import append_line, handed_over
 from shoal.worker.processes.helpers import Helpers
 from shoal.worker.processes.launcher import LauncherDied, LauncherUnavailable, LaunchFailed
@@ -73,7 +73,7 @@ class Publisher:
             if problem := path_problem(one.file) or path_problem(one.path):
                 return NotHandedOver(f"publish: the payload names {problem}")
         files = [Leaving(one.file, one.path, one.object) for one in attempt.launch.publications]
-        errand = Errand(
+        errand = Upload(
             self._url, str(attempt.launch.work_dir), attempt.launch.largest_publication, files
         )
         try:

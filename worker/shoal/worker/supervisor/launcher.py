@@ -58,7 +58,7 @@ IGNORED_SIGNALS = (
 )
 
 
-class Launcher:
+class LauncherLoop:
     """The event loop. One per process: it reaps every child and owns the signal handlers."""
 
     def __init__(

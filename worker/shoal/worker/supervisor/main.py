@@ -23,7 +23,7 @@ sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.par
 
 from shoal.worker.supervisor import proctree
 from shoal.worker.supervisor.cgroups import CGROUP_VARIABLE, Cgroup
-from shoal.worker.supervisor.launcher import IGNORED_SIGNALS, Launcher
+from shoal.worker.supervisor.launcher import IGNORED_SIGNALS, LauncherLoop
 from shoal.worker.supervisor.watchdog import WATCHDOG, LeaseBoard, watch
 
 LAUNCHER = "shoal-launcher"
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     os.close(mine)
     proctree.become_subreaper()
     proctree.rename(LAUNCHER)
-    Launcher(agent_fd, life, board, niceness, held, attempts).run()
+    LauncherLoop(agent_fd, life, board, niceness, held, attempts).run()
     attempts.clear()  # of shims without an attempt; neither watchdog nor agent need be alive
     return 0
 

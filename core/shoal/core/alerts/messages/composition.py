@@ -39,14 +39,14 @@ def write(facts: MessageFacts, language: Language, public_url: str, cluster: str
     url = _url(public_url, alerts[-1]) if alerts else (public_url or None)
     key = f"{cluster}-{delivery.id}"
     return AlertMessage(
-        key,
-        delivery.kind,
-        severity,
-        delivery.project,
-        subject,
-        "\n".join(_text(facts, language, public_url)) + "\n",
-        _html(facts, language, public_url, subject, severity),
-        {
+        key=key,
+        kind=delivery.kind,
+        severity=severity,
+        project=delivery.project,
+        subject=subject,
+        text="\n".join(_text(facts, language, public_url)) + "\n",
+        html=_html(facts, language, public_url, subject, severity),
+        facts={
             "key": key,
             "kind": delivery.kind,
             "severity": severity,
@@ -58,7 +58,7 @@ def write(facts: MessageFacts, language: Language, public_url: str, cluster: str
             "total": facts.total,
             "alerts": [_fact(one, facts, public_url) for one in alerts],
         },
-        tuple(_attachments(facts)),
+        attachments=tuple(_attachments(facts)),
     )
 
 

@@ -107,13 +107,13 @@ def _read_unix(expression: str, columns: list[str]) -> Pattern:
     else:
         days = selectors.any_of([by_day, by_weekday])
     return Pattern(
-        (0,),
-        minute.values(),
-        hour.values(),
-        DayRule(days),
-        month.values(),
-        tuple(range(FIRST_YEAR, LAST_YEAR + 1)),
-        _is_interval(columns[:2]),
+        seconds=(0,),
+        minutes=minute.values(),
+        hours=hour.values(),
+        days=DayRule(days),
+        months=month.values(),
+        years=tuple(range(FIRST_YEAR, LAST_YEAR + 1)),
+        is_interval=_is_interval(columns[:2]),
     )
 
 
@@ -129,13 +129,13 @@ def _read_quartz(expression: str, columns: list[str]) -> Pattern:
         )
     days = day.selector(_day_of_month) if columns[5] == "?" else weekday.selector(_day_of_week)
     return Pattern(
-        second.values(),
-        minute.values(),
-        hour.values(),
-        DayRule(days),
-        month.values(),
-        year.values(),
-        _is_interval(columns[:3]),
+        seconds=second.values(),
+        minutes=minute.values(),
+        hours=hour.values(),
+        days=DayRule(days),
+        months=month.values(),
+        years=year.values(),
+        is_interval=_is_interval(columns[:3]),
     )
 
 

@@ -156,14 +156,14 @@ def _named(home: str, kind: DefinitionKind, name: str) -> Select[Any]:
 def _definition(row: Row[Any]) -> StoredAlertDefinition:
     require_numbers(row, "version")
     return StoredAlertDefinition(
-        row.id,
-        row.project,
-        DefinitionKind(row.kind),
-        row.name,
-        row.spec,
-        row.version,
-        row.created_at,
-        row.updated_at,
+        id=row.id,
+        project=row.project,
+        kind=DefinitionKind(row.kind),
+        name=row.name,
+        spec=row.spec,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
     )
 
 
@@ -173,13 +173,13 @@ def _silences() -> Select[Any]:
 
 def _silence(row: Row[Any]) -> AlertSilence:
     return AlertSilence(
-        row.id,
-        row.project,
-        row.workflow,
-        row.task,
-        row.rule,
-        row.since,
-        row.until,
-        row.reason,
-        row.created_by,
+        id=row.id,
+        project=row.project,
+        workflow=row.workflow,
+        task=row.task,
+        rule=row.rule,
+        since=row.since,
+        until=row.until,
+        reason=row.reason,
+        by=row.created_by,
     )

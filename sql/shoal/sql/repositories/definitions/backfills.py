@@ -331,31 +331,31 @@ def _backfills() -> Select[Any]:
 
 def _backfill(row: Row[Any]) -> Backfill:
     return Backfill(
-        row.id,
-        row.workflow_id,
-        row.project,
-        row.workflow,
-        row.partition,
-        row.command_id,
-        BackfillState(row.state),
-        row.reason,
-        BackfillRequest.read(row.request),
-        row.requested_by,
-        row.created_at,
-        row.finished_at,
+        id=row.id,
+        workflow_id=row.workflow_id,
+        project=row.project,
+        workflow=row.workflow,
+        partition=row.partition,
+        command_id=row.command_id,
+        state=BackfillState(row.state),
+        reason=row.reason,
+        request=BackfillRequest.read(row.request),
+        requested_by=row.requested_by,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
     )
 
 
 def _run(row: Row[Any]) -> BackfillRun:
     return BackfillRun(
-        row.position,
-        row.workflow_id,
-        row.logical_time,
-        BackfillRunState(row.state),
-        row.tries,
-        row.command_id,
-        row.instance_id,
-        row.reason,
+        position=row.position,
+        workflow_id=row.workflow_id,
+        logical_time=row.logical_time,
+        state=BackfillRunState(row.state),
+        tries=row.tries,
+        command_id=row.command_id,
+        instance_id=row.instance_id,
+        reason=row.reason,
     )
 
 

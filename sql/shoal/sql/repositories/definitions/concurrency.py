@@ -261,13 +261,13 @@ def _named(query: Select[Any], home: str, name: str) -> Select[Any]:
 def _group(row: Row[Any]) -> ConcurrencyGroup:
     require_numbers(row, "slots")
     return ConcurrencyGroup(
-        row.project,
-        row.name,
-        row.description,
-        row.slots,
-        row.updated_at,
-        row.taken,
-        row.waiting,
+        project=row.project,
+        name=row.name,
+        description=row.description,
+        slots=row.slots,
+        updated_at=row.updated_at,
+        taken=row.taken,
+        waiting=row.waiting,
     )
 
 
@@ -290,11 +290,11 @@ def _users(granted_at: ColumnElement[Any]) -> Select[Any]:
 
 def _user(row: Row[Any]) -> SlotUser:
     return SlotUser(
-        row.id,
-        row.workflow_instance_id,
-        row.workflow,
-        row.task,
-        row.attempt,
-        TaskState(row.state),
-        row.granted_at,
+        task_instance_id=row.id,
+        workflow_instance_id=row.workflow_instance_id,
+        workflow=row.workflow,
+        task=row.task,
+        attempt=row.attempt,
+        state=TaskState(row.state),
+        granted_at=row.granted_at,
     )

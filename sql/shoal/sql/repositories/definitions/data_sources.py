@@ -147,5 +147,11 @@ def _source(row: Row[Any]) -> StoredDataSource:
     )
     password = SourcePassword(row.password, row.password_secret)
     return StoredDataSource(
-        row.project, row.name, spec, password, row.version, row.created_at, row.updated_at
+        project=row.project,
+        name=row.name,
+        spec=spec,
+        password=password,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
     )

@@ -411,13 +411,13 @@ def _resource(row: Row[Any]) -> StoredResource:
     if not isinstance(row.sha256, str) or len(row.sha256) != 64 or row.created_at is None:
         raise ValueError("it has no checksum, or no time")
     return StoredResource(
-        row.project,
-        row.path,
-        row.version,
-        row.sha256,
-        row.size,
-        row.object,
-        row.created_at,
-        row.ended_at,
-        row.instance_id,
+        project=row.project,
+        path=row.path,
+        version=row.version,
+        sha256=row.sha256,
+        size=row.size,
+        object=row.object,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        instance_id=row.instance_id,
     )

@@ -252,7 +252,16 @@ def _command(row: Row[Any]) -> Happened:
         "handled_at": None if handled_at is None else handled_at.isoformat(),
     }
     about = row.result_instance_id or row.instance_id
-    return Happened(row.at, COMMAND, row.id, row.project, about, None, row.requested_by, data)
+    return Happened(
+        at=row.at,
+        kind=COMMAND,
+        id=row.id,
+        project=row.project,
+        instance_id=about,
+        task_instance_id=None,
+        by=row.requested_by,
+        data=data,
+    )
 
 
 def _takeover(row: Row[Any]) -> Happened:

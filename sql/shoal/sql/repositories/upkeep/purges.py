@@ -187,8 +187,8 @@ def _purges() -> Select[Any]:
 
 def _purge(row: Row[Any]) -> Purge:
     return Purge(
-        row.id,
-        NewPurge(
+        id=row.id,
+        asked=NewPurge(
             row.is_rehearsal,
             row.before,
             row.project,
@@ -196,11 +196,11 @@ def _purge(row: Row[Any]) -> Purge:
             row.requested_by,
             row.even_if_not_exported,
         ),
-        row.created_at,
-        row.parts,
-        row.parts_done,
-        Counts(**{name: int(getattr(row, name)) for name in vars(Counts())}),
-        row.oldest,
-        row.finished_at if row.parts_done == row.parts else None,
-        int(row.held),
+        created_at=row.created_at,
+        partitions=row.parts,
+        partitions_done=row.parts_done,
+        counts=Counts(**{name: int(getattr(row, name)) for name in vars(Counts())}),
+        oldest=row.oldest,
+        finished_at=row.finished_at if row.parts_done == row.parts else None,
+        held=int(row.held),
     )

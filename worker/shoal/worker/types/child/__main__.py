@@ -23,13 +23,13 @@ from shoal.worker.types.child.outcome import (
     write_again_s,
     write_reason,
 )
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 from shoal.worker.types.child.work import Cancelled, Work
 
 
 def main() -> int:
     """Do the work that standard input asks for; return the exit code."""
-    request = Request.from_json(sys.stdin.read())
+    request = WorkRequest.from_json(sys.stdin.read())
     folder = Path.cwd()
     task_type: type[TaskKind[Any]] = _named(request.task_type)
     work: Work[Any] = Work(request, task_type.Params.model_validate(request.params), folder)
@@ -51,7 +51,7 @@ def main() -> int:
     return CANCELLED if work.is_cancelled else 0
 
 
-def _do(work: Work[Any], request: Request) -> None:
+def _do(work: Work[Any], request: WorkRequest) -> None:
     module, _, name = request.work.partition(":")
     function = getattr(importlib.import_module(module), "settle" if request.settle else name)
     doing = function(work)

@@ -15,7 +15,7 @@ from shoal.core.task_types import (
     TaskType,
 )
 from shoal.worker.types.child import outcome
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 
 P = TypeVar("P", bound=TaskParams)
 
@@ -59,8 +59,8 @@ class ChildType(TaskType[P]):
         request = replace(self._request(context, params), settle=True)
         return Settling(argv(context), request.to_json())
 
-    def _request(self, context: TaskContext, params: P) -> Request:
-        return Request(
+    def _request(self, context: TaskContext, params: P) -> WorkRequest:
+        return WorkRequest(
             work=self.work,
             task_type=f"{type(self).__module__}:{type(self).__qualname__}",
             params=params.model_dump(mode="json"),

@@ -9,7 +9,7 @@ from shoal.core.data_sources import DataSource
 
 
 @dataclass(frozen=True)
-class Request:
+class WorkRequest:
     """One piece of work. ``work`` is ``module:function``, ``params`` the type's, as JSON values.
 
     ``settle``: do not begin anything, end what this attempt has left running elsewhere.

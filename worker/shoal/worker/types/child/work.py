@@ -21,7 +21,7 @@ from shoal.worker.types.child.outcome import (
     mark_not_repeatable,
     mark_settled,
 )
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 
 P = TypeVar("P", bound=TaskParams)
 _PROGRESS_EVERY_S = 0.5
@@ -36,7 +36,7 @@ class Work(Generic[P]):
     thread. Its current folder, ``folder``, is private to the attempt.
     """
 
-    def __init__(self, request: Request, params: P, folder: Path) -> None:
+    def __init__(self, request: WorkRequest, params: P, folder: Path) -> None:
         self.params = params
         self.parameters: Mapping[str, str] = request.parameters
         self.secrets: Mapping[str, str] = request.secrets

@@ -17,7 +17,7 @@ from shoal.worker.types.container import job as manifests
 from shoal.worker.types.container.contents import environment, files
 from shoal.worker.types.container.kind import ContainerParams
 from shoal.worker.types.container.rules import Rules
-from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, Cluster
+from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, KubernetesCluster
 from shoal.worker.types.kubernetes.pod_log import PodLog
 from shoal.worker.types.kubernetes.pods import PodState, state_of
 from shoal.worker.types.kubernetes.removal import end_job, job_of, pods_of
@@ -36,7 +36,7 @@ _CONFLICT = 409
 def run(work: Work[ContainerParams], rules: Rules) -> None:
     """Run the Job to its end; the exit code of its container is the task's."""
     with work.beginning():
-        cluster = Cluster(work.settings)
+        cluster = KubernetesCluster(work.settings)
         namespace = rules.namespace(work.params)
         rules.require_service_account(work.params.service_account)
         _require_no_resources(work.folder)
@@ -64,7 +64,7 @@ def run(work: Work[ContainerParams], rules: Rules) -> None:
 
 def settle(work: Work[ContainerParams], rules: Rules) -> None:
     """End the Job that an attempt has left, unless a later one has made it."""
-    cluster = Cluster(work.settings)
+    cluster = KubernetesCluster(work.settings)
     job = job_of(cluster, rules.namespace(work.params), work.tag)
     if job is not None and _attempt(job) <= work.attempt:
         end_job(cluster, job, work.tag, _SETTLING_S)
@@ -86,7 +86,9 @@ def _require_no_resources(folder: Path) -> None:
         raise WorkFailed(f"{text}image, or run the container by docker or podman", permanent=True)
 
 
-def _created(work: Work[ContainerParams], cluster: Cluster, namespace: str, rules: Rules) -> Any:
+def _created(
+    work: Work[ContainerParams], cluster: KubernetesCluster, namespace: str, rules: Rules
+) -> Any:
     deadline_s = work.timeout_s + _DEADLINE_SLACK_S if work.timeout_s else None
     body = manifests.job(
         work.params,
@@ -113,7 +115,7 @@ def _created(work: Work[ContainerParams], cluster: Cluster, namespace: str, rule
         raise
 
 
-def _create_secrets(work: Work[ContainerParams], cluster: Cluster, job: Any) -> None:
+def _create_secrets(work: Work[ContainerParams], cluster: KubernetesCluster, job: Any) -> None:
     """Create what the pod waits for. Its owner is the Job, so that nothing is left of it."""
     labels, namespace = _labels(work), job.metadata.namespace
     bodies = [manifests.secret(labels, job, files(work))]
@@ -129,7 +131,11 @@ class _Following:
     """Watches the pod of a Job, and tells what it waits for and what it writes."""
 
     def __init__(
-        self, work: Work[ContainerParams], cluster: Cluster, job: Any, stopping: threading.Event
+        self,
+        work: Work[ContainerParams],
+        cluster: KubernetesCluster,
+        job: Any,
+        stopping: threading.Event,
     ) -> None:
         self._work, self._cluster, self._job, self._stopping = work, cluster, job, stopping
         self._namespace = str(job.metadata.namespace)

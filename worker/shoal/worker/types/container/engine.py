@@ -72,7 +72,7 @@ class Login:
     password: str = field(repr=False)
 
 
-class Engine:
+class ContainerEngine:
     """A connection to an engine. Its methods raise WorkFailed. They may be called in threads."""
 
     def __init__(self, name: str, url: str) -> None:
@@ -85,11 +85,11 @@ class Engine:
     def __str__(self) -> str:
         return f"{self._what} ({self.version})"
 
-    def find(self, name: str) -> "Container | None":
+    def find(self, name: str) -> "EngineContainer | None":
         """Return the container of that name."""
         with self.told():
             try:
-                return Container(self, self._client.containers.get(name))
+                return EngineContainer(self, self._client.containers.get(name))
             except APIError as error:
                 if not _is_gone(error):
                     raise
@@ -120,7 +120,7 @@ class Engine:
             advice = "is its name right, does its registry answer, may you read there?"
             raise WorkFailed(f"could not pull {image}: {why}: {advice}")
 
-    def create(self, name: str, spec: Spec) -> "Container":
+    def create(self, name: str, spec: Spec) -> "EngineContainer":
         """Make a container, which does not run yet. Raises NameTaken."""
         with self.told():
             try:
@@ -133,7 +133,7 @@ class Engine:
                     text = f"{self._what} refuses the container: {_text(error)}"
                     raise WorkFailed(text, permanent=True) from error
                 raise
-            return Container(self, made)
+            return EngineContainer(self, made)
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -149,10 +149,10 @@ class Engine:
             ) from error
 
 
-class Container:
+class EngineContainer:
     """One container. Its methods raise WorkFailed; they mean this one, not another of its name."""
 
-    def __init__(self, engine: Engine, container: Any) -> None:
+    def __init__(self, engine: ContainerEngine, container: Any) -> None:
         self._engine, self._container = engine, container
 
     @property

@@ -9,7 +9,14 @@ from pathlib import Path
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.container.contents import environment, laid_out
-from shoal.worker.types.container.engine import ATTEMPT, Container, Ending, Engine, Login, Spec
+from shoal.worker.types.container.engine import (
+    ATTEMPT,
+    ContainerEngine,
+    Ending,
+    EngineContainer,
+    Login,
+    Spec,
+)
 from shoal.worker.types.container.kind import INSIDE, ContainerParams, size
 from shoal.worker.types.container.rules import Rules
 
@@ -31,7 +38,7 @@ def run(work: Work[ContainerParams], rules: Rules) -> None:
     with work.beginning():
         rules.require_mounts(work.params.mounts)
         rules.network(work.params)
-        engine = Engine(work.params.engine, rules.socket(work.params.engine))
+        engine = ContainerEngine(work.params.engine, rules.socket(work.params.engine))
         earlier = engine.find(work.tag)
     work.log(f"shoal: {engine}")
     if earlier is not None:
@@ -65,25 +72,25 @@ def run(work: Work[ContainerParams], rules: Rules) -> None:
 
 def settle(work: Work[ContainerParams], rules: Rules) -> None:
     """End the container that an attempt has left, unless a later one has made it."""
-    engine = Engine(work.params.engine, rules.socket(work.params.engine))
+    engine = ContainerEngine(work.params.engine, rules.socket(work.params.engine))
     found = engine.find(work.tag)
     if found is not None and found.attempt <= work.attempt:
         end(found, _SETTLING_GRACE_S)
     work.settled()
 
 
-def end(container: Container, grace_s: float) -> None:
+def end(container: EngineContainer, grace_s: float) -> None:
     """Stop a container and remove it; return when it is gone."""
     container.stop(grace_s)
     container.remove()
 
 
-def _require_newer(work: Work[ContainerParams], earlier: Container) -> None:
+def _require_newer(work: Work[ContainerParams], earlier: EngineContainer) -> None:
     if earlier.attempt > work.attempt:
         raise WorkFailed(f"a later attempt, number {earlier.attempt}, has begun already")
 
 
-def _created(work: Work[ContainerParams], engine: Engine, spec: Spec) -> Container:
+def _created(work: Work[ContainerParams], engine: ContainerEngine, spec: Spec) -> EngineContainer:
     try:
         return engine.create(work.tag, spec)
     except WorkFailed as failed:
@@ -92,7 +99,7 @@ def _created(work: Work[ContainerParams], engine: Engine, spec: Spec) -> Contain
         raise
 
 
-def _followed(work: Work[ContainerParams], container: Container, grace_s: float) -> Ending:
+def _followed(work: Work[ContainerParams], container: EngineContainer, grace_s: float) -> Ending:
     work.on_cancel(lambda: container.stop(grace_s))
     work.require_wanted()
     container.start()
@@ -105,7 +112,7 @@ def _followed(work: Work[ContainerParams], container: Container, grace_s: float)
     return container.wait()
 
 
-def _pull(work: Work[ContainerParams], engine: Engine) -> None:
+def _pull(work: Work[ContainerParams], engine: ContainerEngine) -> None:
     params = work.params
     if params.pull != "always" and engine.has(params.image):
         return

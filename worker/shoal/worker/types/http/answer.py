@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.worker.types.http import json_path
-from shoal.worker.types.http.values import Kind, Source
+from shoal.worker.types.http.values import AnswerPart, Source
 
 # Encodings of texts as servers name them. Others that Python knows can be slow, or are none.
 _CHARSET = re.compile(
@@ -24,7 +24,7 @@ class Unusable(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """``headers``: by names in lower case, of several with one name all values. ``body`` is the
     file with ``size`` bytes; ``sha256`` is set for a download.
     """
@@ -73,21 +73,21 @@ class Answer:
     def value(self, source: Source, file: Path) -> Any:
         """Return what ``source`` names; ``file`` is where a download is. Raises Unusable."""
         match source.kind:
-            case Kind.STATUS:
+            case AnswerPart.STATUS:
                 return self.status
-            case Kind.BODY:
+            case AnswerPart.BODY:
                 return self.text
-            case Kind.JSON:
+            case AnswerPart.JSON:
                 return self.at(source.detail)
-            case Kind.HEADER:
+            case AnswerPart.HEADER:
                 if source.detail.lower() not in self.headers:
                     raise Unusable(f"the answer has no header {source.detail}")
                 return self.headers[source.detail.lower()]
-            case Kind.FILE:
+            case AnswerPart.FILE:
                 return str(file)
-            case Kind.SIZE:
+            case AnswerPart.SIZE:
                 return self.size
-            case Kind.SHA256:
+            case AnswerPart.SHA256:
                 return self.sha256
 
 

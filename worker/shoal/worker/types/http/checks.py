@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from shoal.worker.types.http.answer import Answer, Unusable
+from shoal.worker.types.http.answer import HttpAnswer, Unusable
 from shoal.worker.types.http.kind import Checks, statuses
 
 GOOD = ("2xx",)
@@ -21,12 +21,12 @@ class SearchTooSlow(Exception):
     """A regular expression needs too long for this body."""
 
 
-def has_status(answer: Answer, wanted: Sequence[str] | None) -> bool:
+def has_status(answer: HttpAnswer, wanted: Sequence[str] | None) -> bool:
     """Return whether the answer's status is among those wanted; None: 2xx."""
     return any(answer.status in statuses(one) for one in wanted or GOOD)
 
 
-def missed(checks: Checks, answer: Answer, default: Sequence[str] | None = None) -> str | None:
+def missed(checks: Checks, answer: HttpAnswer, default: Sequence[str] | None = None) -> str | None:
     """Return what of ``checks`` does not hold, for people; None if all of it does.
 
     ``default`` are the statuses that are good if the checks name none; None: any.
@@ -41,7 +41,7 @@ def missed(checks: Checks, answer: Answer, default: Sequence[str] | None = None)
         return str(error)
 
 
-def _missed_in_body(checks: Checks, answer: Answer) -> Iterator[str]:
+def _missed_in_body(checks: Checks, answer: HttpAnswer) -> Iterator[str]:
     for path, wanted in checks.json_.items():
         found = answer.at(path)
         among = wanted if isinstance(wanted, list) else [wanted]

@@ -5,12 +5,18 @@ import asyncio
 from shoal.core.timing.durations import format_duration
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.http.answer import Answer, Unusable, as_text
+from shoal.worker.types.http.answer import HttpAnswer, Unusable, as_text
 from shoal.worker.types.http.checks import has_status, missed
 from shoal.worker.types.http.disclosure import Shown
 from shoal.worker.types.http.failures import Fate, may_pass, retry_after
 from shoal.worker.types.http.kind import HttpParams, Poll
-from shoal.worker.types.http.request import REDIRECTS, Request, first_request, led_to, redirected
+from shoal.worker.types.http.request import (
+    REDIRECTS,
+    HttpRequest,
+    first_request,
+    led_to,
+    redirected,
+)
 from shoal.worker.types.http.values import Source
 from shoal.worker.types.http.wire.exchange import BODY_FILE, Exchange, NoAnswer
 
@@ -32,7 +38,7 @@ class Conversation:
         parts = (self._exchange.doing, self._still)
         return self._shown.line("; ".join(part for part in parts if part))
 
-    async def hold(self) -> Answer:
+    async def hold(self) -> HttpAnswer:
         """Return the last answer. Raises NoAnswer, AddressRefused, WorkFailed, SearchTooSlow."""
         request = first_request(self._params, self._work.tag)
         poll = self._params.poll
@@ -42,7 +48,7 @@ class Conversation:
             request = self._follow(request, await self._ask(request), poll.url_from)
         return await self._poll(request, poll)
 
-    async def _ask(self, request: Request, *, quietly: bool = False) -> Answer:
+    async def _ask(self, request: HttpRequest, *, quietly: bool = False) -> HttpAnswer:
         """Return the answer to a request, after its redirects."""
         for _ in range(self._params.follow_redirects + 1):
             if not quietly:
@@ -62,7 +68,7 @@ class Conversation:
 
     # -- polling ------------------------------------------------------------------------------
 
-    def _follow(self, request: Request, answer: Answer, url_from: str) -> Request:
+    def _follow(self, request: HttpRequest, answer: HttpAnswer, url_from: str) -> HttpRequest:
         """Return the request that asks for what the first answer names."""
         if not has_status(answer, None):
             show_body(self._work, self._shown, answer)
@@ -75,7 +81,7 @@ class Conversation:
             raise self._fate.failure(f"url_from: {error}", may_pass=True) from error
         return led_to(request, target, method="GET")
 
-    async def _poll(self, request: Request, poll: Poll) -> Answer:
+    async def _poll(self, request: HttpRequest, poll: Poll) -> HttpAnswer:
         asked = 0
         while True:
             asked += 1
@@ -102,7 +108,7 @@ class Conversation:
             self._exchange.doing = f"waiting to ask for the {asked + 1}. time"
             await asyncio.sleep(wait_s)
 
-    def _require_hope(self, poll: Poll, answer: Answer, problem: str) -> None:
+    def _require_hope(self, poll: Poll, answer: HttpAnswer, problem: str) -> None:
         """Raise WorkFailed if asking again is in vain: an error that ``until`` does not expect."""
         if not may_pass(answer.status) and poll.until.status is None:
             show_body(self._work, self._shown, answer)
@@ -116,7 +122,7 @@ class Conversation:
             self._work.log(f"request {asked}: {self._shown.line(what)}")
 
 
-def show_body(work: Work[HttpParams], shown: Shown, answer: Answer) -> None:
+def show_body(work: Work[HttpParams], shown: Shown, answer: HttpAnswer) -> None:
     """Write the beginning of the answer's body into the log."""
     try:
         for line in shown.preview(answer):
@@ -125,7 +131,7 @@ def show_body(work: Work[HttpParams], shown: Shown, answer: Answer) -> None:
         work.log(f"the body cannot be shown: {error.strerror}")
 
 
-def advice(answer: Answer, shown: Shown) -> str:
+def advice(answer: HttpAnswer, shown: Shown) -> str:
     """Return what else people want to know about a status that is not good."""
     if answer.status in REDIRECTS and "location" in answer.headers:
         target = shown.line(answer.headers["location"])

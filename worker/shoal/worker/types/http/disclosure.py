@@ -12,9 +12,9 @@ import httpx
 
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.supervisor.shim.masks import Masker
-from shoal.worker.types.http.answer import Answer
+from shoal.worker.types.http.answer import HttpAnswer
 from shoal.worker.types.http.kind import Auth
-from shoal.worker.types.http.request import Request, basic
+from shoal.worker.types.http.request import HttpRequest, basic
 
 PREVIEW = 2_000  # characters
 _READ_FOR_PREVIEW = 256 * 1024  # bytes: a secret must not be cut before it is recognised
@@ -56,18 +56,18 @@ class Shown:
         bare = str(url.copy_with(userinfo=b""))
         return self.line(unquote(self.masked(bare)))
 
-    def request(self, request: Request) -> str:
+    def request(self, request: HttpRequest) -> str:
         """Return the request line, and which headers there are; their values may be keys."""
         names = ", ".join(sorted(name.lower() for name in request.headers))
         return f"{request.method} {self.url(request.url)} ({names})"
 
-    def answer(self, answer: Answer) -> str:
+    def answer(self, answer: HttpAnswer) -> str:
         """Return the status line, and of the headers those that say what has come."""
         told = [answer.headers[name] for name in _TOLD_HEADERS if name in answer.headers]
         parts = [f"{answer.status} {answer.reason}".strip(), *told, f"{answer.size:,} bytes"]
         return self.line(", ".join(parts))
 
-    def preview(self, answer: Answer) -> Iterator[str]:
+    def preview(self, answer: HttpAnswer) -> Iterator[str]:
         """Yield the first lines of the body. No line begins as the server would have it."""
         with answer.body.open("rb") as file:
             content = file.read(_READ_FOR_PREVIEW)

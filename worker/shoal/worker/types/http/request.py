@@ -17,7 +17,7 @@ _FOR_STRANGERS = frozenset({"accept", "accept-language", "content-type", "user-a
 
 
 @dataclass(frozen=True)
-class Request:
+class HttpRequest:
     """One request. ``headers`` are those of the task; the connection's own come with sending."""
 
     method: str
@@ -32,7 +32,7 @@ class Request:
         return self.url.scheme, self.url.host.lower(), self.url.port or default
 
 
-def first_request(params: HttpParams, key: str) -> Request:
+def first_request(params: HttpParams, key: str) -> HttpRequest:
     """Return what the params ask for. ``key`` is for ``idempotency_header``. Raises WorkFailed."""
     _require_rendered(params)
     headers = {"Accept": "*/*", "User-Agent": "shoal"}
@@ -47,10 +47,10 @@ def first_request(params: HttpParams, key: str) -> Request:
         given[params.idempotency_header] = key
     named = {name.lower() for name in given}
     headers = {name: value for name, value in headers.items() if name.lower() not in named}
-    return Request(params.method, _url(params), {**headers, **given}, content)
+    return HttpRequest(params.method, _url(params), {**headers, **given}, content)
 
 
-def led_to(request: Request, target: str, *, method: str | None = None) -> Request:
+def led_to(request: HttpRequest, target: str, *, method: str | None = None) -> HttpRequest:
     """Return the request that an answer leads to with ``target``, a URL that may be relative.
 
     ``method`` None: the same, with the same body. Another origin than before gets no headers that
@@ -70,7 +70,7 @@ def led_to(request: Request, target: str, *, method: str | None = None) -> Reque
         following = replace(request, url=url)
     else:
         kept = {n: v for n, v in request.headers.items() if n.lower() != "content-type"}
-        following = Request(method, url, kept)
+        following = HttpRequest(method, url, kept)
     if following.origin == request.origin:
         return following
     if following.content is not None:
@@ -80,7 +80,7 @@ def led_to(request: Request, target: str, *, method: str | None = None) -> Reque
     return replace(following, headers=kept)
 
 
-def redirected(request: Request, status: int, target: str) -> Request:
+def redirected(request: HttpRequest, status: int, target: str) -> HttpRequest:
     """Return the request after a redirect, as browsers make it. Raises WorkFailed."""
     if status == 303 and request.method not in ("GET", "HEAD"):
         return led_to(request, target, method="GET")

@@ -14,7 +14,7 @@ HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")  # a token of RFC
 _HEADERS = "headers."
 
 
-class Kind(StrEnum):
+class AnswerPart(StrEnum):
     """What of an answer is meant."""
 
     STATUS = "status"
@@ -26,29 +26,29 @@ class Kind(StrEnum):
     SHA256 = "sha256"
 
 
-_PLAIN = {str(kind) for kind in Kind} - {Kind.HEADER, Kind.JSON}
-_NEEDS_BODY = {Kind.BODY, Kind.JSON}
-_NEEDS_DOWNLOAD = {Kind.FILE, Kind.SIZE, Kind.SHA256}
+_PLAIN = {str(kind) for kind in AnswerPart} - {AnswerPart.HEADER, AnswerPart.JSON}
+_NEEDS_BODY = {AnswerPart.BODY, AnswerPart.JSON}
+_NEEDS_DOWNLOAD = {AnswerPart.FILE, AnswerPart.SIZE, AnswerPart.SHA256}
 
 
 @dataclass(frozen=True)
 class Source:
     """One value of an answer. ``detail``: the header's name, or the JSON path."""
 
-    kind: Kind
+    kind: AnswerPart
     detail: str = ""
 
     @classmethod
     def read(cls, text: str) -> Self:
         """Return what ``text`` names. Raises ValueError."""
         if text in _PLAIN:
-            return cls(Kind(text))
+            return cls(AnswerPart(text))
         if text.startswith("$"):
             json_path.parse(text)
-            return cls(Kind.JSON, text)
+            return cls(AnswerPart.JSON, text)
         name = text.removeprefix(_HEADERS)
         if name != text and HEADER_NAME.fullmatch(name):
-            return cls(Kind.HEADER, name)
+            return cls(AnswerPart.HEADER, name)
         raise ValueError(
             f"{text!r} is nothing of an answer; expected status, body, headers.NAME, a JSON path "
             "such as $.job.id, or of a download file, size, sha256"

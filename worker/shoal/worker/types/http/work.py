@@ -9,7 +9,7 @@ from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.supervisor.shim.outputs import LONGEST_VALUE, MOST_BYTES
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.http.answer import Answer, Unusable, as_text
+from shoal.worker.types.http.answer import HttpAnswer, Unusable, as_text
 from shoal.worker.types.http.checks import GOOD, SearchTooSlow, has_status, missed
 from shoal.worker.types.http.conversation import Conversation, advice, show_body
 from shoal.worker.types.http.disclosure import Shown
@@ -74,7 +74,7 @@ def _ways(work: Work[HttpParams]) -> Ways:
     return Ways(policy, Proxy.of(work.settings), work.params.ca_certificate)
 
 
-def _judge(work: Work[HttpParams], answer: Answer, shown: Shown, fate: Fate) -> None:
+def _judge(work: Work[HttpParams], answer: HttpAnswer, shown: Shown, fate: Fate) -> None:
     """Raise WorkFailed if the answer is not what it has to be."""
     params = work.params
     until = params.poll.until.status if params.poll is not None else None
@@ -89,7 +89,7 @@ def _judge(work: Work[HttpParams], answer: Answer, shown: Shown, fate: Fate) -> 
     raise fate.failure(problem + advice(answer, shown), may_pass=passes)
 
 
-def _give(work: Work[HttpParams], answer: Answer, shown: Shown, fate: Fate) -> None:
+def _give(work: Work[HttpParams], answer: HttpAnswer, shown: Shown, fate: Fate) -> None:
     """Set the outputs, and leave the download under its name. Raises WorkFailed."""
     params = work.params
     file = work.folder / (params.download or BODY_FILE)

@@ -24,21 +24,21 @@ _NOT_FOUND, _FORBIDDEN, _UNAUTHORIZED = 404, 403, 401
 _HTTPS = 443
 
 
-class NoCluster(WorkFailed):
+class NoKubernetes(WorkFailed):
     """The worker's administrator names no cluster, or one that cannot be read."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"this worker has no Kubernetes: {text}", permanent=True)
 
 
-class Cluster:
+class KubernetesCluster:
     """A connection to an API server; ``told`` goes around what ``core`` and ``batch`` are asked."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Read the settings ``kubernetes_…``; nobody is asked yet. Raises NoCluster."""
+        """Read the settings ``kubernetes_…``; nobody is asked yet. Raises NoKubernetes."""
         file = settings.get("kubernetes_config", "")
         if not file:
-            raise NoCluster("its administrator names one by kubernetes_config")
+            raise NoKubernetes("its administrator names one by kubernetes_config")
         configuration = kubernetes.client.Configuration()
         config: Any = kubernetes.config  # without types
         try:
@@ -52,7 +52,9 @@ class Cluster:
                     persist_config=False,
                 )
         except (ConfigException, OSError, ValueError) as error:
-            raise NoCluster(f"kubernetes_config = {file}: {shortened(str(error), 300)}") from error
+            raise NoKubernetes(
+                f"kubernetes_config = {file}: {shortened(str(error), 300)}"
+            ) from error
         self._host = str(configuration.host)
         api = kubernetes.client.ApiClient(configuration)
         self.core: Any = kubernetes.client.CoreV1Api(api)

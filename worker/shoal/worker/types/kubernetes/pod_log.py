@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from shoal.worker.types.kubernetes.client import Cluster
+from shoal.worker.types.kubernetes.client import KubernetesCluster
 
 _AGAIN_S = 0.5
 _CONNECT_S = 5.0
@@ -18,7 +18,7 @@ class PodLog(threading.Thread):
     """Follows one pod until ``finish``."""
 
     def __init__(
-        self, cluster: Cluster, namespace: str, pod: str, log: Callable[[bytes], None]
+        self, cluster: KubernetesCluster, namespace: str, pod: str, log: Callable[[bytes], None]
     ) -> None:
         super().__init__(name="pod log", daemon=True)
         self._cluster, self._namespace, self._pod, self._log = cluster, namespace, pod, log

@@ -6,14 +6,14 @@ from typing import Any
 from kubernetes.client.exceptions import ApiException
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, Cluster, is_missing
+from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, KubernetesCluster, is_missing
 
 _LOOK_S = 0.25
 _CONFLICT = 409
 _NOW_S = 5  # what a pod gets between TERM and KILL if nobody says otherwise
 
 
-def pods_of(cluster: Cluster, namespace: str, tag: str) -> list[Any]:
+def pods_of(cluster: KubernetesCluster, namespace: str, tag: str) -> list[Any]:
     """Return all pods that carry a tag. Raises WorkFailed."""
     with cluster.told(f"list pods in the namespace {namespace}"):
         found = cluster.core.list_namespaced_pod(
@@ -22,7 +22,7 @@ def pods_of(cluster: Cluster, namespace: str, tag: str) -> list[Any]:
     return list(found.items)
 
 
-def job_of(cluster: Cluster, namespace: str, tag: str) -> Any | None:
+def job_of(cluster: KubernetesCluster, namespace: str, tag: str) -> Any | None:
     """Return the Job whose name is the tag. Raises WorkFailed."""
     with cluster.told(f"read the Job {tag} in the namespace {namespace}"):
         try:
@@ -33,7 +33,7 @@ def job_of(cluster: Cluster, namespace: str, tag: str) -> Any | None:
             raise
 
 
-def end_job(cluster: Cluster, job: Any, tag: str, timeout_s: float) -> None:
+def end_job(cluster: KubernetesCluster, job: Any, tag: str, timeout_s: float) -> None:
     """Delete a Job with its pods; return when all of that is gone. Raises WorkFailed.
 
     It means this Job, not one that somebody has made anew under its name.
@@ -58,14 +58,14 @@ def end_job(cluster: Cluster, job: Any, tag: str, timeout_s: float) -> None:
         time.sleep(_LOOK_S)
 
 
-def _is_there(cluster: Cluster, job: Any, tag: str) -> bool:
+def _is_there(cluster: KubernetesCluster, job: Any, tag: str) -> bool:
     found = job_of(cluster, job.metadata.namespace, tag)
     if found is not None:
         return bool(found.metadata.uid == job.metadata.uid)
     return bool(pods_of(cluster, job.metadata.namespace, tag))
 
 
-def end_pods(cluster: Cluster, namespace: str, tag: str, timeout_s: float) -> None:
+def end_pods(cluster: KubernetesCluster, namespace: str, tag: str, timeout_s: float) -> None:
     """Delete all pods that carry a tag and have not ended; return when they are gone.
 
     Those that have ended stay: their logs are of use, and nothing runs in them. Raises WorkFailed.
@@ -86,7 +86,7 @@ def _has_ended(pod: Any) -> bool:
     return pod.status.phase in ("Succeeded", "Failed")
 
 
-def _delete(cluster: Cluster, pod: Any) -> None:
+def _delete(cluster: KubernetesCluster, pod: Any) -> None:
     with cluster.told(f"delete the pod {pod.metadata.name}"):
         try:
             cluster.core.delete_namespaced_pod(

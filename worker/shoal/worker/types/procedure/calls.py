@@ -19,7 +19,7 @@ class Returned:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-class Dialect(Protocol):
+class CallDialect(Protocol):
     """How routines are looked up and called in one kind of database."""
 
     def find(self, session: Session, schema: str | None, name: str) -> list[Routine]:

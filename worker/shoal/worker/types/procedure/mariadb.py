@@ -8,7 +8,7 @@ from typing import Any
 from shoal.worker.types.procedure.calls import Returned, TakeSet, rows_of, sets_of
 from shoal.worker.types.procedure.kind import Argument
 from shoal.worker.types.procedure.postgresql import RETURN_VALUE
-from shoal.worker.types.procedure.routines import Mode, Parameter, Routine
+from shoal.worker.types.procedure.routines import Mode, Routine, RoutineParameter
 from shoal.worker.types.sql.session import Session
 
 _ROUTINES = """
@@ -39,7 +39,9 @@ def find(session: Session, schema: str | None, name: str) -> list[Routine]:
         routines.append(
             Routine(
                 f"{owner}.{called}",
-                tuple(Parameter(p or "", Mode(mode or "IN"), t) for mode, p, t in parameters),
+                tuple(
+                    RoutineParameter(p or "", Mode(mode or "IN"), t) for mode, p, t in parameters
+                ),
                 returns if kind == "FUNCTION" else None,
             )
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from shoal.worker.types.procedure.calls import Returned, TakeSet, rows_of, sets_of
 from shoal.worker.types.procedure.kind import Argument
-from shoal.worker.types.procedure.routines import Mode, Parameter, Routine
+from shoal.worker.types.procedure.routines import Mode, Routine, RoutineParameter
 from shoal.worker.types.sql.session import Session
 
 RETURN_VALUE = "return_value"
@@ -121,7 +121,7 @@ def _routine(
         goes_in = mode != "o"
         place += goes_in
         optional = goes_in and place > inputs - defaults
-        parameters.append(Parameter(parameter or "", _MODES[mode], type_name, optional))
+        parameters.append(RoutineParameter(parameter or "", _MODES[mode], type_name, optional))
     return Routine(
         f"{schema}.{name}",
         tuple(parameters),

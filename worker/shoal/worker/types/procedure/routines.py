@@ -20,7 +20,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Parameter:
+class RoutineParameter:
     """One parameter of a routine. ``name`` may be empty."""
 
     name: str
@@ -49,16 +49,16 @@ class Routine:
     """A procedure, or a function: it ``returns`` a type then. ``name`` is qualified."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[RoutineParameter, ...]
     returns: str | None = None
     returns_rows: bool = False
 
-    def key(self, parameter: Parameter) -> str:
+    def key(self, parameter: RoutineParameter) -> str:
         """Return what arguments and outputs call a parameter: its name, else its place."""
         return parameter.name or str(self.parameters.index(parameter) + 1)
 
     @property
-    def inputs(self) -> Mapping[str, Parameter]:
+    def inputs(self) -> Mapping[str, RoutineParameter]:
         """The parameters that take values, by what arguments call them."""
         return {self.key(one): one for one in self.parameters if one.goes_in}
 

@@ -13,7 +13,7 @@ from typing import cast
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
-from shoal.worker.types.procedure.calls import Dialect
+from shoal.worker.types.procedure.calls import CallDialect
 from shoal.worker.types.procedure.kind import KINDS, ProcedureParams, Sets, Transaction
 from shoal.worker.types.procedure.routines import Routine, chosen, split_name
 from shoal.worker.types.sql import drivers
@@ -47,7 +47,7 @@ def run(work: Work[ProcedureParams]) -> None:
         read_only=False,
         statement_timeout_s=params.statement_timeout,
     )
-    calling = _Calling(work, session, cast(Dialect, _DIALECTS[source.kind]))
+    calling = _Calling(work, session, cast(CallDialect, _DIALECTS[source.kind]))
     try:
         with Canceller(session, work):
             calling.run()
@@ -68,7 +68,7 @@ def settle(work: Work[ProcedureParams]) -> None:
 class _Calling:
     """Calls the routine on a session."""
 
-    def __init__(self, work: Work[ProcedureParams], session: Session, dialect: Dialect) -> None:
+    def __init__(self, work: Work[ProcedureParams], session: Session, dialect: CallDialect) -> None:
         self._work, self._params = work, work.params
         self._session, self._dialect = session, dialect
         self._sets: list[Mapping[str, str]] = []

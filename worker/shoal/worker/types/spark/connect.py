@@ -10,7 +10,7 @@ from typing import Any
 from shoal.core.data_sources import DataSource
 from shoal.core.task_types import Settling, SparkConnect, TaskContext, TaskParams, TaskType
 from shoal.worker.types.child.kind import argv
-from shoal.worker.types.child.request import Request
+from shoal.worker.types.child.request import WorkRequest
 
 #: The user of all sessions: a session is known by user and id.
 USER = "shoal"
@@ -38,7 +38,7 @@ def settling(context: TaskContext, task_type: TaskType[Any], params: TaskParams)
     if (server := context.spark) is None:
         return None
     source = DataSource(SERVER, "spark", host="localhost", port=server.port, password=server.token)
-    request = Request(
+    request = WorkRequest(
         work=_SETTLE,
         task_type=f"{type(task_type).__module__}:{type(task_type).__qualname__}",
         params=params.model_dump(mode="json"),

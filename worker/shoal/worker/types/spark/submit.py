@@ -101,10 +101,10 @@ def _end_driver(work: Work[SparkParams]) -> None:
             "kubernetes_config: see whether one of this task's still runs, and delete its pod"
         )
     # Here, as the library takes a second to import.
-    from shoal.worker.types.kubernetes.client import Cluster
+    from shoal.worker.types.kubernetes.client import KubernetesCluster
     from shoal.worker.types.kubernetes.removal import end_pods
 
-    cluster = Cluster(work.settings)
+    cluster = KubernetesCluster(work.settings)
     cluster.require_server(work.params.master.removeprefix("k8s://"))
     try:
         namespace = pod_namespace(work.params, find_spark())

@@ -67,7 +67,7 @@ class Host:
         raise WorkFailed(f"{self._where}: {text}")
 
     async def run(
-        self, tag: str, script: remote.Script, log: Callable[[bytes], object]
+        self, tag: str, script: remote.RemoteScript, log: Callable[[bytes], object]
     ) -> tuple[int, bytes]:
         """Run a script; return its exit code and what it has written as outputs.
 

@@ -69,7 +69,7 @@ def end(tag: str) -> str:
     return f"sh -c {shlex.quote(_END)} sh {tag}"
 
 
-class Script:
+class RemoteScript:
     """A script and its variables as the other side reads them; no command line there has them.
 
     ``mark`` encloses the answers of the watcher.

@@ -17,7 +17,7 @@ from shoal.worker.types.child.work import Work
 from shoal.worker.types.program import CannotRun, program_text
 from shoal.worker.types.ssh.host import ConnectionLost, Host, described, signed_in
 from shoal.worker.types.ssh.kind import SshParams
-from shoal.worker.types.ssh.remote import MOST_OUTPUT, Script
+from shoal.worker.types.ssh.remote import MOST_OUTPUT, RemoteScript
 
 
 async def run(work: Work[SshParams]) -> None:
@@ -26,7 +26,7 @@ async def run(work: Work[SshParams]) -> None:
     is_signed_in = False
     try:
         given = {**variables(work), **secret_variables(work.secrets)}
-        script = Script(_program(work), work.params.interpreter, given)
+        script = RemoteScript(_program(work), work.params.interpreter, given)
         async with signed_in(source) as host:
             is_signed_in = True
             await host.end(work.tag)  # what an earlier attempt has left
@@ -54,7 +54,7 @@ def _program(work: Work[SshParams]) -> str:
         raise WorkFailed(str(error), permanent=True) from None
 
 
-async def _run(work: Work[SshParams], host: Host, script: Script) -> None:
+async def _run(work: Work[SshParams], host: Host, script: RemoteScript) -> None:
     try:
         code, outputs = await host.run(work.tag, script, work.log_bytes)
     except ConnectionLost:

@@ -23,7 +23,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class WaitVerdict:
     """``good`` are the entries that fulfil all conditions, by path.
 
     ``answer`` is None if that is enough; else it says what is missing, and ``passes_in_s`` when
@@ -40,7 +40,7 @@ def judge(
     params: WaitFileParams,
     now: float,
     newer_than: datetime | None = None,
-) -> Verdict:
+) -> WaitVerdict:
     """Judge the entries of a place at ``now``, in seconds since the Unix epoch."""
     good: list[Found] = []
     problems: Counter[str] = Counter()
@@ -57,11 +57,11 @@ def judge(
         if wait_s is not None:
             waits.append(wait_s)
     if len(good) >= params.at_least:
-        return Verdict(good)
+        return WaitVerdict(good)
     lacking = params.at_least - len(good)
     # When the last one that is needed will have rested long enough, if nothing else comes.
     passes = sorted(waits)[lacking - 1] if len(waits) >= lacking else None
-    return Verdict(good, _answer(len(good), params, problems, first), passes)
+    return WaitVerdict(good, _answer(len(good), params, problems, first), passes)
 
 
 def _problem(

@@ -9,9 +9,9 @@ from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import AddressRefused, Proxy
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.http.answer import Answer
+from shoal.worker.types.http.answer import HttpAnswer
 from shoal.worker.types.http.failures import may_pass
-from shoal.worker.types.http.request import REDIRECTS, Request, redirected
+from shoal.worker.types.http.request import REDIRECTS, HttpRequest, redirected
 from shoal.worker.types.http.wire.exchange import Exchange, Limits, NoAnswer, Ways
 from shoal.worker.types.wait.kind import WaitFileParams
 from shoal.worker.types.wait.remote import StorageTrouble
@@ -47,9 +47,9 @@ async def entries(work: Work[WaitFileParams], url: str) -> list[Found]:
     return _judged(url, answer)
 
 
-async def _ask(exchange: Exchange, url: str) -> Answer:
+async def _ask(exchange: Exchange, url: str) -> HttpAnswer:
     try:
-        request = Request("HEAD", httpx.URL(url), {"Accept": "*/*", "User-Agent": "shoal"})
+        request = HttpRequest("HEAD", httpx.URL(url), {"Accept": "*/*", "User-Agent": "shoal"})
     except (httpx.InvalidURL, ValueError, UnicodeError):
         raise WorkFailed(f"url: {url!r} is none", permanent=True) from None
     if not request.url.host or request.url.userinfo:
@@ -64,7 +64,7 @@ async def _ask(exchange: Exchange, url: str) -> Answer:
     raise WorkFailed(f"{url}: more than {_MOST_REDIRECTS} redirects", permanent=True)
 
 
-def _judged(url: str, answer: Answer) -> list[Found]:
+def _judged(url: str, answer: HttpAnswer) -> list[Found]:
     if 200 <= answer.status < 300:
         return [Found(url, _size(answer.headers), _changed_at(answer.headers))]
     if answer.status in _NOT_THERE:

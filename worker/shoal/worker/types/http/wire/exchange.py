@@ -15,8 +15,8 @@ from shoal.core.errors import ShoalError
 from shoal.runtime.outbound.addresses import AddressPolicy
 from shoal.runtime.outbound.guard import GuardedBackend, Proxy, numeric, require_allowed
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.http.answer import Answer
-from shoal.worker.types.http.request import Request
+from shoal.worker.types.http.answer import HttpAnswer
+from shoal.worker.types.http.request import HttpRequest
 from shoal.worker.types.http.wire.body import BodyFile, BodyRefused
 
 BODY_FILE = "answer"  # in the attempt's folder
@@ -86,7 +86,7 @@ class Exchange:
         #: What it is doing, for people.
         self.doing = ""
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpAnswer:
         """Return the whole answer; its body is there until the next request.
 
         Raises NoAnswer, AddressRefused.
@@ -121,7 +121,7 @@ class Exchange:
             self.doing = "waiting for the answer"
             self._sent()
 
-    async def _receive(self, request: Request, response: httpcore.Response) -> Answer:
+    async def _receive(self, request: HttpRequest, response: httpcore.Response) -> HttpAnswer:
         headers = _by_name(response.headers)
         encoding = "" if self._limits.is_download else headers.get("content-encoding", "")
         total = _length(request, response.status, headers)
@@ -133,7 +133,7 @@ class Exchange:
                 self.doing = f"receiving the body, {body.size:,} bytes so far"
                 self._received(body.size, None if encoding else total)
             body.finish()
-        return Answer(
+        return HttpAnswer(
             response.status,
             response.extensions.get("reason_phrase", b"").decode("latin-1"),
             headers,
@@ -175,14 +175,14 @@ def _proxy(proxy: Proxy) -> httpcore.Proxy:
     return httpcore.Proxy(url, auth=proxy.credentials)
 
 
-def _target(request: Request) -> httpcore.URL:
+def _target(request: HttpRequest) -> httpcore.URL:
     url = request.url
     return httpcore.URL(
         scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
     )
 
 
-def _headers(request: Request) -> list[tuple[bytes, bytes]]:
+def _headers(request: HttpRequest) -> list[tuple[bytes, bytes]]:
     headers = {
         "Host": request.url.netloc.decode("ascii"),
         "Accept-Encoding": "identity",
@@ -194,7 +194,7 @@ def _headers(request: Request) -> list[tuple[bytes, bytes]]:
     return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
 
-def _length(request: Request, status: int, headers: Mapping[str, str]) -> int | None:
+def _length(request: HttpRequest, status: int, headers: Mapping[str, str]) -> int | None:
     """Return how many bytes are to come; None if the server does not say."""
     if request.method == "HEAD" or status in (204, 304):
         return 0  # what it says is about another answer
