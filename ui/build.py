@@ -19,9 +19,10 @@ from types import SimpleNamespace
 UI = Path(__file__).parent
 BUILT = UI.parent / "api" / "shoal" / "api" / "static"
 DESCRIPTION = UI / "openapi.json"
+FIELDS = UI / "src/definition/schema.gen.json"
 _STAMP = BUILT / "built-from"
 _INSTALLED = UI / "node_modules" / ".installed-from"
-_MADE = {"node_modules", "openapi.json", "schema.gen.d.ts", "build.py"}
+_MADE = {"node_modules", "openapi.json", "schema.gen.d.ts", "schema.gen.json", "build.py"}
 
 
 def main() -> int:
@@ -51,10 +52,11 @@ def main() -> int:
 
 
 def describe() -> None:
-    """Write the description of the API."""
+    """Write the description of the API, and the schema of definitions."""
     from shoal.api.app import create_app
     from shoal.api.pages.openapi import describe
     from shoal.api.settings import ApiSettings
+    from shoal.core.definition.model import WorkflowSpec
 
     # A description needs no database: only what the application is put together with.
     services = SimpleNamespace(
@@ -62,6 +64,8 @@ def describe() -> None:
     )
     description = describe(create_app(services))  # type: ignore[arg-type]
     DESCRIPTION.write_text(json.dumps(description, indent=1, sort_keys=True), encoding="utf-8")
+    # Forms show the fields in this order, so it is not sorted.
+    FIELDS.write_text(json.dumps(WorkflowSpec.model_json_schema(), indent=1), encoding="utf-8")
 
 
 def install() -> None:

@@ -6,7 +6,8 @@
  */
 import { insert, same, set, sourceOf } from './patch'
 import { isPlain, parse, type Parsed, type Path, type Plain } from './parse'
-import { removeTasks, setField, TASK_ORDER, taskNamed, WORKFLOW_ORDER } from './tasks'
+import { WORKFLOW_ORDER } from './fields'
+import { removeTasks, setField, TASK_ORDER, taskNamed } from './tasks'
 
 export interface Conflict {
   task: string | null // null: a field of the workflow

@@ -8,11 +8,6 @@ export const TASK_ORDER = [
   'delay', 'retries', 'retry_delay', 'retry_backoff', 'retry_max_delay', 'retry_jitter', 'timeout', 'timeout_action', 'outputs_from_log', 'resources', 'publish',
 ] as const
 
-export const WORKFLOW_ORDER = [
-  'project', 'name', 'description', 'owner', 'labels', 'timezone', 'parameters', 'priority', 'on_failure', 'timeout', 'timeout_action', 'deadline', 'overlap', 'max_active', 'max_queued',
-  'backfill_base', 'environment', 'schedules', 'tasks',
-] as const
-
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
 
 export function taskNamed(parsed: Parsed, name: string): TaskModel | undefined {

@@ -1,12 +1,14 @@
 """Projects, workflows and their versions."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from shoal.api.schemas.common import Answer, Strict
 from shoal.core.definition.diff import Op
+from shoal.core.definition.model import WorkflowHead
+from shoal.core.runs.records import StoredWorkflow
 from shoal.core.runs.states import WorkflowState
 
 
@@ -27,12 +29,11 @@ class ProjectIn(Strict):
     description: str = Field(default="", max_length=2000)
 
 
-class _Workflow(Answer):
-    project: str
-    name: str
-    description: str
-    owner: str = Field(description="Who is to be asked; empty: nobody.")
-    labels: dict[str, str]
+class _Workflow(WorkflowHead):
+    model_config = ConfigDict(
+        from_attributes=True, extra="ignore", json_schema_serialization_defaults_required=True
+    )
+
     version: int = Field(description="Number of the newest version.")
     digest: str = Field(description="SHA-256 of the newest definition.")
     tasks: int = Field(description="How many tasks the newest version has.")
@@ -62,6 +63,11 @@ class WorkflowOut(_Workflow):
         default=None,
         description="In lists: as many as `runs` says, the latest logical time first.",
     )
+
+    @classmethod
+    def of(cls, workflow: StoredWorkflow, **more: Any) -> Self:
+        """Return a stored workflow; ``more``: the fields of lists."""
+        return cls.model_validate({**vars(workflow), **workflow.texts, **more})
 
 
 class WorkflowDetail(_Workflow):

@@ -76,7 +76,7 @@ class Priority(IntEnum):
 
 Level = Annotated[
     Priority,
-    BeforeValidator(Priority.read, json_schema_input_type=str),
+    BeforeValidator(Priority.read, json_schema_input_type=PriorityName),
     PlainSerializer(lambda level: level.name, return_type=str),
 ]
 

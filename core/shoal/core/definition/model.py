@@ -109,36 +109,69 @@ class TaskSpec(Strict):
     name: Name
     type: str
     params: dict[str, Any] = Field(default_factory=dict)
-    parameters: dict[ParameterName, str] = Field(default_factory=dict)
+    parameters: dict[ParameterName, str] = Field(
+        default_factory=dict, description="Parameters of this task, by name."
+    )
     depends_on: tuple[Name, ...] = ()
-    run_when: RunWhen = RunWhen.ALL_SUCCESS
-    description: str = ""
-    enabled: StrictBool = True
-    priority: Level = Priority.MEDIUM
-    worker_group: Annotated[Name, RefersTo("worker-group")] = "default"
+    run_when: RunWhen = Field(
+        default=RunWhen.ALL_SUCCESS,
+        description="When it starts, by the result of the tasks before it.",
+    )
+    description: str = Field(default="", description="Purpose of the task.")
+    enabled: StrictBool = Field(
+        default=True, description="Off: excluded from runs; the order through it is kept."
+    )
+    priority: Level = Field(
+        default=Priority.MEDIUM,
+        description="Order among waiting tasks.",
+        json_schema_extra={"default": Priority.MEDIUM.name},
+    )
+    worker_group: Annotated[Name, RefersTo("worker-group")] = Field(
+        default="default", description="Workers that run it."
+    )
     # None: the workflow's; "none": no environment
-    environment: Annotated[Name, RefersTo("environment")] | None = None
-    concurrency_group: Annotated[Name, RefersTo("concurrency-group")] | None = None
-    delay: Duration = 0.0  # between being ready and being queued
-    retries: StrictInt = Field(default=0, ge=0, le=100)
-    retry_delay: Duration = 0.0
+    environment: Annotated[Name, RefersTo("environment")] | None = Field(
+        default=None, description="Variables, Python and setup for its program."
+    )
+    concurrency_group: Annotated[Name, RefersTo("concurrency-group")] | None = Field(
+        default=None, description="Group whose slots limit how many tasks run at once."
+    )
+    delay: Duration = Field(default=0.0, description="Delay between ready and queued.")
+    retries: StrictInt = Field(
+        default=0, ge=0, le=100, description="Further attempts after a failure."
+    )
+    retry_delay: Duration = Field(
+        default=0.0, description="Delay before the first retry: 30s, 10m, 1h30m."
+    )
     retry_backoff: StrictFloat = Field(
-        default=1.0, ge=1, le=100
-    )  # the delay's factor from try to try
-    retry_max_delay: Duration | None = None
+        default=1.0, ge=1, le=100, description="Factor by which the delay grows with each retry."
+    )
+    retry_max_delay: Duration | None = Field(default=None, description="Maximum delay.")
     retry_jitter: StrictFloat = Field(
-        default=0.0, ge=0, le=1
-    )  # a delay d becomes d to d * (1 + jitter)
-    timeout: Duration | None = Field(default=None, gt=0)
-    timeout_action: TimeoutAction = TimeoutAction.FAIL
-    outputs_from_log: StrictBool = False  # lines ``${setValue(name=value)}`` of its log set outputs
+        default=0.0, ge=0, le=1, description="Random share of the delay that is added."
+    )
+    timeout: Duration | None = Field(
+        default=None, gt=0, description="Limit for one attempt: 10m, 2h."
+    )
+    timeout_action: TimeoutAction = Field(
+        default=TimeoutAction.FAIL, description="Action when an attempt exceeds the limit."
+    )
+    outputs_from_log: StrictBool = Field(
+        default=False, description="Lines ${setValue(name=value)} of its log set outputs."
+    )
     # Files of the project that are copied into the attempt's folder before it starts.
     resources: tuple[Annotated[ResourceReference, RefersTo("resource")], ...] = Field(
-        default=(), max_length=MOST_REFERENCES
+        default=(),
+        max_length=MOST_REFERENCES,
+        description="Project files that are copied into its folder.",
     )
     # Files that the attempt leaves in its folder, and the resources that they become when it has
     # succeeded.
-    publish: dict[PlainPath, PlainPath] = Field(default_factory=dict, max_length=MOST_PUBLISHED)
+    publish: dict[PlainPath, PlainPath] = Field(
+        default_factory=dict,
+        max_length=MOST_PUBLISHED,
+        description="Files it produces, and the resources they become.",
+    )
 
     @field_validator("depends_on", "resources", mode="before")
     @classmethod
@@ -156,21 +189,32 @@ class ScheduleSpec(Strict):
 
     cron: str = Field(max_length=255)
     timezone: Zone | None = None  # None: the workflow's
-    parameters: dict[ParameterName, str] = Field(default_factory=dict)
-    enabled: StrictBool = True
-    priority: Level | None = None  # None: the workflow's
+    parameters: dict[ParameterName, str] = Field(
+        default_factory=dict, description="Parameters of each start."
+    )
+    enabled: StrictBool = Field(default=True, description="Off: it does not fire.")
+    priority: Level | None = Field(default=None, description="Order among waiting tasks.")
     # None: by the kind of expression, see ``cron``.
     on_gap: Literal["shift", "skip"] | None = None
     on_overlap: Literal["first", "last", "both"] | None = None
     # Validity: start <= fire time < end. Without an offset they are in the schedule's time zone.
-    start: WallTime | None = None
-    end: WallTime | None = None
+    start: WallTime | None = Field(default=None, description="No fire times before this time.")
+    end: WallTime | None = Field(default=None, description="No fire times from this time on.")
     # Days, in the schedule's time zone, without fire times.
-    exclude: tuple[Day, ...] = Field(default=(), max_length=1_000)
+    exclude: tuple[Day, ...] = Field(
+        default=(), max_length=1_000, description="Days without fire times: 2026-12-24."
+    )
     # Of the project; its days are excluded as well.
-    calendar: Annotated[Name, RefersTo("calendar")] | None = None
-    missed: Missed = Missed.LAST
-    missed_window: Duration | None = None  # older fire times count as skipped; None: any age
+    calendar: Annotated[Name, RefersTo("calendar")] | None = Field(
+        default=None, description="Its days are excluded."
+    )
+    missed: Missed = Field(
+        default=Missed.LAST,
+        description="What to do with fire times that passed while no master was running.",
+    )
+    missed_window: Duration | None = Field(
+        default=None, description="Older missed fire times are ignored."
+    )
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -185,31 +229,70 @@ class ScheduleSpec(Strict):
         return self
 
 
-class WorkflowSpec(Strict):
-    """A whole workflow definition as one version stores it."""
+class WorkflowHead(Strict):
+    """The part of a definition that lists show.
+
+    A further text needs a column of the same name in ``workflow``; publishing, lists and the API
+    take it from here.
+    """
 
     project: Name = "default"
     name: Name
-    description: str = ""
-    owner: Owner = ""
-    labels: Labels = Field(default_factory=dict)  # runs have those of their version
-    parameters: dict[ParameterName, ParameterSpec] = Field(default_factory=dict)
-    timezone: Zone = "UTC"  # of date expressions, and of schedules that name none
-    priority: Level = Priority.MEDIUM
-    on_failure: FailureStrategy = FailureStrategy.CONTINUE
-    timeout: Duration | None = Field(default=None, gt=0)
-    timeout_action: WorkflowTimeoutAction = WorkflowTimeoutAction.WARN
-    deadline: Deadline | None = None  # when a run should have ended; it stops nothing
-    overlap: Overlap = Overlap.ALLOW
+    description: str = Field(default="", description="Purpose of the workflow.")
+    owner: Owner = Field(default="", description="Contact: a name, a team or an address.")
+    labels: Labels = Field(default_factory=dict, description="Labels for filtering lists.")
+
+
+#: Names of the texts of a head.
+HEAD_TEXTS = tuple(
+    name for name in WorkflowHead.model_fields if name not in ("project", "name", "labels")
+)
+
+
+class WorkflowSpec(WorkflowHead):
+    """A whole workflow definition as one version stores it."""
+
+    parameters: dict[ParameterName, ParameterSpec] = Field(
+        default_factory=dict, description="By name: a default, or {default, type, description}."
+    )
+    timezone: Zone = Field(
+        default="UTC", description="Time zone of dates, and of schedules without their own."
+    )
+    priority: Level = Field(
+        default=Priority.MEDIUM,
+        description="Order among waiting tasks.",
+        json_schema_extra={"default": Priority.MEDIUM.name},
+    )
+    on_failure: FailureStrategy = Field(
+        default=FailureStrategy.CONTINUE, description="What other tasks do after one has failed."
+    )
+    timeout: Duration | None = Field(
+        default=None, gt=0, description="Limit for a run, from its start."
+    )
+    timeout_action: WorkflowTimeoutAction = Field(
+        default=WorkflowTimeoutAction.WARN, description="Action when a run exceeds the limit."
+    )
+    deadline: Deadline | None = Field(
+        default=None,
+        description="When a run should have ended: 4h after its due time, or a time of day such as "
+        "08:00. Late runs are flagged, not stopped.",
+    )
+    overlap: Overlap = Field(
+        default=Overlap.ALLOW, description="What a new run does while others are active."
+    )
     max_active: StrictInt = Field(
-        default=1, ge=1, le=10_000
-    )  # runs side by side unless overlap: allow
+        default=1, ge=1, le=10_000, description="Parallel runs, unless overlap is allow."
+    )
     max_queued: StrictInt = Field(
-        default=1_000, ge=1, le=100_000
-    )  # runs that may wait; more are refused
-    backfill_base: BackfillBase = BackfillBase.LOGICAL_TIME
+        default=1_000, ge=1, le=100_000, description="Runs that may wait; further runs are refused."
+    )
+    backfill_base: BackfillBase = Field(
+        default=BackfillBase.LOGICAL_TIME, description="What dates in backfills are relative to."
+    )
     # Of tasks that name none.
-    environment: Annotated[DefaultEnvironment, RefersTo("environment")] | None = None
+    environment: Annotated[DefaultEnvironment, RefersTo("environment")] | None = Field(
+        default=None, description="Variables, Python and setup for its program."
+    )
     schedules: tuple[ScheduleSpec, ...] = ()
     tasks: tuple[TaskSpec, ...] = Field(min_length=1, max_length=MAX_TASKS)
 

@@ -75,7 +75,7 @@ class StoredWorkflow:
     id: int
     project: str
     name: str
-    description: str
+    texts: Mapping[str, str]  # by their names in ``HEAD_TEXTS``
     version: int
     digest: str
     tasks: int
@@ -83,7 +83,6 @@ class StoredWorkflow:
     updated_at: datetime
     labels: Mapping[str, str] = field(default_factory=dict)
     archived_at: datetime | None = None  # nothing starts
-    owner: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ async def test_first_publication_creates_project_and_workflow(database: Database
     async with database.unit_of_work(read_only=True) as uow:
         assert (await uow.projects.get("demo")).workflows == 1
         workflow = await uow.workflows.get("demo", "flow")
-        assert (workflow.version, workflow.tasks, workflow.description) == (1, 2, "nightly")
+        assert (workflow.version, workflow.tasks) == (1, 2)
+        assert workflow.texts == {"description": "nightly", "owner": ""}
         assert (workflow.created_at, workflow.updated_at) == (NOW, NOW)
         assert workflow.digest == spec.digest()
         assert await uow.workflows.version(workflow.id) == outcome.version

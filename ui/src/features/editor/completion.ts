@@ -1,9 +1,9 @@
 /** What may be typed next in a definition: fields, types, tasks, macros. Pure. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
-import { SCHEDULE_FIELDS, TASK_FIELDS, WORKFLOW_FIELDS, type OwnField } from '@/definition/fields'
+import { SCHEDULE_FIELDS, TASK_FIELDS, WORKFLOW_FIELDS, WORKFLOW_ORDER } from '@/definition/fields'
 import { isPlain, type Parsed } from '@/definition/parse'
-import { TASK_ORDER, WORKFLOW_ORDER } from '@/definition/tasks'
-import { propertiesOf, type Field, type Schema } from '@/shared/schema-form/schema'
+import { TASK_ORDER } from '@/definition/tasks'
+import { propertiesOf, type Field, type Schema, type Property } from '@/shared/schema-form/schema'
 
 export interface Known {
   types: ReadonlyMap<string, Schema>
@@ -90,7 +90,7 @@ export function placeOf(above: readonly string[], before: string): Place {
 
 function keys(known: Known, { path, type }: Place): Completion[] {
   const last = path.at(-1)
-  const hinted = (names: readonly string[], fields: readonly OwnField[]): Completion[] =>
+  const hinted = (names: readonly string[], fields: readonly Property[]): Completion[] =>
     names.map((name, at) => ({ label: name, apply: `${name}: `, detail: JSON.stringify(fields.find((one) => one.name === name)?.standard) ?? '', boost: -at }))
   if (!path.length) return hinted(WORKFLOW_ORDER, WORKFLOW_FIELDS)
   if (last === 'tasks') return hinted(TASK_ORDER, TASK_FIELDS)
@@ -106,7 +106,7 @@ function ofKey(known: Known, { path, key, type }: Place): Completion[] {
   const tasks = known.parsed.tasks.map((task): Completion => ({ label: task.name, detail: task.type }))
   if (key === 'type' && path.at(-1) === 'tasks') return [...known.types.keys()].map((label) => ({ label }))
   if (key === 'depends_on' || key === 'then' || key === 'else' || key === 'default' || path.at(-1) === 'depends_on') return tasks
-  const fields: Record<string, OwnField[]> = { tasks: TASK_FIELDS, schedules: SCHEDULE_FIELDS }
+  const fields: Record<string, Property[]> = { tasks: TASK_FIELDS, schedules: SCHEDULE_FIELDS }
   const own = (path.length ? fields[path.at(-1) ?? ''] : WORKFLOW_FIELDS)?.find((one) => one.name === key)
   if (own) return choices(own.field)
   const schema = path.at(-1) === 'params' && type ? known.types.get(type) : undefined

@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { WORKFLOW_FIELDS } from '@/definition/fields'
 import { Act, useRefusal } from '@/entities/marks'
 import { useT } from '@/shared/i18n'
+import { useTranslated } from '@/shared/i18n/useFieldTexts'
 import '@/shared/i18n/editor'
 import { Panel } from '@/shared/ui/parts'
 
@@ -17,6 +18,7 @@ interface Props {
 
 export function Settings({ project, name, definition, onEdit }: Props) {
   const t = useT()
+  const fields = useTranslated(WORKFLOW_FIELDS)
   const refusal = useRefusal('project.edit', project)
   return (
     <div className="stack">
@@ -26,12 +28,12 @@ export function Settings({ project, name, definition, onEdit }: Props) {
       </div>
       <Panel>
         <dl className="settings-list">
-          {WORKFLOW_FIELDS.map(({ name: field, standard, help }) => (
+          {fields.map(({ name: field, standard, description }) => (
             <Fragment key={field}>
               <dt><code>{field}</code></dt>
               <dd>
                 <Value value={definition[field]} standard={standard} />
-                <span className="dim small">{t(help)}</span>
+                <span className="dim small">{description}</span>
               </dd>
             </Fragment>
           ))}

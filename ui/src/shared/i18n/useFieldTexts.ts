@@ -1,5 +1,6 @@
-/** What fields of task types and data sources mean, in the language of the page: the API says it in English. */
-import { useEffect, useState } from 'react'
+/** Descriptions of fields in the language of the page: schemas have them in English. */
+import { useEffect, useMemo, useState } from 'react'
+import type { Property } from '@/shared/schema-form/schema'
 import { useSettings } from '@/shared/settings'
 
 type Texts = Readonly<Record<string, string>>
@@ -22,4 +23,10 @@ export function useFieldTexts(): Texts {
     }
   }, [isChinese])
   return isChinese ? texts : NONE
+}
+
+/** Returns properties with their descriptions in the language of the page. */
+export function useTranslated(properties: readonly Property[]): readonly Property[] {
+  const texts = useFieldTexts()
+  return useMemo(() => properties.map((one) => ({ ...one, description: texts[one.description] ?? one.description })), [properties, texts])
 }

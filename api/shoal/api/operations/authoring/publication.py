@@ -47,9 +47,7 @@ async def detail_of(uow: UnitOfWork, project: str, name: str) -> WorkflowDetail:
 
 def detail(found: StoredWorkflow, spec: WorkflowSpec) -> WorkflowDetail:
     """Return a workflow with its newest definition as an answer."""
-    return WorkflowDetail(
-        **WorkflowOut.model_validate(found).model_dump(), definition=spec.canonical()
-    )
+    return WorkflowDetail(**WorkflowOut.of(found).model_dump(), definition=spec.canonical())
 
 
 async def published(

@@ -246,4 +246,4 @@ async def _archived(
         found = await change(project, name, store.clock())
         await uow.commit()
     feed.poll_soon()
-    return condition.answer(WorkflowOut.model_validate(found), tag=tag_of(found))
+    return condition.answer(WorkflowOut.of(found), tag=tag_of(found))

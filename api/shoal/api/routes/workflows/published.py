@@ -106,12 +106,10 @@ async def list_workflows(
         items=shown(
             "workflow",
             items,
-            lambda one: WorkflowOut.model_validate(
-                {
-                    **vars(one),
-                    "next_fire_at": fires.get(one.id),
-                    "last_runs": [LastRunOut.model_validate(run) for run in last.get(one.id, ())],
-                }
+            lambda one: WorkflowOut.of(
+                one,
+                next_fire_at=fires.get(one.id),
+                last_runs=[LastRunOut.model_validate(run) for run in last.get(one.id, ())],
             ),
             by_name,
         ),

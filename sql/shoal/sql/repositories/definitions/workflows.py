@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition import long_json
-from shoal.core.definition.model import WorkflowSpec, digest_of
+from shoal.core.definition.model import HEAD_TEXTS, WorkflowSpec, digest_of
 from shoal.core.runs.records import StoredWorkflow, WorkflowVersion
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Archived, NotFound
@@ -135,8 +135,7 @@ class WorkflowRepository:
             update(workflow)
             .where(workflow.c.id == row.id)
             .values(
-                description=spec.description,
-                owner=spec.owner,
+                **{name: getattr(spec, name) for name in HEAD_TEXTS},
                 labels=spec.labels,
                 version=version,
                 digest=digest,
@@ -380,7 +379,7 @@ def workflow_of(row: Row[Any]) -> StoredWorkflow:
         id=row.id,
         project=row.project,
         name=row.name,
-        description=row.description,
+        texts={name: getattr(row, name) for name in HEAD_TEXTS},
         version=row.version,
         digest=row.digest,
         tasks=row.tasks,
@@ -388,5 +387,4 @@ def workflow_of(row: Row[Any]) -> StoredWorkflow:
         updated_at=row.updated_at,
         labels=row.labels,
         archived_at=row.archived_at,
-        owner=row.owner,
     )

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from shoal.core.access.authorization import Visible
+from shoal.core.definition.model import HEAD_TEXTS
 from shoal.core.runs.filters import MOST_RANKED, WorkflowFilter
 from shoal.core.runs.records import Place, StoredWorkflow, WorkflowOrder
 from shoal.core.runs.states import WorkflowState
@@ -123,8 +124,9 @@ def _filtered(query: Select[Any], wanted: WorkflowFilter, visible: Visible) -> S
     if wanted.archived != "any":
         is_archived = _C.archived_at.is_not(None)
         query = query.where(is_archived if wanted.archived == "true" else ~is_archived)
-    if wanted.owner is not None:
-        query = query.where(_C.owner == wanted.owner)
+    for name in HEAD_TEXTS:
+        if (value := getattr(wanted, name, None)) is not None:
+            query = query.where(_C[name] == value)
     if wanted.state:
         query = query.where(_last_state().in_(sorted(wanted.state)))
     return query

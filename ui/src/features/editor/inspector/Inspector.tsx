@@ -3,23 +3,23 @@ import { ApiOutlined, DeleteOutlined, GroupOutlined } from '@ant-design/icons'
 import { Button, Segmented, Select } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { parse as readYaml, stringify } from 'yaml'
-import { TASK_FIELDS, WORKFLOW_FIELDS, type OwnField } from '@/definition/fields'
+import { TASK_FIELDS, WORKFLOW_FIELDS, WORKFLOW_ORDER } from '@/definition/fields'
 import { isPlain, type TaskModel } from '@/definition/parse'
 import { set, unset } from '@/definition/patch'
 import { secretsOf, withSecrets } from '@/definition/secrets'
-import { closesCircle, connect, disconnect, NAME, removeTasks, rename, setField, taskNamed, WORKFLOW_ORDER } from '@/definition/tasks'
+import { closesCircle, connect, disconnect, NAME, removeTasks, rename, setField, taskNamed } from '@/definition/tasks'
 import { withRenamed } from '@/graph/groups'
 import { CodeEditor } from '@/shared/code/CodeEditor'
 import { useT } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
-import { propertiesOf, translated, type Property, type Schema } from '@/shared/schema-form/schema'
+import { propertiesOf, translated, type Schema } from '@/shared/schema-form/schema'
 import { SchemaForm, type FormContext, type FormPath } from '@/shared/schema-form/SchemaForm'
 import { Empty } from '@/shared/ui/parts'
 import { values } from '../completion'
 import { problemAt, type Trouble } from '../problems'
 import type { Session, SessionState } from '../session'
 import { scriptLanguage, starterOf } from '../types'
-import { useFieldTexts } from '@/shared/i18n/useFieldTexts'
+import { useFieldTexts, useTranslated } from '@/shared/i18n/useFieldTexts'
 import type { ProjectNames } from '../useNames'
 import { Rendered } from './Rendered'
 
@@ -72,10 +72,6 @@ function useForm({ session, state, troubles, names, onTell }: Props, base: FormP
   }
 }
 
-function propertiesFrom(fields: readonly OwnField[], t: ReturnType<typeof useT>): Property[] {
-  return fields.map(({ name, field, standard, help }) => ({ name, field, standard, isRequired: false, description: t(help) }))
-}
-
 const MOST_NAMED = 30 // of the tasks that are chosen
 const USUAL_OF_WORKFLOWS = ['description', 'timezone', 'parameters', 'overlap', 'timeout']
 const USUAL = ['description', 'run_when', 'retries', 'timeout']
@@ -99,7 +95,7 @@ function OneTask(props: Props & { task: TaskModel }) {
   const settings = useForm(props, base, put, task.type)
   const texts = useFieldTexts()
   const properties = useMemo(() => (schema ? propertiesOf(translated(schema, texts)) : []), [schema, texts])
-  const own = useMemo(() => propertiesFrom(TASK_FIELDS, t), [t])
+  const own = useTranslated(TASK_FIELDS)
   const isFrozen = form.isDisabled
   const renameTo = (next: string): void =>
     attempt(() => {
@@ -204,7 +200,7 @@ export function WorkflowForm({ every = false, ...props }: Props & { every?: bool
   const { session, state } = props
   const put = (path: FormPath, value: unknown): void => void session.change('edit.field', (parsed) => (value === undefined ? unset(parsed, path) : set(parsed, path, value, WORKFLOW_ORDER)), { group: path.join('.') })
   const form = useForm(props, [], put, '')
-  const own = useMemo(() => propertiesFrom(WORKFLOW_FIELDS, t), [t])
+  const own = useTranslated(WORKFLOW_FIELDS)
   if (!state.good.value && state.parsed.mistakes.length) return <Empty title={t('inspector.unreadable')} />
   return (
     <>

@@ -5,14 +5,13 @@ import { Button, Checkbox, Input, InputNumber, Segmented, Select, Tag } from 'an
 import { useMemo } from 'react'
 import { parse as readYaml, stringify } from 'yaml'
 import type { FireTime } from '@/api/types'
-import { SCHEDULE_FIELDS } from '@/definition/fields'
+import { SCHEDULE_FIELDS, WORKFLOW_ORDER } from '@/definition/fields'
 import { isPlain, valueAt, type Plain } from '@/definition/parse'
 import { insert, set, unset } from '@/definition/patch'
-import { WORKFLOW_ORDER } from '@/definition/tasks'
 import { Trouble as Failure } from '@/entities/marks'
 import { useNamed, useT, type TextKey } from '@/shared/i18n'
 import { BufferedInput } from '@/shared/schema-form/BufferedInput'
-import type { Property } from '@/shared/schema-form/schema'
+import { useTranslated } from '@/shared/i18n/useFieldTexts'
 import { SchemaForm, type FormPath } from '@/shared/schema-form/SchemaForm'
 import { useSettings } from '@/shared/settings'
 import { timeText } from '@/shared/time/format'
@@ -77,7 +76,7 @@ function OneSchedule({ session, state, published, troubles, names, onTell, sched
   const now = askedOf(schedule, zone)
   const old = valueAt(published, ['schedules', index])
   const before = isPlain(old) ? askedOf(old, textOf(old.timezone) || textOf(published?.timezone) || 'UTC') : null
-  const properties = useMemo(() => SCHEDULE_FIELDS.map(({ name, field, standard, help }): Property => ({ name, field, standard, isRequired: false, description: t(help) })), [t])
+  const properties = useTranslated(SCHEDULE_FIELDS)
   const own = Object.fromEntries(Object.entries(schedule).filter(([name]) => !['cron', 'timezone', 'on_gap', 'on_overlap'].includes(name)))
   const problem = problemAt(troubles, [...base, 'cron']) ?? problemAt(troubles, base)
   return (

@@ -522,6 +522,9 @@ class DatabaseOut(TypedDict):
     latency_s: NotRequired[float | None]
 
 
+DateOrder: TypeAlias = Literal["ascending", "descending"]
+
+
 class DayOut(TypedDict):
     """
     One day of a calendar.
@@ -1128,9 +1131,6 @@ Only: TypeAlias = Literal["missing", "failed"]
 
 
 Op: TypeAlias = Literal["added", "removed", "changed"]
-
-
-Order: TypeAlias = Literal["ascending", "descending"]
 
 
 Outcome: TypeAlias = Literal["done", "refused"]
@@ -2334,7 +2334,7 @@ class ScheduleSpec(TypedDict):
     timezone: NotRequired[str | None]
     parameters: NotRequired[dict[str, str]]
     enabled: NotRequired[bool]
-    priority: NotRequired[str | None]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] | None]
     on_gap: NotRequired[Literal["shift", "skip"] | None]
     on_overlap: NotRequired[Literal["first", "last", "both"] | None]
     start: NotRequired[str | None]
@@ -2818,7 +2818,7 @@ BackfillIn = TypedDict(
         "by": NotRequired[By | None],
         "dates": NotRequired[list[Date]],
         "only": NotRequired[Only | None],
-        "order": NotRequired[Order],
+        "order": NotRequired[DateOrder],
         "parallel": NotRequired[int],
         "tasks": NotRequired[list[str]],
         "mode": NotRequired[SelectionMode],
@@ -2826,7 +2826,7 @@ BackfillIn = TypedDict(
         "on_failure": NotRequired[Literal["stop", "continue"] | int | None],
         "reprocess": NotRequired[Reprocess],
         "downstream": NotRequired[Downstream],
-        "priority": NotRequired[str],
+        "priority": NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]],
         "labels": NotRequired[dict[str, str | int | float | bool]],
     },
 )
@@ -3884,8 +3884,8 @@ class WorkflowOut(TypedDict):
     created_at: str
     updated_at: str
     archived_at: str | None
-    next_fire_at: NotRequired[str | None]
-    last_runs: NotRequired[list[LastRunOut] | None]
+    next_fire_at: str | None
+    last_runs: list[LastRunOut] | None
 
 
 class ParameterSpec(TypedDict):
@@ -3911,7 +3911,7 @@ class TaskSpec(TypedDict):
     run_when: NotRequired[RunWhen]
     description: NotRequired[str]
     enabled: NotRequired[bool]
-    priority: NotRequired[str]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]]
     worker_group: NotRequired[str]
     environment: NotRequired[str | None]
     concurrency_group: NotRequired[str | None]
@@ -3940,7 +3940,7 @@ class WorkflowSpec(TypedDict):
     labels: NotRequired[dict[str, str | int | float | bool]]
     parameters: NotRequired[dict[str, ParameterSpec]]
     timezone: NotRequired[str]
-    priority: NotRequired[str]
+    priority: NotRequired[Literal["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"]]
     on_failure: NotRequired[FailureStrategy]
     timeout: NotRequired[str | float | None]
     timeout_action: NotRequired[WorkflowTimeoutAction]
