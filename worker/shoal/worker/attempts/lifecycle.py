@@ -5,8 +5,9 @@ from this table. Not to be confused with the state that the masters store
 (``shoal.core.runs.states``): an attempt is RUNNING there once a master has heard of its start.
 
 Some facts of an attempt are not states, since they hold beside any of them: the reasons to end it
-(``EndReasons``: several may be there, in any order, and the process still takes its time), whether a master has stored its end (``committed``), and whether one
-has ever granted it (``granted``), which an end does not undo.
+(``EndReasons``: several may be there, in any order, and the process still takes its time), whether
+a master has stored its end (``committed``), and whether one has ever granted it (``granted``),
+which an end does not undo.
 """
 
 from collections.abc import Mapping
