@@ -32,9 +32,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_a_server_of_others_is_not_told_anything[another name]",
     ),
     Promise.PROGRESS.broken_if(
-        "a kind of data source that one worker lacks seems to lack everywhere",
-        _PROBING["_probe"].replace("ShoalError", "ZeroDivisionError"),
-        "tests/integration/worker/agent/test_probes.py::"
-        "test_kind_that_is_not_installed_is_said_of_the_worker",
+        "a data source that cannot be read is an exception",
+        _PROBING["Probe"].replace("(ShoalError, OSError, ValueError)", "KeyError"),
+        f"{_ATTACKS}::test_nonsense_is_answered[ProbeService.Probe]",
     ),
 )

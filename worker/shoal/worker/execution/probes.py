@@ -65,18 +65,15 @@ class ProbeService(ProbeServiceServicer):
             folder = self._root / f"probe-{uuid.uuid4().hex}"
             try:
                 ok, text = await self._probe(request, folder)
-            except (ShoalError, OSError) as error:
-                ok, text = False, str(error)
+            except (ShoalError, OSError, ValueError) as error:
+                ok, text = False, f"on this worker: {error}"
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return pb.ProbeResponse(ok=ok, text=text, took_s=time.monotonic() - began)
 
     async def _probe(self, request: pb.ProbeRequest, folder: Path) -> tuple[bool, str]:
         source = from_message(request.name, request.data_source)
-        try:
-            kind = load_source_kind(source.kind)
-        except ShoalError as error:
-            return False, f"on this worker: {error}"
+        kind = load_source_kind(source.kind)
         if is_kept_by_worker(source):
             return True, await asyncio.to_thread(self._own_spark)
         await asyncio.to_thread(folder.mkdir, 0o700, True)
