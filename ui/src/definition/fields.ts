@@ -24,3 +24,6 @@ export const SCHEDULE_FIELDS = fieldsOf(root.$defs?.ScheduleSpec, ['cron', 'time
 
 /** The order of a definition's fields in its text. */
 export const WORKFLOW_ORDER: readonly string[] = Object.keys(root.properties ?? {})
+
+/** The title of a field of workflows, in English; `useFieldTexts` has others. */
+export const titleOf = (name: string): string => root.properties?.[name]?.title ?? name

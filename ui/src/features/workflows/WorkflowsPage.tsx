@@ -4,11 +4,13 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Button, Input } from 'antd'
 import { useMemo } from 'react'
+import { titleOf } from '@/definition/fields'
 import type { LastRun, Me, Workflow, WorkflowSort } from '@/api/types'
 import { Act, may, StateMark, Trouble } from '@/entities/marks'
 import { me as meOf, workflows as workflowsOf } from '@/entities/queries'
 import { hasEnded, lookOf } from '@/entities/states'
 import { useT } from '@/shared/i18n'
+import { useFieldTexts } from '@/shared/i18n/useFieldTexts'
 import { durationText } from '@/shared/time/format'
 import { Time } from '@/shared/time/Time'
 import { DataTable, useWidth, type Column } from '@/shared/ui/DataTable'
@@ -47,12 +49,13 @@ export function WorkflowsPage({ project, search, onSearch, onOpen, onStart, onNe
     active: search.sort !== key ? null : key.startsWith('-') ? ('descending' as const) : ('ascending' as const),
     toggle: () => onSearch({ ...search, sort: search.sort === key ? undefined : key }),
   })
+  const texts = useFieldTexts()
   const columns: Column<Workflow>[] = [
     { key: 'name', title: t('common.name'), width: 'minmax(110px, 1.6fr)', render: (one) => <span className="two-lines"><Link className="strong cut" to="/projects/$project/workflows/$name" params={{ project: one.project, name: one.name }}>{one.name}</Link><span className="dim cut">{project ? one.description : [one.project, one.description].filter(Boolean).join(' · ')}</span></span> },
     { key: 'state', title: t('common.state'), width: '124px', sort: sortBy('failing'), render: (one) => <LastState run={one.last_runs?.[0]} /> },
     { key: 'runs', title: t('workflows.lastRuns'), width: '150px', hide: 'narrow', sort: sortBy('-last_run'), render: (one) => <RunBars runs={one.last_runs ?? []} /> },
     { key: 'next', title: t('workflows.nextFire'), width: 'minmax(190px, 210px)', hide: 'medium', sort: sortBy('next_fire'), render: (one) => <Time at={one.next_fire_at ?? null} /> },
-    { key: 'owner', title: t('workflows.owner'), width: 'minmax(70px, 150px)', hide: 'medium', render: (one) => <span className="dim cut">{one.owner}</span> },
+    { key: 'owner', title: texts[titleOf('owner')] ?? titleOf('owner'), width: 'minmax(70px, 150px)', hide: 'medium', render: (one) => <span className="dim cut">{one.owner}</span> },
     { key: 'tasks', title: t('common.tasks'), width: '60px', hide: 'medium', render: (one) => <span className="num">{one.tasks}</span> },
     { key: 'version', title: t('common.version'), width: '64px', hide: 'medium', render: (one) => <span className="num dim">v{one.version}</span> },
     { key: 'start', title: '', width: isNarrow ? '32px' : '92px', render: (one) => <StartButton isBare={isNarrow} who={who} project={one.project} onClick={() => onStart(one.project, one.name)} /> },

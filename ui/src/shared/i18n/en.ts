@@ -113,7 +113,6 @@ export const en = {
   'workflows.search': 'Filter by name or description',
   'workflows.lastRuns': 'Last runs',
   'workflows.nextFire': 'Next fire',
-  'workflows.owner': 'Owner',
   'workflows.new': 'New workflow…',
   'workflows.example': 'Start from the example',
   'workflows.noMatch': 'No matching workflows.',

@@ -184,4 +184,5 @@ export const fieldsZh: Readonly<Record<string, string>> = {
   'Catalog of unqualified names.': '未限定名称所在的目录（catalog）。',
   'Schema of unqualified names.': '未限定名称所在的模式（schema）。',
   'https verifies the certificate. A password is sent by https only. The default port of http is 8080.': 'https 验证证书。密码只通过 https 发送。http 的默认端口是 8080。',
+  'Owner': '负责人',
 }

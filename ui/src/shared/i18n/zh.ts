@@ -118,7 +118,6 @@ export const zh: Record<Keys, string> = {
   'workflows.search': '按名称或说明筛选',
   'workflows.lastRuns': '最近运行',
   'workflows.nextFire': '下次触发',
-  'workflows.owner': '负责人',
   'workflows.new': '新建工作流…',
   'workflows.example': '从示例开始',
   'workflows.noMatch': '没有匹配的工作流。',
