@@ -153,7 +153,7 @@ def test_job_that_somebody_cancels_is_not_tried_again(
         flink.ask(f"/jobs/{job_id(tag, 1)}?mode=cancel", "PATCH")
         ended = process.ended()
     assert (ended.code, ended.settled) == (65, True)
-    assert "somebody has cancelled the job in Flink" in ended.reason
+    assert "the job was cancelled in Flink" in ended.reason
 
 
 @pytest.mark.parametrize("cancel", ["cancel", "stop_with_savepoint"])
@@ -280,7 +280,7 @@ def test_nobody_listens(flink: Flink, begin: Begin) -> None:
     source = replace(flink.source, port=free_port())
     ended = ran(begin(tag, "batch", "10", source=source))
     assert (ended.code, ended.settled) == (1, True)
-    assert "nobody listens there: is the job manager running" in ended.reason
+    assert "no server listens there: is the job manager running" in ended.reason
     ended = ran(begin(tag, "batch", "10", source=source, attempt=2))
     assert (ended.code, ended.settled) == (1, False)  # that of an earlier attempt may live
 

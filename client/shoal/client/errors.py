@@ -187,7 +187,7 @@ class NobodyCame(ClientError):
 
     def __init__(self, waited_s: float) -> None:
         super().__init__(
-            f"nobody has signed in within {waited_s / 60:.0f} minutes; run the command again, and "
+            f"no sign-in within {waited_s / 60:.0f} minutes; run the command again, and "
             "open the address that it shows in a browser of this machine"
         )
 

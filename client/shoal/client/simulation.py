@@ -56,9 +56,7 @@ def collect(client: ShoalClient, now: datetime, history: timedelta) -> Model:
     if len(attempts) > MOST_ATTEMPTS:
         del attempts[MOST_ATTEMPTS:]
         oldest = attempts[-1]["finished_at"]
-        notes.append(
-            f"durations are those of the newest {MOST_ATTEMPTS:,} attempts, since {oldest}"
-        )
+        notes.append(f"durations come from the newest {MOST_ATTEMPTS:,} attempts, since {oldest}")
     histories = _histories(attempts)
     workflows = list(_workflows(client, histories, notes))
     requests = _requests(client, since, now, notes)
@@ -242,7 +240,7 @@ def _requests(
     if len(listed) > MOST_RUNS:
         del listed[MOST_RUNS:]
         last = listed[-1]["created_at"]
-        notes.append(f"rates of requests are those of the newest {MOST_RUNS:,} runs, since {last}")
+        notes.append(f"rates of requests come from the newest {MOST_RUNS:,} runs, since {last}")
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     backfilled = 0
     for run in listed:

@@ -139,8 +139,8 @@ class NotOwner(CoordinationError):
     def __init__(self, partition: int, owner_id: str) -> None:
         self.partition, self.owner_id = partition, owner_id
         super().__init__(
-            f"{owner_id} does not own partition {partition} (any more); "
-            "ask Owners.owner_of who does"
+            f"{owner_id} does not own partition {partition} (any longer); "
+            "Owners.owner_of returns the owner"
         )
 
 
@@ -148,7 +148,7 @@ class NotLeader(CoordinationError):
     def __init__(self, election: str, candidate_id: str) -> None:
         self.election, self.candidate_id = election, candidate_id
         super().__init__(
-            f"{candidate_id} does not lead {election!r} (any more); ask leader_of who does"
+            f"{candidate_id} does not lead {election!r} (any longer); leader_of returns the leader"
         )
 
 
@@ -196,7 +196,7 @@ class UnknownMemberId(GroupError):
         self.member_id = member_id
         super().__init__(
             group,
-            f"there is no member {member_id} (any more); "
+            f"there is no member {member_id} (any longer); "
             "what it owned is lost: join again without an id",
         )
 

@@ -240,6 +240,6 @@ def test_recorded_signing_in_says_what_is_wrong(
 
 def test_nobody_there(server: Recording) -> None:
     source = DataSource("ch", "clickhouse", "127.0.0.1", 1)
-    with pytest.raises(WorkFailed, match="nobody answers there") as failed:
+    with pytest.raises(WorkFailed, match="no server answers there") as failed:
         drivers.settle(source, tag="tag", attempt=1)
     assert not failed.value.permanent

@@ -255,7 +255,9 @@ def _translated(source: DataSource) -> Iterator[None]:
         if name in _REFUSED:
             text = "the server refuses this user or password"
         elif name is None:
-            text = f"nobody answers there: is the server running, are host and port right? {text}"
+            text = (
+                f"no server answers there: is the server running, are host and port right? {text}"
+            )
         raise cannot_connect(source, text, permanent=name in _LASTING_HERE) from error
 
 

@@ -102,7 +102,7 @@ API: Mapping[str, str] = {
     "rotate.before_retire": "nothing uses the old keys, that is not committed",
     "rotate.after_retire": "the old keys are retired, they stand in the file",
     "rotate.between_key_files": "retired keys are in both files",
-    "rotate.after_key_files": "retired keys are out of the file, nobody was told",
+    "rotate.after_key_files": "retired keys are out of the file, no process was notified",
 }
 
 # Of the process that exports the history.

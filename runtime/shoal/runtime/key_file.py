@@ -45,7 +45,7 @@ class KeyFileOpen(VaultError):
         self.file = file
         super().__init__(
             f"others may read the keys of the secrets in {file} (mode {mode:03o}), so they are "
-            f"not used; run: chmod 600 '{file}', and if somebody else may have read it, "
+            f"not used; run: chmod 600 '{file}', and if another person may have read it, "
             "`shoal secrets rotate`"
         )
 

@@ -128,7 +128,7 @@ class StaleRow(SqlError):
         self.table, self.ids = table, frozenset(ids)
         listed = ", ".join(map(str, sorted(ids)[:10])) or "unknown"
         super().__init__(
-            f"{table} {listed}: changed by somebody else or final; nothing was written, read again"
+            f"{table} {listed}: changed in the meantime or final; nothing was written, read again"
         )
 
 
@@ -348,7 +348,7 @@ class ResourceChanged(ResourceRefused):
 
     def __init__(self, project: str, path: str, expected: int, found: int) -> None:
         self.project, self.path, self.expected, self.found = project, path, expected, found
-        said = f"is of version {found} now" if found else "does not exist any more"
+        said = f"is of version {found} now" if found else "no longer exists"
         wanted = f"version {expected}" if expected else "none to be there"
         super().__init__(f"{project}/{path} {said}, the change expects {wanted}; look at it again")
 
@@ -389,7 +389,7 @@ class LastAdministrator(SqlError):
     """The change would leave no administrator."""
 
     def __init__(self) -> None:
-        super().__init__("nobody would be an administrator any more; make another user one first")
+        super().__init__("no administrator would be left; make another user an administrator first")
 
 
 class InvalidDatabaseUrl(SqlError):
@@ -401,7 +401,7 @@ class PartitionsMissing(SqlError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the database has no partitions yet, so nobody would fire a schedule; "
+            "the database has no partitions yet, so no master would fire a schedule; "
             "start a master on it first"
         )
 

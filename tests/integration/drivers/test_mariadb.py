@@ -227,7 +227,7 @@ def test_wrong_password_and_names(mariadb: Served) -> None:
 
 def test_nobody_there(mariadb: Served) -> None:
     for changed, said in (
-        ({"port": free_port()}, "nobody listens there"),
+        ({"port": free_port()}, "no server listens there"),
         ({"host": "no-such-host.invalid"}, "there is no such host"),
     ):
         with pytest.raises(WorkFailed, match=said) as failed:

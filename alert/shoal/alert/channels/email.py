@@ -33,7 +33,9 @@ class EmailOptions(Strict):
     sender: StrictStr = Field(
         pattern=r"^[^\s@<>]+@[^\s@<>]+$", max_length=320, description="Address it is from."
     )
-    user: StrictStr = Field(default="", max_length=320, description="Who signs in; empty: nobody.")
+    user: StrictStr = Field(
+        default="", max_length=320, description="User name to sign in with; empty: no sign-in."
+    )
     password_secret: StrictStr = Field(
         default="", pattern=f"^$|{NAME_PATTERN}", description="Secret of the project."
     )

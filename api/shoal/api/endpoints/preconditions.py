@@ -103,7 +103,7 @@ class Preconditions:
             current = await show()
         except NotFound:
             if self._match is not None:
-                raise PreconditionFailed("there is no such thing any more") from None
+                raise PreconditionFailed("it no longer exists") from None
             return
         except UnreadableRow:
             if self._match is not None and ANY in self._match:
@@ -114,8 +114,8 @@ class Preconditions:
             raise _differs("there is one already", current, tag, wanted)
         if self._match is None:
             raise PreconditionMissing(
-                "send the header If-Match with the ETag of what you have seen, or * to overwrite "
-                "whatever is there",
+                "send the header If-Match with the ETag of the version that you read, or * to "
+                "overwrite any version",
                 headers={"ETag": tag},
             )
         if not self._match & {ANY, tag}:

@@ -154,8 +154,8 @@ async def _made(
         if found is not None:
             return found
         raise AccountNameTaken(
-            f"there is another account {name!r}, and it may be somebody else's; if it is yours, an "
-            f"administrator can link it: shoal user link {name} {identity.issuer} "
+            f"there is another account {name!r}, and it may belong to another person; if it is "
+            f"yours, an administrator can link it: shoal user link {name} {identity.issuer} "
             f"{identity.subject}"
         ) from None
     await uow.audit.add(

@@ -22,7 +22,7 @@ from shoal.api.web.errors import ApiError, CannotServe, ProblemKind
 
 
 class SignInFailed(ApiError):
-    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "sign-in-failed", "Nobody was signed in")
+    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "sign-in-failed", "Sign-in failed")
 
 
 class SignInRefused(ApiError):

@@ -107,7 +107,7 @@ class Provider:
             raise SignInFailed("the answer comes from another provider; begin again")
         claims = await self._found(self._claims(found, flow, code))
         if claims is None:
-            raise SignInFailed("the provider does not know this sign-in any more; begin again")
+            raise SignInFailed("the provider no longer knows this sign-in; start again")
         return self._identity(claims)
 
     # -- asking ----------------------------------------------------------------------------

@@ -196,7 +196,7 @@ _TEXT = {"type": "string"}
 _HEADERS: dict[str, Any] = {
     **ETAG,
     "X-Request-Id": {
-        "description": "The id of the request: that of its own header, or one that was made.",
+        "description": "The id of the request, from its header or generated.",
         "schema": _TEXT,
         "example": "6f1c1d2e9b7a4c55",
     },

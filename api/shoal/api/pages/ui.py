@@ -31,7 +31,7 @@ _ASSET = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+", re.ASCII)
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Shoal</title>
 <h1>The web UI is not built</h1>
-<p>This API runs from a checkout in which nobody has built the pages yet. Run this there, then load
+<p>This API runs from a checkout in which the pages have not been built. Run this there, then load
 this page again:</p>
 <pre>make ui</pre>
 <p>The API itself works: <a href="/docs">its description</a>.</p>

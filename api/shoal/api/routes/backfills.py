@@ -130,8 +130,8 @@ async def post_backfill(
 async def list_backfills(
     store: StoreDep,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
-    workflow: Annotated[str | None, Query(description="Only those of this workflow.")] = None,
+    project: Annotated[str | None, Query(description="Only for this project.")] = None,
+    workflow: Annotated[str | None, Query(description="Only for this workflow.")] = None,
     state: Annotated[
         list[BackfillState] | None, Query(description="Only in one of these; repeatable.")
     ] = None,

@@ -62,9 +62,9 @@ async def follow_events(
     feed: FeedDep,
     streams: StreamsDep,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    project: Annotated[str | None, Query(description="Only for this project.")] = None,
     instance_id: Annotated[
-        int | None, Query(ge=1, le=MAX_ID, description="Only those of this instance.")
+        int | None, Query(ge=1, le=MAX_ID, description="Only for this instance.")
     ] = None,
     kind: Annotated[
         list[EventKind] | None,

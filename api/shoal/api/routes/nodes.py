@@ -58,7 +58,7 @@ async def list_masters(
 @needs(Permission.CLUSTER_READ)
 async def list_workers(
     cluster: ClusterDep,
-    group: Annotated[str | None, Query(description="Only those of this group.")] = None,
+    group: Annotated[str | None, Query(description="Only for this group.")] = None,
     paused: Annotated[
         bool | None, Query(description="Only those that take no tasks, or only the others.")
     ] = None,
@@ -104,7 +104,7 @@ async def list_partitions(
     store: StoreDep,
     cluster: ClusterDep,
     owner: Annotated[
-        str | None, Query(description="Only those of this master; empty: those without one.")
+        str | None, Query(description="Only of this master; empty: without a master.")
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,

@@ -58,7 +58,7 @@ ScheduleId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[7])]
 async def list_schedules(
     store: StoreDep,
     caller: Calling,
-    project: Annotated[str | None, Query(description="Only those of this project.")] = None,
+    project: Annotated[str | None, Query(description="Only for this project.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[ScheduleOut]:

@@ -79,7 +79,7 @@ class AlertOut(Answer):
     acknowledged_by: str | None
     told_at: datetime | None = Field(description="When the first message about it has left.")
     silenced_by: int | None = Field(description="The silence that covers it.")
-    next_at: datetime | None = Field(description="When somebody is told again; null: never.")
+    next_at: datetime | None = Field(description="Time of the next notification; null: none.")
 
 
 class AlertDeliveryOut(Answer):
@@ -119,7 +119,7 @@ class AlertDeliveryDetail(AlertDeliveryOut):
     """A message with every attempt to send it."""
 
     attempts: list[AlertAttemptOut] = Field(description="The first one first.")
-    alerts: list[int] = Field(description="What it tells of, by id; 1,000 at most.")
+    alerts: list[int] = Field(description="Ids of the alerts it contains, at most 1,000.")
 
 
 class AlertVerdictOut(Answer):

@@ -88,8 +88,8 @@ class DraftOut(Answer):
     editor: str = Field(description="Whose it is: each person has one of each workflow.")
     base_version: int = Field(description="The version that it began with; 0: there was none.")
     newest_version: int = Field(
-        description="The newest one now. Another than `base_version`: somebody has published "
-        "meanwhile. 0: there is none."
+        description="The newest version now; 0: none. It differs from `base_version` if a "
+        "version was published in the meantime."
     )
     revision: int = Field(description="Grows with each change.")
     created_at: datetime
@@ -107,13 +107,15 @@ class DraftDetail(DraftOut):
 class DraftIn(Strict):
     """What a draft becomes."""
 
-    text: StrictStr = Field(max_length=LONGEST_TEXT, description="Whatever it is, YAML or not yet.")
+    text: StrictStr = Field(
+        max_length=LONGEST_TEXT, description="The text as it is, valid YAML or not."
+    )
     base_version: StrictInt | None = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
         description="The version that it builds upon, 0 for none. Left out: as it is, or of a new "
-        "draft the newest one. Give it when you have taken in what somebody has published.",
+        "draft the newest one. Give it after merging a newly published version.",
     )
 
 
@@ -294,5 +296,5 @@ class LayoutOut(Answer):
     )
     groups: dict[str, list[str]]
     folded: list[str]
-    updated_at: datetime | None = Field(description="Null: nobody has arranged anything.")
+    updated_at: datetime | None = Field(description="Null: nothing was arranged.")
     updated_by: str | None

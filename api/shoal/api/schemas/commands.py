@@ -104,7 +104,7 @@ class CommandIn(Strict):
         default=None, description="START: null is the workflow's own."
     )
     labels: Labels = Field(
-        default={}, description="START: of the run, beside those of the workflow, and before them."
+        default={}, description="START: parameters of the run; they override the workflow's."
     )
     idempotency_key: str | None = Field(
         default=None,

@@ -26,7 +26,7 @@ class ScheduleOut(Answer):
     timezone: str
     parameters: dict[str, str]
     enabled: bool
-    priority: PriorityName | None = Field(description="Null: that of the workflow.")
+    priority: PriorityName | None = Field(description="Null: the workflow's.")
     on_gap: OnGap | None = Field(
         description="What a fire time does that the clock skips. Null: this version cannot read "
         "the expression or does not know the time zone, so it does not fire."
@@ -43,7 +43,7 @@ class ScheduleOut(Answer):
     )
     missed_window: float | None = Field(description="Seconds; older ones are not made up for.")
     paused_at: datetime | None = Field(description="Since when it is paused by request.")
-    next_fire_at: datetime | None = Field(description="Null: it does not fire any more.")
+    next_fire_at: datetime | None = Field(description="Null: no further fire times.")
     next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")
 
 

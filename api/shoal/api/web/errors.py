@@ -235,7 +235,7 @@ class ClearBeyondLoopback(CannotServe):
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"the API does not listen on {host} in clear: everybody on the way could read "
+            f"the API does not listen on {host} in clear: anyone on the way could read "
             "passwords and tokens; set tls_certificate and tls_key in the section [api], or, with "
             "a proxy in front that has a certificate, allow_clear = true"
         )

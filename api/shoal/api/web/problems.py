@@ -95,7 +95,9 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What happened in this case, and what to do.")
     instance: str = Field(description="Path of the request.")
-    request_id: str = Field(description="That of the request; the log of the API has it, too.")
+    request_id: str = Field(
+        description="The id of the request, which is also in the log of the API."
+    )
     errors: list[ProblemField] = Field(default=[], description="Each field that is wrong.")
 
 
@@ -150,7 +152,7 @@ _KINDS: Mapping[type[ShoalError], ProblemKind] = {
         HTTPStatus.CONFLICT, "identity-taken", "The identity is linked already"
     ),
     LastAdministrator: ProblemKind(
-        HTTPStatus.CONFLICT, "last-administrator", "Nobody would be an administrator"
+        HTTPStatus.CONFLICT, "last-administrator", "No administrator would be left"
     ),
     Archived: ProblemKind(HTTPStatus.CONFLICT, "archived", "The workflow is archived"),
     WorkflowInUse: ProblemKind(HTTPStatus.CONFLICT, "workflow-in-use", "Others need the workflow"),
@@ -390,8 +392,8 @@ _MEANINGS: Mapping[int, str] = {
     404: "Something that the request names does not exist, or not for the caller.",
     408: "The body came to a halt.",
     409: "The present state does not allow it.",
-    412: "The state is not the one that the request, or its digest, is about; `current` is that of "
-    "now, where it is one thing.",
+    412: "The state is not the one that the request, or its digest, is about; `current` is the "
+    "present state, if it is a single value.",
     413: "The body is too large: more than 8 MiB, or than a resource may have.",
     415: "The body is not application/json.",
     416: "The log has no such bytes.",

@@ -131,7 +131,7 @@ class ClaimTransfer:
             return _Outcome(self._moved({old: new}, ours))
         self._claiming.forget(old)
         task = old.task_instance_id
-        log.warning("claim not transferred: it is not ours any more", task_instance=task)
+        log.warning("claim not transferred: it is no longer ours", task_instance=task)
         return _Outcome(set())
 
     def _moved(self, moves: Moves, epochs: Sequence[int]) -> set[TaskClaim]:

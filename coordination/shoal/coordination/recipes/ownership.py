@@ -47,7 +47,7 @@ class Ownership:
 
     SUSPENDED changes nothing by itself. When ``session.proven_until`` passes, and when the
     session is LOST, everything is lost; it is acquired again, with higher epochs, once a session
-    is proven. What is not wanted any more by then is released: a session in doubt may have gone
+    is proven. What is no longer wanted by then is released: a session in doubt may have gone
     on, and others would wait for our node for ever. A clean release is recorded in the parent of
     the owner node, so a successor need not wait; after an owner that vanished it waits
     ``takeover_delay_s``.
@@ -125,7 +125,7 @@ class Ownership:
         self._begin_holds()
 
     async def released(self, partitions: Iterable[int]) -> None:
-        """Return when those of ``partitions`` that are not wanted any more are not ours either.
+        """Return when those of ``partitions`` that are no longer wanted are not ours either.
 
         Their ``on_released`` has run and their owner nodes are gone; or they were lost, and
         ``on_lost`` has run.
@@ -324,7 +324,7 @@ class Ownership:
     # ------------------------------------------------------------------ acquiring
 
     async def _acquire(self, partition: int, hold: "_Hold") -> int | None:
-        """Return the epoch when we own the partition, None if it is not wanted any more."""
+        """Return the epoch when we own the partition, None if it is no longer wanted."""
         vanished_at: float | None = None
         while not hold.unwanted.is_set():
             hold.recheck.clear()

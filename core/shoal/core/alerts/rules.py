@@ -75,7 +75,7 @@ class RuleSpec(Strict):
     receivers: tuple[Name, ...] = Field(
         min_length=1,
         max_length=MOST_RECEIVERS,
-        description="Who is told, by the names of receivers.",
+        description="Names of the receivers to notify.",
     )
     deadline: Deadline | None = Field(
         default=None, description="Of workflow.not-started and workflow.not-finished."
@@ -97,10 +97,11 @@ class RuleSpec(Strict):
     repeat_every: Duration | None = Field(
         default=None,
         ge=SHORTEST_REPEAT_S,
-        description="Tell again while it goes on and nobody has acknowledged it; null: once.",
+        description="Repeat the notification at this interval while the alert is open and not "
+        "acknowledged; null: notify once.",
     )
     tell_recovery: StrictBool = Field(
-        default=True, description="Whether to tell those who were told when the cause is gone."
+        default=True, description="Whether to notify the same receivers when the alert is resolved."
     )
     quiet: tuple[QuietHours, ...] = Field(
         default=(),

@@ -83,7 +83,7 @@ def after_delay(draft: Draft, task: str) -> None:
 
 
 def take_slot(draft: Draft, event: SlotGranted) -> None:
-    """The slot is there. One that is not wanted any more frees itself."""
+    """The slot is there. One that is no longer wanted frees itself."""
     attempt = draft.newest(event.task_instance_id)
     if attempt is not None and attempt.state is _T.BLOCKED:
         after_slot(draft, attempt.task)

@@ -52,7 +52,7 @@ class ListFilter(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    project: str | None = Field(default=None, description="Only those of this project.")
+    project: str | None = Field(default=None, description="Only for this project.")
 
     def __bool__(self) -> bool:
         return bool(self.model_dump(exclude_defaults=True))
@@ -100,7 +100,7 @@ class WorkflowFilter(LabelFilter):
     owner: str | None = Field(
         default=None,
         max_length=LONGEST_OWNER,
-        description="Whose `owner` is exactly this; empty: those that name nobody.",
+        description="Whose `owner` is exactly this; empty: without an owner.",
     )
     archived: Literal["false", "true", "any"] = Field(
         default="false", description="Whether those that are archived."
@@ -115,7 +115,7 @@ class WorkflowFilter(LabelFilter):
 class RunFilter(LabelFilter):
     """What filters of runs and of attempts share."""
 
-    workflow: str | None = Field(default=None, description="Only those of this workflow.")
+    workflow: str | None = Field(default=None, description="Only for this workflow.")
     started_since: Instant | None = Field(
         default=None, description="Started at this instant or later."
     )
@@ -161,7 +161,7 @@ class InstanceFilter(RunFilter):
     schedule_id: RowId | None = Field(
         default=None, description="Only those that this schedule fired."
     )
-    backfill_id: RowId | None = Field(default=None, description="Only those of this backfill.")
+    backfill_id: RowId | None = Field(default=None, description="Only for this backfill.")
     parent_id: RowId | None = Field(
         default=None, description="Only those that tasks of this instance started."
     )
@@ -208,8 +208,8 @@ class TaskFilter(RunFilter):
         "there may be thousands.",
     )
     worker: str | None = Field(default=None, description="Only those that this worker took.")
-    instance_id: RowId | None = Field(default=None, description="Only those of this instance.")
-    task: str | None = Field(default=None, description="Only those of the task of this name.")
+    instance_id: RowId | None = Field(default=None, description="Only for this instance.")
+    task: str | None = Field(default=None, description="Only for the task of this name.")
     type: str | None = Field(default=None, description="Only of this type, such as SHELL.")
     worker_group: str | None = Field(
         default=None, description="Only those for this group of workers."
@@ -259,7 +259,7 @@ HistoryKind = StrEnum(  # type: ignore[misc]
 class HistoryFilter(ListFilter):
     """Which events, commands and takeovers to list."""
 
-    workflow: str | None = Field(default=None, description="Only those of this workflow.")
+    workflow: str | None = Field(default=None, description="Only for this workflow.")
     kind: frozenset[HistoryKind] = Field(
         default=frozenset(), description="Only of one of these; repeatable."
     )

@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add(
         "--history",
-        help="folder or URL of the exported history; that of the setting history_url if not given",
+        help="folder or URL of the exported history; default: the setting history_url",
     )
     add(
         "--days",

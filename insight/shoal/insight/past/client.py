@@ -43,7 +43,7 @@ class PastLost(PastUnavailable):
     def __init__(self, url: str, exports: int) -> None:
         super().__init__(
             f"there is no history in {url}, although the database knows of {exports} exports: is "
-            "the storage mounted, and history_url the same as that of the masters?"
+            "the storage mounted, and history_url the same as for the masters?"
         )
 
 

@@ -102,7 +102,7 @@ def validate(
     left_out = list(model.notes)
     gone = sum(run.workflow not in known for run in runs)
     if gone:
-        left_out.append(f"{gone:,} runs are of workflows that are not there any more")
+        left_out.append(f"{gone:,} runs belong to workflows that no longer exist")
     runs = [run for run in runs if run.workflow in known]
     ids = {run.id for run in runs}
     compared = [one for one in attempts if one.run_id in ids]

@@ -110,7 +110,7 @@ class Publications:
         wanted = len(run.plan.tasks[attempt.task].publish)
         written = {one.path: one for one in published}
         if len(uploads) != wanted:
-            raise NotPublished("its uploads are not known any more", permanent=False)
+            raise NotPublished("its uploads are no longer known", permanent=False)
         if written.keys() != {upload.path for upload in uploads}:
             raise NotPublished("the worker has not handed its files over", permanent=False)
         try:

@@ -46,7 +46,8 @@ def _refusal() -> BackfillRefused:
     """The text names no project: some may be hidden from who reads it."""
     return BackfillRefused(
         "downstream",
-        "who has asked for it may not, or not any more, run the workflows of all projects that the "
-        f"backfill reaches now: that needs the permission {Permission.RUN_OPERATE} in each; ask "
+        "the user who requested it may not, or no longer, run the workflows of all projects that "
+        "the backfill reaches now: that needs the permission "
+        f"{Permission.RUN_OPERATE} in each; ask "
         "again to see what it reaches",
     )

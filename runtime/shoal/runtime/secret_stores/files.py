@@ -70,7 +70,7 @@ def _content(file: Path) -> str:
         if not stat.S_ISREG(found.st_mode):
             raise IsADirectoryError
         if found.st_mode & stat.S_IWOTH:
-            raise ValueError("everybody may write the file, so nobody knows whose word it is")
+            raise ValueError("every user may write the file, so its content cannot be trusted")
         raw = opened.read(_MOST_BYTES + 1)
     if len(raw) > _MOST_BYTES:
         raise ValueError(f"the file has more than {_MOST_BYTES:,} bytes")

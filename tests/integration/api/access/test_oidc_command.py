@@ -147,7 +147,7 @@ async def test_what_cannot_be_done_is_told(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr("shoal.client.cli.access.sign_in._MOST_S", 0.0)
     status, _, err = await world.command("login", world.url, "--oidc")
     assert status == 1
-    assert "nobody has signed in within" in err
+    assert "no sign-in within" in err
     status, _, err = await world.command("login", world.url, "--oidc", "--provider", "other")
     assert (status, "no provider 'other'; it has: main" in err) == (1, True)
     status, _, err = await world.command("login", world.url, "--oidc", "--name", "ada")

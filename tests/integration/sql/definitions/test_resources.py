@@ -162,7 +162,7 @@ async def test_change_of_another_version_than_expected_is_refused(database: Data
     with pytest.raises(ResourceChanged, match="is of version 2 now, the change expects version 1"):
         await put(database, "a", "three", 3, expected=1)
     await remove(database, "a", 4)
-    with pytest.raises(ResourceChanged, match="does not exist any more"):
+    with pytest.raises(ResourceChanged, match="no longer exists"):
         await put(database, "a", "three", 5, expected=2)
     assert (await put(database, "a", "three", 6, expected=0))[0].version == 3
 

@@ -177,7 +177,7 @@ async def test_attempt_that_cannot_end_an_earlier_ones_job_is_not_settled(tmp_pa
         source = source_of(server)
     done = await Attempt(tmp_path, source, attempt=2).ran()
     assert (done.code, done.settled) == (1, False)
-    assert "nobody listens there" in done.reason
+    assert "no server listens there" in done.reason
     done = await Attempt(tmp_path / "a", source).ran()
     assert (done.code, done.settled) == (1, True)
 
@@ -280,7 +280,7 @@ async def test_job_that_somebody_cancels_is_not_tried_again(
     flink.states = ["RUNNING", "CANCELED"]
     done = await Attempt(tmp_path, source_of(server)).ran()
     assert (done.code, done.settled) == (65, True)
-    assert "somebody has cancelled the job in Flink" in done.reason
+    assert "the job was cancelled in Flink" in done.reason
 
 
 async def test_job_that_flink_has_forgotten_fails_its_task(

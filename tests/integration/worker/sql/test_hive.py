@@ -187,7 +187,7 @@ def test_signing_in_says_what_is_wrong(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = refusal(replace(server.source, port=1), tmp_path, monkeypatch)
-    assert "nobody answers there: is the server running" in str(closed)
+    assert "no server answers there: is the server running" in str(closed)
     assert not closed.permanent
     other = refusal(replace(server.source, options={"auth": "nosasl"}), tmp_path, monkeypatch)
     assert "do the options `auth` and `tls` say what it expects?" in str(other)

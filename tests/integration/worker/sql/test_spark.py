@@ -126,7 +126,7 @@ def test_what_a_dead_process_has_left_is_ended(server: Served, tmp_path: Path) -
     ("changes", "code", "said"),
     [
         ({"password": "wrong"}, 65, "the server refuses this token"),
-        ({"port": 1}, 1, "nobody answers there"),
+        ({"port": 1}, 1, "no server answers there"),
         ({"host": "example.org"}, 65, "a token is sent with TLS only, or to localhost"),
     ],
 )

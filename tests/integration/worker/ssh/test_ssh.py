@@ -233,7 +233,7 @@ def test_lost_connection_ends_the_script(server: Served, family: Family, tmp_pat
         ({"password": "a password"}, {}, 65, "the host refuses this user or password"),
         ({"password": "-----BEGIN X-----"}, {}, 65, "the private key cannot be used"),
         ({"user": "nobody-here"}, {}, 65, "the host refuses this user"),
-        ({"port": 1}, {}, 1, "nobody listens there"),
+        ({"port": 1}, {}, 1, "no server listens there"),
         ({"host": "nowhere.invalid"}, {}, 1, "cannot sign in"),
     ],
 )

@@ -84,7 +84,7 @@ class Helpers:
         try:
             return await (await self._launcher.launch(request)).wait()
         except asyncio.CancelledError:
-            why, launcher = "not wanted any more", self._launcher
+            why, launcher = "no longer wanted", self._launcher
             with suppress(ShoalError):  # then all that the launcher ran is dead
                 await launcher.kill(request.id, why, 0.0, EndCause.INTERRUPT)
                 if (launched := launcher.running.get(request.id)) is not None:

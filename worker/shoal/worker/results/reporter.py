@@ -214,7 +214,7 @@ class Reporter:
             for notify in self._on_settled:
                 notify(item.report, verdict == _V.COMMITTED)
         elif verdict == _V.NOT_OWNER:
-            self._postpone([item], "the master does not own the partition any more")
+            self._postpone([item], "the master no longer owns the partition")
         else:
             self._postpone([item], "the master could not store it")
 

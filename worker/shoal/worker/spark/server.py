@@ -105,7 +105,7 @@ class SparkServer:
             log.warning("jobs of a Spark Connect server are not known", error=str(error))
             return
         if left:
-            log.info("jobs ended that nobody waits for", project=self.project, jobs=left)
+            log.info("jobs ended that no task waits for", project=self.project, jobs=left)
 
     async def release(self, session: str) -> None:
         """Close a session, if it is there; what runs in it ends. No failure is reported."""

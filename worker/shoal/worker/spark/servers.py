@@ -8,7 +8,7 @@ it does not start       those who wait for it fail with what it said
 nobody has used it      it is stopped; also when another project needs its place
 it ends by itself       of several users all are interrupted, so that they run again: one of them
                         may have been too much for it. A single user sees that its server is gone.
-it answers nobody       it is ended, which is the row above
+it does not respond       it is ended, which is the row above
 ======================  ====================================================================
 """
 
@@ -214,11 +214,11 @@ class SparkServers:
                     break
                 if leave.done() or (kept.is_idle and self._has_idled(kept)):
                     kept.leave.set()
-                    await server.stop("nobody uses it")
+                    await server.stop("it is unused")
                     return None
                 silent = 0 if kept.is_idle or await server.answers() else silent + 1
                 if silent >= MOST_SILENT:
-                    await server.stop("it answers nobody", grace_s=0.0)
+                    await server.stop("it does not respond", grace_s=0.0)
                 elif not silent:
                     await kept.end_jobs_of_others()
         finally:

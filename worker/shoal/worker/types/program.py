@@ -43,7 +43,7 @@ ProgramFile = Annotated[
     FileReference | None,
     Field(
         description="Instead of the text: a resource of the project, PATH or PATH@VERSION. Nothing "
-        "is rendered in it; its parameters are variables, as those of the text.",
+        "is rendered in it; its parameters are variables, as for the text.",
     ),
     ResourceName(),
     CommandLine(),

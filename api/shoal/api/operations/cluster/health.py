@@ -43,7 +43,7 @@ def database_trouble(masters: Mapping[str, MemberInfo], master_id: str) -> str |
         for other in masters.values()
         if other.id != master_id and _said(other).get("shares") is True
     )
-    return f"{text}; its partitions were given to {', '.join(others) or 'nobody'}"
+    return f"{text}; its partitions were given to {', '.join(others) or 'no other master'}"
 
 
 def troubles(masters: Mapping[str, MemberInfo]) -> list[str]:

@@ -179,7 +179,7 @@ async def put_resource_grant(
 
 @router.delete(
     _OF_FILES + "/{taker}",
-    summary="Share nothing with another project any more",
+    summary="Stop sharing with another project",
     status_code=204,
     responses=documented(404),
 )

@@ -94,7 +94,7 @@ async def delete_group(
 
 @router.put(
     "/groups/{name}/members/{member:path}",
-    summary="Put somebody into a group",
+    summary="Add a member to a group",
     responses={
         201: {"model": GroupOut, "description": "It was not in it."},
         **documented(404),
@@ -121,7 +121,7 @@ async def put_group_member(
 
 @router.delete(
     "/groups/{name}/members/{member:path}",
-    summary="Take somebody out of a group",
+    summary="Remove a member from a group",
     status_code=204,
     responses=documented(404),
 )

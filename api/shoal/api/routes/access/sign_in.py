@@ -192,7 +192,7 @@ async def end_sign_in(
             )
         if error or not code:
             said = error if re.fullmatch(r"[a-z_]{1,50}", error) else "no code"
-            raise SignInFailed(f"the provider has signed nobody in ({said})")
+            raise SignInFailed(f"the provider did not complete the sign-in ({said})")
         access.failed_logins.begin(flow.state, browser.address)
         identity = await found.identity(flow, code, iss)
         secret = await enter_by_flow(store.database, access, flow, identity, found.rules, browser)

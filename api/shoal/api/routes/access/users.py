@@ -118,7 +118,7 @@ async def patch_user(
             await uow.principals.enable(found.id)
         if body.disabled:
             if found.id == caller.principal.id:
-                raise Forbidden("nobody disables the account that asks; ask another administrator")
+                raise Forbidden("you cannot disable your own account; ask another administrator")
             await uow.principals.disable(found.id, store.clock())
             await uow.sessions.end_all(found.id)
             await uow.tokens.revoke_all(found.id, store.clock())
@@ -187,7 +187,7 @@ async def put_identity(
 
 @router.delete(
     "/users/{name}/identity",
-    summary="Let a user not sign in elsewhere any more",
+    summary="Remove a user's link to a provider",
     status_code=204,
     responses=documented(404),
 )

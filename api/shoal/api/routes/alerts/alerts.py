@@ -162,7 +162,7 @@ async def get_alert_delivery(
 
 @router.get(
     "/projects/{project}/alert-explanations",
-    summary="Explain why somebody was told, or nobody",
+    summary="Explain why notifications were sent or not",
     responses=documented(404),
 )
 @needs(Permission.PROJECT_READ)

@@ -95,7 +95,7 @@ async def list_insight_rollup_rows(
     sees_cluster = caller.may(Permission.CLUSTER_READ)
     hidden = {} if sees_cluster else dict.fromkeys(_OF_ALL_PROJECTS.get(job or "", ()))
     if job is None:
-        raise InvalidRequest([FieldError("job", "is needed: rows are those of one job")])
+        raise InvalidRequest([FieldError("job", "is required: rows belong to one job")])
     async with store.unit_of_work(read_only=True) as uow:
         if day is None and (newest := await uow.rollups.newest(job)) is not None:
             day = newest.day

@@ -86,8 +86,8 @@ class DaysFilter(BaseModel):
 class WindowFilter(DaysFilter):
     """The days and the workflows of an answer."""
 
-    project: str | None = Field(default=None, description="Only those of this project.")
-    workflow: str | None = Field(default=None, description="Only those of this workflow.")
+    project: str | None = Field(default=None, description="Only for this project.")
+    workflow: str | None = Field(default=None, description="Only for this workflow.")
 
 
 Windowed = Annotated[WindowFilter, Query()]

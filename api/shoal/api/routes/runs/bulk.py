@@ -76,8 +76,8 @@ async def post_bulk_commands(
     digest = digest_of(body, ids)
     if body.digest not in (None, digest):
         raise PreviewOutdated(
-            "other runs or tasks would be touched than those of the preview that the digest is "
-            "of; look at a new preview (dry_run=true), and take its digest"
+            "other runs or tasks would be affected than in the preview of this digest; request "
+            "a new preview (dry_run=true), and use its digest"
         )
     items = await judged(store, cluster, caller, body, ids, idempotency_key or str(uuid.uuid4()))
     for item in items:

@@ -14,8 +14,8 @@ from shoal.api.web.paging import bad_cursor, decode_cursor, encode_cursor, filte
 from shoal.core.runs.filters import InstanceFilter, SortKey, SortOrder, TaskFilter
 from shoal.core.untrusted import read_json
 
-Project = Annotated[str | None, Query(description="Only those of this project.")]
-Workflow = Annotated[str | None, Query(description="Only those of this workflow.")]
+Project = Annotated[str | None, Query(description="Only for this project.")]
+Workflow = Annotated[str | None, Query(description="Only for this workflow.")]
 Instances = Annotated[InstanceFilter, Query()]
 Tasks = Annotated[TaskFilter, Query()]
 

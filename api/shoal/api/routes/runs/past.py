@@ -44,8 +44,8 @@ router = strict_router("past instances")
 
 PastInstanceId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[17])]
 AttemptId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[91])]
-Project = Annotated[str | None, Query(max_length=100, description="Only those of this project.")]
-Workflow = Annotated[str | None, Query(max_length=100, description="Only those of this workflow.")]
+Project = Annotated[str | None, Query(max_length=100, description="Only for this project.")]
+Workflow = Annotated[str | None, Query(max_length=100, description="Only for this workflow.")]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES = (
     *("logical_time", "created_at", "admitted_at", "waiting_since", "queued_at", "started_at"),
@@ -217,7 +217,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
     place = await _place_of(request, error)
     if place is None:
         return problem_response(request, kind, kind.detail or str(error))
-    detail = f"{error} in the database any more; the exported history has it: {place}"
+    detail = f"{error} in the database any longer; the exported history has it: {place}"
     return problem_response(request, kind, detail, members={"past": place})
 
 

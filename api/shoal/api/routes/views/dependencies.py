@@ -45,8 +45,8 @@ async def get_dependency_graph(
         Day | None,
         Query(
             alias="date",
-            description="The logical day of the workflow, in its zone; default: its today, for a "
-            "project that of UTC.",
+            description="The logical day of the workflow, in its zone; default: today in "
+            "its zone; for a project, today in UTC.",
         ),
     ] = None,
     hops: Annotated[

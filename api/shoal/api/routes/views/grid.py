@@ -115,7 +115,10 @@ async def list_workflow_days(
     ] = 366,
     timezone: Annotated[
         Zone | None,
-        Query(description="Whose days; default: that of the workflow.", examples=["Europe/Berlin"]),
+        Query(
+            description="Time zone of the days; default: the workflow's.",
+            examples=["Europe/Berlin"],
+        ),
     ] = None,
     cursor: Cursor = None,
 ) -> Page[DayOut]:

@@ -52,7 +52,7 @@ async def list_drafts(
     store: StoreDep,
     project: ProjectName,
     name: Annotated[
-        str | None, Query(max_length=100, description="Only those of this workflow.")
+        str | None, Query(max_length=100, description="Only for this workflow.")
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -79,7 +79,7 @@ async def get_draft(
     name: WorkflowName,
     response: Response,
     editor: Annotated[
-        str | None, Query(max_length=201, description="Whose; left out: that of the caller.")
+        str | None, Query(max_length=201, description="User name; default: the caller.")
     ] = None,
 ) -> DraftDetail:
     """The draft of a workflow, of the caller or of somebody else."""

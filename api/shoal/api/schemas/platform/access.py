@@ -45,7 +45,7 @@ class MeOut(Answer):
     must_change_password: bool = Field(description="Nothing else is allowed before.")
     has_password: bool = Field(description="Signs in with a password here.")
     issuer: str | None = Field(description="The OpenID provider or directory that signs it in.")
-    roles: list[RoleOut] = Field(description="One's own and those of one's groups.")
+    roles: list[RoleOut] = Field(description="Own roles and roles of one's groups.")
     permissions: list[Permission] | None = Field(
         description="What the token that was sent is limited to; null: to nothing."
     )
@@ -80,7 +80,10 @@ class TokenIn(Strict):
         default=None, min_length=1, description="What it is limited to; null: what its owner may."
     )
     projects: list[str] | None = Field(
-        default=None, min_length=1, max_length=1000, description="Null: those of its owner."
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="Null: all permissions of its owner.",
     )
     days: TokenDays | None = Field(default=90, description="Until it expires; null: never.")
 
@@ -101,7 +104,7 @@ class TokenOut(Answer):
 class NewTokenOut(TokenOut):
     """A token that was just made."""
 
-    token: str = Field(description="Its text: shown this once, nobody can read it again.")
+    token: str = Field(description="Its text, which is shown only once.")
 
 
 class AccountOut(Answer):
@@ -137,7 +140,7 @@ class UserChange(Strict):
     full_name: FullName | None = None
     is_admin: StrictBool | None = None
     disabled: StrictBool | None = Field(
-        default=None, description="True: it can do nothing any more, and its runs go on."
+        default=None, description="True: it can no longer sign in; its runs continue."
     )
 
 
@@ -196,7 +199,7 @@ class GrantIn(Strict):
 class GrantOut(Answer):
     """What a project lets the tasks of another one do."""
 
-    project: str = Field(description='Whose tasks may; "*": those of every project.')
+    project: str = Field(description='Project whose tasks may; "*": every project.')
     what: Grant
     created_at: datetime
 
@@ -214,7 +217,7 @@ class ResourceGrantIn(Strict):
 class ResourceGrantOut(Answer):
     """Which files of a project the tasks of another one may use."""
 
-    project: str = Field(description='Whose tasks may; "*": those of every project.')
+    project: str = Field(description='Project whose tasks may; "*": every project.')
     paths: list[str] = Field(description="In order.")
     created_at: datetime
     updated_at: datetime

@@ -170,7 +170,7 @@ class ClusterOut(Answer):
         default=None, description="null: no history is exported, or the database is away."
     )
     alert_servers: list[str] | None = Field(
-        description="That share the work; null: nothing is defined, so nobody needs one."
+        description="Servers that share the work; null: nothing is defined, so none is needed."
     )
     damaged_znodes: list[DamagedZnodeOut] = Field(
         description="Damaged znodes that were found and repaired of late, the oldest first."

@@ -86,7 +86,7 @@ class EffectOut(Answer):
     refusal: str | None = Field(description="Why it would change nothing.")
     state: WorkflowState | None = Field(description="Of the run then; null: not looked at.")
     tasks: list[TouchedTask] | None = Field(
-        description="The first 100 that change; null: not looked at, or those of a new run."
+        description="The first 100 that change; null: not checked, or all tasks of a new run."
     )
     more_tasks: int = Field(description="How many more change.")
 

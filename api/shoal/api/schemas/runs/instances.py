@@ -78,7 +78,7 @@ class InstanceOut(Answer):
     rerun_of: int | None = Field(description="The instance that this one runs again.")
     run_number: int
     command_id: int
-    parent: ParentOut | None = Field(description="None: nobody's sub-workflow.")
+    parent: ParentOut | None = Field(description="None: not a sub-workflow.")
     task_counts: dict[TaskState, int] = Field(description="Newest attempts by state.")
     labels: dict[str, str]
     schedule_id: int | None = Field(description="The schedule that fired it.")
@@ -181,4 +181,4 @@ class LogOut(Answer):
     offset: int = Field(description="Where `data` starts.")
     next_offset: int = Field(description="Where to continue.")
     size: int = Field(description="Of the whole log now.")
-    finished: bool = Field(description="Whether the log will not grow any more.")
+    finished: bool = Field(description="Whether the log is complete.")

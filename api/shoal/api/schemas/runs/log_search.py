@@ -22,7 +22,7 @@ class LogHits(Answer):
         description="Where to go on; null: the log is finished and was read to its end."
     )
     size: int = Field(description="Of the whole log now, in bytes.")
-    finished: bool = Field(description="Whether the log will not grow any more.")
+    finished: bool = Field(description="Whether the log is complete.")
 
 
 class TaskHits(Answer):

@@ -39,7 +39,7 @@ class PastInstanceOut(Answer):
 class PastAttemptOut(Answer):
     """An attempt that has ended, as it was exported."""
 
-    id: int = Field(description="That of the task instance.")
+    id: int = Field(description="The id of the task instance.")
     task: str
     type: str
     worker_group: str
@@ -48,7 +48,7 @@ class PastAttemptOut(Answer):
     state: TaskState
     reason: str | None
     exit_code: int | None
-    forced: bool = Field(description="Whether somebody has taken it for a success.")
+    forced: bool = Field(description="Whether it was forced to count as a success.")
     waiting_since: datetime | None
     queued_at: datetime | None
     started_at: datetime | None

@@ -61,8 +61,8 @@ class DependencyEdge(Answer):
         description="False: its project does not let the tasks of the other one see or run it."
     )
     since: datetime = Field(
-        description="The first logical time of the runs of `source` that those of `target` look "
-        "for. It may be of another day than that of `source`."
+        description="The first logical time of the runs of `source` that runs of `target` wait "
+        "for. It may be on another day."
     )
     until: datetime = Field(description="The first one behind.")
     run: DependencyRun | None = Field(description="The newest of these runs; null: there is none.")

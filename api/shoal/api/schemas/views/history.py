@@ -21,7 +21,7 @@ class HappenedOut(Answer):
 
     at: datetime
     kind: str = Field(
-        description="That of the event; `command`: somebody has asked for something; "
+        description="The kind of the event; `command`: a user made a request; "
         "`partition.takeover`: another master works on the runs of a partition."
     )
     id: int = Field(description="Of the event, the command or the takeover.")

@@ -23,7 +23,7 @@ class TodayRun(Answer):
     finished_at: datetime | None
     is_resolved: bool = Field(
         description="It has failed, and a newer success makes that good: one for the same logical "
-        "time; if somebody had started it by hand, any that is not of a backfill."
+        "time; if it was started manually, any run outside backfills."
     )
     waits_for: SaidOut | None = Field(
         description="What keeps all of it; null: something of it runs, or it has ended."

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from shoal.core.access.audit.chain import ChainHead
 
 group = typer.Typer(
-    name="audit", no_args_is_help=True, help="Who has done what; nobody can change it unnoticed."
+    name="audit",
+    no_args_is_help=True,
+    help="Show who has done what. Changes to the log are detected.",
 )
 
 Heads = Annotated[

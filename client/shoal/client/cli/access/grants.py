@@ -96,7 +96,7 @@ def files(
         list[str] | None,
         typer.Argument(metavar="[PATH]…", help="Files, FOLDER/, or '*'; all that it may use."),
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="It may use none any more.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="It may no longer use any.")] = False,
     project: Project = DEFAULT_PROJECT,
     data: Data = None,
     as_json: Json = False,

@@ -90,7 +90,7 @@ def delete(name: Name, data: Data = None) -> None:
 
 @group.command("add-member")
 def add_member(name: Name, member: Member, data: Data = None, as_json: Json = False) -> None:
-    """Put somebody into a group."""
+    """Add a member to a group."""
     from shoal.client.rest.client import ShoalClient
 
     with ShoalClient.connect(data) as client:
@@ -100,7 +100,7 @@ def add_member(name: Name, member: Member, data: Data = None, as_json: Json = Fa
 
 @group.command("remove-member")
 def remove_member(name: Name, member: Member, data: Data = None) -> None:
-    """Take somebody out of a group."""
+    """Remove a member from a group."""
     from shoal.client.cli.terminal.output import say
     from shoal.client.rest.client import ShoalClient
 

@@ -239,7 +239,7 @@ def _revoke(api: "Api", *, must: bool = False) -> None:
     from shoal.client.errors import ApiProblem, ApiUnreachable
     from shoal.client.rest.client import ShoalClient
 
-    assert api.login is not None, "the token is that of a login"
+    assert api.login is not None, "the token belongs to a login"
     try:
         with ShoalClient.of(api) as client:
             client.revoke_token(api.login.token_id)

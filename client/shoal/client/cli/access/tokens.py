@@ -94,7 +94,7 @@ def add(
         with ShoalClient.connect(data) as client:
             made = client.create_service_account_token(home, name, wanted)
     ends = "never expires" if made["expires_at"] is None else f"expires {made['expires_at'][:10]}"
-    said = f"token {made['id']} of {made['owner']}, which {ends}; nobody can read it again:"
+    said = f"token {made['id']} of {made['owner']}, which {ends}; it is shown only once:"
     print_secret(made["token"], said, made, as_json=as_json)
 
 

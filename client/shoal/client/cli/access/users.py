@@ -112,7 +112,10 @@ def change(
     name: Name,
     full_name: FullName = None,
     admin: Annotated[
-        bool | None, typer.Option("--admin/--no-admin", help="May do everything, or not any more.")
+        bool | None,
+        typer.Option(
+            "--admin/--no-admin", help="Make the user an administrator, or take that away."
+        ),
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -201,7 +204,7 @@ def link(
 
 @group.command()
 def unlink(name: Name, data: Data = None) -> None:
-    """Let a user not sign in elsewhere any more; sessions and tokens end."""
+    """Remove a user's link to a provider; sessions and tokens end."""
     from shoal.client.cli.terminal.output import say
     from shoal.client.rest.client import ShoalClient
 

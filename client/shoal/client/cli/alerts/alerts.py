@@ -280,8 +280,8 @@ def _told(one: "AlertDeliveryOut") -> str:
 group = typer.Typer(
     name="alert",
     no_args_is_help=True,
-    help="Alerts of a project: rules say what people are told of, receivers who is told, channels "
-    "by which way.",
+    help="Alerts of a project: rules define what raises an alert, receivers who is notified, "
+    "channels how.",
 )
 
 

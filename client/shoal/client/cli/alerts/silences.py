@@ -74,7 +74,7 @@ def silence(
         print_json(made)
     else:
         when = clock(made["until"], datetime.now(UTC))
-        say(f"silence {made['id']}: nobody is told of {covered(home, made)} until {when}")
+        say(f"silence {made['id']}: no notification is sent for {covered(home, made)} until {when}")
 
 
 def _end(lasts: str | None, until: datetime | None) -> datetime:

@@ -34,7 +34,7 @@ def backfills(
     context: typer.Context,
     workflow: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
+        typer.Option(metavar="NAME", help="Only for this workflow, also PROJECT/NAME."),
     ] = None,
     state: States = None,
     limit: Limit = 20,

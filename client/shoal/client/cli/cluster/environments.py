@@ -53,7 +53,7 @@ def put(
             metavar="FILE", exists=True, dir_okay=False, help="What bash sources before a program."
         ),
     ] = None,
-    no_setup: Annotated[bool, typer.Option("--no-setup", help="There is none any more.")] = False,
+    no_setup: Annotated[bool, typer.Option("--no-setup", help="Remove the setup.")] = False,
     worker_group: Annotated[
         list[str] | None,
         typer.Option(

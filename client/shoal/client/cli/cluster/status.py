@@ -195,7 +195,7 @@ def _alerts(cluster: "ClusterOut") -> "Text | None":
     servers = cluster["alert_servers"]
     if servers is None:
         return None
-    count = f"{len(servers)} at work" if servers else "none is at work: nobody is told of anything"
+    count = f"{len(servers)} at work" if servers else "none is running: no notifications are sent"
     return _check(bool(servers), f"alert servers: {count}")
 
 

@@ -22,7 +22,7 @@ def setup(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Folder or URL of the exported history, as workers see it. Default: that of this "
+            help="Folder or URL of the exported history, as workers see it. Default: this "
             "machine's settings.",
         ),
     ] = None,

@@ -40,7 +40,9 @@ def bulk(
     ] = None,
     workflow: Annotated[
         str | None,
-        typer.Option("--workflow", "-w", metavar="NAME", help="Those of it, also PROJECT/NAME."),
+        typer.Option(
+            "--workflow", "-w", metavar="NAME", help="Of this workflow, also PROJECT/NAME."
+        ),
     ] = None,
     state: States = None,
     label: Annotated[

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def instances(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Only those of this workflow, also PROJECT/NAME."),
+        typer.Argument(metavar="NAME", help="Only for this workflow, also PROJECT/NAME."),
     ] = None,
     state: States = None,
     label: Annotated[
@@ -46,10 +46,10 @@ def instances(
         datetime | None, typer.Option(metavar="TIME", help="Created before this time (UTC).")
     ] = None,
     backfill: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="Only those of this backfill.")
+        int | None, typer.Option(metavar="ID", min=1, help="Only for this backfill.")
     ] = None,
     schedule: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="Only those of this schedule.")
+        int | None, typer.Option(metavar="ID", min=1, help="Only for this schedule.")
     ] = None,
     parent: Annotated[
         int | None, typer.Option(metavar="ID", min=1, help="Only sub-workflows of this instance.")

@@ -36,15 +36,15 @@ def register(app: typer.Typer) -> None:
 def attempts(
     instance_id: Annotated[
         int | None,
-        typer.Argument(metavar="ID", min=1, help="Only those of this workflow instance."),
+        typer.Argument(metavar="ID", min=1, help="Only for this workflow instance."),
     ] = None,
     task: Annotated[
-        str | None, typer.Argument(metavar="TASK", help="Only those of this task of it.")
+        str | None, typer.Argument(metavar="TASK", help="Only for this task of it.")
     ] = None,
     workflow: Annotated[
         str | None,
         typer.Option(
-            "--workflow", "-w", metavar="NAME", help="Those of its instances, also PROJECT/NAME."
+            "--workflow", "-w", metavar="NAME", help="Of its instances, also PROJECT/NAME."
         ),
     ] = None,
     state: States = None,

@@ -31,7 +31,7 @@ def simulate(
     start: Annotated[
         datetime | None,
         typer.Option(
-            "--from", metavar="TIME", help="Begin at this time (UTC); default: that of the model."
+            "--from", metavar="TIME", help="Begin at this time (UTC); default: the model's."
         ),
     ] = None,
     slots: Annotated[

@@ -65,10 +65,10 @@ def put(
     ] = None,
     share_with: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROJECT", help="Its tasks may use it; '*': those of all projects."),
+        typer.Option(metavar="PROJECT", help="Project whose tasks may use it; '*': all projects."),
     ] = None,
     not_shared: Annotated[
-        bool, typer.Option("--not-shared", help="No other project may use it any more.")
+        bool, typer.Option("--not-shared", help="Stop sharing it with other projects.")
     ] = False,
     password: Annotated[
         bool,
@@ -82,7 +82,7 @@ def put(
         str | None, typer.Option(metavar="SECRET", help="A secret of the project is the password.")
     ] = None,
     no_password: Annotated[
-        bool, typer.Option("--no-password", help="There is no password any more.")
+        bool, typer.Option("--no-password", help="Remove the password.")
     ] = False,
     project: Project = None,
     data: Data = None,

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 @group.command("list")
 def list_schedules(
     workflow: Annotated[
-        str | None, typer.Argument(metavar="[WORKFLOW]", help="Only those of this workflow.")
+        str | None, typer.Argument(metavar="[WORKFLOW]", help="Only for this workflow.")
     ] = None,
     project: Project = None,
     data: Data = None,

@@ -27,7 +27,7 @@ def workflows(
         typer.Option(metavar="KEY[=VALUE]", help="Only those with this label; repeatable."),
     ] = None,
     owner: Annotated[
-        str | None, typer.Option(help="Only those with this owner; '': those that name nobody.")
+        str | None, typer.Option(help="Only with this owner; '': without an owner.")
     ] = None,
     archived: Annotated[
         bool, typer.Option("--archived", help="Those that are archived instead.")

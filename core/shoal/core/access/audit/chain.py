@@ -88,7 +88,7 @@ class Verifier:
             if one.position > last:
                 self._find(f"it ends at position {last}: the head that was noted is {one.position}")
             elif ChainHead(one.position, one.hash) not in {self._start, *self._pruned}:
-                self._find(f"position {one.position}, which was noted, is not there any more")
+                self._find(f"position {one.position}, which was noted, is missing")
         return self.findings
 
     def _find(self, text: str) -> None:

@@ -31,7 +31,7 @@ _EN: Mapping[str, str] = {
     Trigger.CLUSTER_DEGRADED: "the cluster is degraded",
     DeliveryKind.FIRING: "{what}",
     DeliveryKind.REMINDER: "still: {what}",
-    DeliveryKind.ESCALATION: "nobody has acknowledged: {what}",
+    DeliveryKind.ESCALATION: "not acknowledged: {what}",
     DeliveryKind.RESOLVED: "recovered: {what}",
     DeliveryKind.TEST: "a test of the channel {channel}",
     "and_more": "{what} and {count} more",
@@ -44,7 +44,7 @@ _EN: Mapping[str, str] = {
     "reason": "reason",
     "at": "at",
     "footer": "Rule {rule} of project {project}, receiver {receiver}.",
-    "test": "Somebody tries this channel. If you can read this, it works.",
+    "test": "This is a test of this channel. If you can read this, it works.",
 }
 _ZH: Mapping[str, str] = {
     Trigger.RUN_SUCCEEDED: "{workflow} 成功",

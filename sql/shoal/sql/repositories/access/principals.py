@@ -99,7 +99,7 @@ class Principals:
         )
 
     async def unlink(self, principal_id: int) -> None:
-        """Let a user not sign in elsewhere any more. Raises NotFound."""
+        """Remove a user's link to a provider. Raises NotFound."""
         await self._change(principal_id, issuer=None, subject=None)
         c = group_member.c
         await self._connection.execute(

@@ -291,7 +291,7 @@ def _run(row: Row[Any], stored: StoredPlan, rows: Sequence[Row[Any]]) -> Run:
         check_values(one)
     attempts = newest(rows)
     if attempts.keys() != stored.plan.tasks.keys():
-        raise ValueError("its attempts are not those of the tasks of its version")
+        raise ValueError("its attempts do not match the tasks of its version")
     Priority(row.priority)
     for value in (row.parameters, row.startup or {}):
         check_texts(value)

@@ -166,7 +166,7 @@ class _Following:
                 return state
         job = job_of(self._cluster, self._namespace, self._work.tag)
         if job is None or job.metadata.uid != self._job.metadata.uid:
-            raise WorkFailed("the Job was deleted by somebody else")
+            raise WorkFailed("the Job was deleted by another client")
         for condition in (job.status and job.status.conditions) or ():
             if condition.type == "Failed" and condition.status == "True":
                 why = f"{condition.reason}: {condition.message}"

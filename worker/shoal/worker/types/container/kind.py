@@ -169,7 +169,7 @@ class ContainerParams(TaskParams):
         for text in value.values() if isinstance(value, dict) else value:
             if f"${{{SECRETS_PREFIX}" in text:
                 raise ValueError(
-                    "holds a secret, which everybody could see who may ask the engine; give it in "
+                    "holds a secret, which every user of the engine could see; give it in "
                     f"the field secrets, and read the file in {INSIDE}/secrets"
                 )
         return value

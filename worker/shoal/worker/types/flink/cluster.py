@@ -258,7 +258,9 @@ class FlinkCluster:
                     permanent=True,
                 )
             if isinstance(found, ConnectionRefusedError):
-                text = "nobody listens there: is the job manager running, are host and port right?"
+                text = (
+                    "no server listens there: is the job manager running, are host and port right?"
+                )
                 return Unreachable(f"{self.where}: {text}")
             found = found.__cause__ or found.__context__
         what = str(error) or type(error).__name__

@@ -49,7 +49,7 @@ class Following:
         """Return the job's state; an empty text while it cannot be told. Raises WorkFailed."""
         try:
             status = await self._cluster.status(self._job)
-            why = f"{self._cluster.where}: it does not know the job any more"
+            why = f"{self._cluster.where}: it no longer knows the job"
         except (Unreachable, Refused) as error:
             if error.permanent:
                 raise
@@ -98,7 +98,7 @@ class Following:
 
     async def _end(self, status: str) -> None:
         if status == "CANCELED":
-            text = f"{self._cluster.where}: somebody has cancelled the job in Flink"
+            text = f"{self._cluster.where}: the job was cancelled in Flink"
             raise WorkFailed(text, permanent=True)
         if status == "FAILED":
             trace = await self._log_trace()

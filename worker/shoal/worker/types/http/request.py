@@ -63,7 +63,7 @@ def led_to(request: HttpRequest, target: str, *, method: str | None = None) -> H
     if url.scheme not in ("http", "https") or not url.host:
         raise WorkFailed("the answer leads to no http or https URL", permanent=True)
     if request.url.scheme == "https" and url.scheme != "https":
-        text = "the answer leads from https to http, where everybody on the way could read along"
+        text = "the answer leads from https to http, where anyone on the way could read along"
         raise WorkFailed(text, permanent=True)
     url = url.copy_with(userinfo=b"", fragment=None)
     if method is None:

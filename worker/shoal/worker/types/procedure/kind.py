@@ -68,8 +68,8 @@ class ProcedureParams(TaskParams):
     )
     idempotent: bool = Field(
         default=False,
-        description="To run twice does no harm: the task is retried also when nobody knows whether "
-        "it was committed.",
+        description="Running twice does no harm: the task is also retried when it is unknown "
+        "whether it was committed.",
     )
 
 

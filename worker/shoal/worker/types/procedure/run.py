@@ -138,7 +138,7 @@ class _Calling:
     def _note_commit(self) -> None:
         """From now on something may be committed that is not to be done twice."""
         if not self._params.idempotent:
-            self._work.not_repeatable(f"nobody knows whether it was committed: {NOT_AGAIN}")
+            self._work.not_repeatable(f"it is unknown whether it was committed: {NOT_AGAIN}")
 
     def _undo(self) -> None:
         try:

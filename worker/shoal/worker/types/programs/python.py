@@ -32,8 +32,8 @@ class PythonParams(TaskParams):
     interpreter: Plain = Field(
         default="",
         description="A Python on the worker: a path, or a name on its PATH such as python3.12. "
-        "Empty: that of the environment, else the worker's own Python, with the packages that are "
-        "installed beside it.",
+        "Empty: the Python of the environment, else the worker's own Python, with the packages "
+        "that are installed beside it.",
     )
     spark: Literal["", "connect"] = Field(
         default="",

@@ -66,7 +66,9 @@ class _Check(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(default="", max_length=100)
-    on_failure: OnFailure | None = Field(default=None, description="Default: that of the task.")
+    on_failure: OnFailure | None = Field(
+        default=None, description="Default: the value of the task."
+    )
 
     @abstractmethod
     def described(self) -> str:
@@ -213,7 +215,7 @@ class Same(_Check):
     check: Literal["same"]
     table: DatabaseName = Field(description="The other table.")
     data_source: Annotated[str, SourceName()] | None = Field(
-        default=None, description="Where it is; default: that of the task."
+        default=None, description="Where it is; default: the value of the task."
     )
     where: Statements = Field(default="", description="Which of its rows; default: all.")
     measure: Program = Field(default="count(*)", description="What is compared, such as sum(a).")

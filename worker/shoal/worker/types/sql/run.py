@@ -299,7 +299,7 @@ class _Execution:
     def _note_commit(self) -> None:
         """From now on something may be committed that is not to be done twice."""
         if not self._params.idempotent and not self._params.read_only:
-            self._work.not_repeatable(f"nobody knows whether it was committed: {NOT_AGAIN}")
+            self._work.not_repeatable(f"it is unknown whether it was committed: {NOT_AGAIN}")
 
     def _undo(self) -> bool:
         """Roll back, if the connection is there to do it; otherwise the server does.

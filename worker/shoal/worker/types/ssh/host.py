@@ -238,7 +238,7 @@ async def _connected(source: DataSource) -> asyncssh.SSHClientConnection:
     except TimeoutError:
         raise WorkFailed(f"{where}: no answer within {timeout_s:g} s") from None
     except ConnectionRefusedError as error:
-        text = f"{where}: nobody listens there: is the server running, are host and port right?"
+        text = f"{where}: no server listens there: is the server running, are host and port right?"
         raise WorkFailed(text) from error
     except (asyncssh.Error, OSError) as error:
         raise WorkFailed(f"{where}: cannot sign in: {error}") from error

@@ -280,7 +280,7 @@ def _cannot_sign_in(source: DataSource, error: Exception) -> WorkFailed:
     if isinstance(error, TimeoutError):
         return cannot_connect(source, f"{text}: is it HiveServer2 that listens there?")
     if "Could not connect" in text or isinstance(error, ConnectionRefusedError):
-        advice = "nobody answers there: is the server running, are host and port right?"
+        advice = "no server answers there: is the server running, are host and port right?"
         return cannot_connect(source, advice)
     if "Bad status" in text or "Error validating the login" in text:
         return cannot_connect(source, "the server refuses this user or password", permanent=True)

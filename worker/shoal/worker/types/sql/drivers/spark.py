@@ -237,7 +237,7 @@ def _cannot_sign_in(source: DataSource, error: Exception) -> WorkFailed:
     if code is grpc.StatusCode.UNAUTHENTICATED or "UNAUTHENTICATED" in text:
         return cannot_connect(source, "the server refuses this token", permanent=True)
     if code is grpc.StatusCode.UNAVAILABLE or "UNAVAILABLE" in text:
-        advice = "nobody answers there: is the server running, are host and port right?"
+        advice = "no server answers there: is the server running, are host and port right?"
         return cannot_connect(source, advice)
     return cannot_connect(source, text)
 

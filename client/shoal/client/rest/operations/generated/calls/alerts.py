@@ -175,7 +175,7 @@ def list_alert_explanations(
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[types.AlertExplanationPage]:
-    """Explain why somebody was told, or nobody.
+    """Explain why notifications were sent or not.
 
     What each rule of the project made of what has happened, the first event first.
     """

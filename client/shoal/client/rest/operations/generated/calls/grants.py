@@ -30,7 +30,7 @@ def delete_grant(
 def delete_resource_grant(
     project: str, taker: str, *, if_match: str | None = None, if_none_match: str | None = None
 ) -> Call[None]:
-    """Share nothing with another project any more.
+    """Stop sharing with another project.
 
     Tasks that start from now on get none of the files; those that run go on.
     """

@@ -56,7 +56,7 @@ def delete_group(
 
 
 def delete_group_member(name: str, member: str) -> Call[None]:
-    """Take somebody out of a group.
+    """Remove a member from a group.
 
     It loses the roles that it had by the group alone, within a second.
     """
@@ -80,7 +80,7 @@ def list_groups(*, limit: int | None = None, cursor: str | None = None) -> Call[
 
 
 def put_group_member(name: str, member: str) -> Call[types.GroupOut]:
-    """Put somebody into a group.
+    """Add a member to a group.
 
     A user or a service account; it has the roles of the group within a second.
     """

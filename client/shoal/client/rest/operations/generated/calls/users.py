@@ -46,7 +46,7 @@ def create_user(body: types.UserIn) -> Call[types.NewUserOut]:
 def delete_identity(
     name: str, *, if_match: str | None = None, if_none_match: str | None = None
 ) -> Call[None]:
-    """Let a user not sign in elsewhere any more.
+    """Remove a user's link to a provider.
 
     Its sessions and tokens end, and it leaves the groups that the issuer has put it into.
 

@@ -28,7 +28,7 @@ _LASTING = {
     ER.ACCESS_DENIED_ERROR: "wrong password, or no such user from this worker's address",
     ER.DBACCESS_DENIED_ERROR: "the user has no right to this database",
     ER.BAD_DB_ERROR: "there is no such database",
-    ER.HOST_NOT_PRIVILEGED: "the server lets nobody in from this worker's address",
+    ER.HOST_NOT_PRIVILEGED: "the server accepts no connection from this worker's address",
     CR.CR_SSL_CONNECTION_ERROR: "the server has no TLS; the data source asks for it",
     3159: "the server demands TLS: use the option tls=require or better",
 }
@@ -95,7 +95,7 @@ class Connector:
                     "the server overloaded?"
                 )
             case ConnectionRefusedError():
-                return "nobody listens there: is the server running, are host and port right?"
+                return "no server listens there: is the server running, are host and port right?"
             case socket.gaierror() | UnicodeError():
                 return f"there is no such host ({error})"
             case _:

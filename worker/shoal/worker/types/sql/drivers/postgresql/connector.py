@@ -22,7 +22,8 @@ _LASTING = {
     "no password supplied": "the server asks for a password, and the data source has none",
     "role ": "there is no such user",
     "database ": "there is no such database",
-    "no pg_hba.conf entry": "the server lets nobody in from this worker in this way (pg_hba.conf)",
+    "no pg_hba.conf entry": "the server accepts no connection from this worker in this way "
+    "(pg_hba.conf)",
     "server does not support SSL": "the server has no TLS; the data source asks for it",
     "certificate verify failed": "the server's certificate is not signed by a trusted authority; "
     "give the CA's as option ca_certificate",
@@ -30,7 +31,8 @@ _LASTING = {
     "permission denied for database": "the user may not connect to this database",
 }
 _PASSING = {
-    "Connection refused": "nobody listens there: is the server running, are host and port right?",
+    "Connection refused": "no server listens there: is the server running, are host and port "
+    "right?",
     "could not translate host name": "there is no such host",
     "Name or service not known": "there is no such host",
     "too many clients": "the server has no connection left",

@@ -206,7 +206,7 @@ def _require_no_pooler(connection: Connection) -> None:
     (pid,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
     if pid != connection.info.backend_pid:
         text = (
-            "a connection pooler is there, not the server: nobody could end through it what a "
+            "a connection pooler is there, not the server: it offers no way to end what a "
             "killed attempt leaves running. Name the server itself in the data source"
         )
         raise WorkFailed(text, permanent=True)
