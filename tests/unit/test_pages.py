@@ -68,6 +68,20 @@ def test_modules_on_a_design_page_exist(name: str) -> None:
         assert any(place.exists() for place in places), module
 
 
+def test_present_module_paths_exist() -> None:
+    page = text_of(DOCS / "module-paths.md")
+    rows = re.findall(r"^\| `([\w.]+)` \| (.+) \|$", page, re.MULTILINE)
+    present = {name for _, cell in rows for name in re.findall(r"`([\w.]+)`", cell)}
+    assert len(present) > 100
+
+    def exists(name: str) -> bool:
+        part, *rest = name.split(".")
+        path = (ROOT / part / "shoal" / part).joinpath(*rest)
+        return path.with_suffix(".py").is_file() or path.is_dir()
+
+    assert [name for name in present if not exists(name)] == []
+
+
 @pytest.mark.parametrize("name", DESIGN)
 def test_paragraphs_are_short(name: str) -> None:
     long = [one for one in paragraphs(DOCS / f"{name}.md") if len(one.split()) > MOST_WORDS]
