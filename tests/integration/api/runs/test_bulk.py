@@ -90,7 +90,7 @@ async def test_filters_do_exactly_what_their_preview_has_shown(api: Api) -> None
     problem_of(other, 412, "preview-outdated")
     two = await api.started("daily", "p")
     late = await bulk(api, where, type="STOP", digest=shown["digest"])
-    assert "look at a new preview" in problem_of(late, 412, "preview-outdated")["detail"]
+    assert "request a new preview" in problem_of(late, 412, "preview-outdated")["detail"]
     assert await pending(api) == []
     shown = (await bulk(api, f"{where}&dry_run=true", type="STOP")).json()
     done = await bulk(api, where, type="STOP", digest=shown["digest"])

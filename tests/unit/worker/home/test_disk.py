@@ -93,8 +93,11 @@ async def test_idle_worker_checks_its_disks_before_it_claims(disks: Disks, tmp_p
     assert disks.asked == 1
     disks.free_mb = 99
     assert await guard.is_short()
+    waiting = asyncio.create_task(guard.enough())
+    await asyncio.sleep(0.005)
+    assert not waiting.done()
     disks.free_mb = 1000
+    await waiting  # who waits for room checks for it: nothing can come into use meanwhile
     in_use.set()
-    await guard.enough()
     await eventually(lambda: disks.asked > 10)
     watching.cancel()

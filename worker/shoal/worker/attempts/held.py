@@ -1,4 +1,4 @@
-"""The attempts that this worker holds a claim on. Their states are in ``execution/lifecycle.py``.
+"""The attempts that this worker holds a claim on. Their states are in ``attempts/lifecycle.py``.
 
 Everything here belongs to the event loop; the claimer adds, the runner moves, the log service and
 the kill service read.

@@ -43,8 +43,14 @@ class DiskGuard:
         self._enough.set()
 
     async def enough(self) -> None:
-        """Return as soon as no disk is nearly full."""
-        await self._enough.wait()
+        """Return as soon as no disk is nearly full.
+
+        Checks for itself: a worker that waits here holds no attempts, so ``watch`` may be resting.
+        """
+        while await self.is_short():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._check_every_s):
+                    await self._enough.wait()
 
     def subscribe(self, on_change: Callable[[], None]) -> None:
         """Have ``on_change`` called when ``shortage`` has come or gone."""
@@ -52,7 +58,8 @@ class DiskGuard:
 
     async def is_short(self) -> bool:
         """Return whether a disk is nearly full, by a check that is not old."""
-        if time.monotonic() - self._checked_at >= self._check_every_s:
+        is_old = time.monotonic() - self._checked_at >= self._check_every_s
+        if self._min_free_mb and is_old:
             await self.check()
         return self.shortage is not None
 

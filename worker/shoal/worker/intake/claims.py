@@ -1,7 +1,7 @@
 """Claim waiting tasks for free slots, and have fetched from their masters what to run.
 
-A worker whose tasks are short claims more than it has free slots (attempts.py): what is granted
-then waits in the prefetch buffer for the next slot (prefetch.py).
+A worker whose tasks are short claims more than it has free slots (attempts/held.py): what is
+granted then waits in the prefetch buffer for the next slot (prefetch.py).
 """
 
 import asyncio
@@ -72,8 +72,11 @@ class Claimer:
 
     async def _claim_some(self) -> list[HeldAttempt]:
         """Claim what there is room for. Wait for room, or for an entry if the queue is empty."""
-        wanted = await self._attempts.until_wanted()
+        await self._attempts.until_wanted()
         if not await self._readiness.wait():
+            return []
+        # The check may have taken a while, in which a master has sent more.
+        if not (wanted := self._attempts.wanted):
             return []
         wanted = min(wanted, self._readiness.starts.limit or wanted)
         failpoints.hit("claim.before_multi")

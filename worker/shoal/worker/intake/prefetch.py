@@ -1,6 +1,6 @@
 """Granted attempts that wait for a slot, and what becomes of those that wait too long.
 
-A worker claims more than it has slots for (attempts.py), so that many short tasks share the
+A worker claims more than it has slots for (attempts/held.py), so that many short tasks share the
 requests of a claim. What is granted starts at once if a slot is free, else in the order of the
 queue as slots become free. If long tasks have come meanwhile, those that wait are requeued soon, so
 that another worker may have them.

@@ -272,6 +272,7 @@ class Launcher:
         await self._until_ready()
         trial: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._trials.append(trial)
+        self._news.set()
         await self._send({"type": "try"})
         return await trial
 
@@ -289,6 +290,7 @@ class Launcher:
     async def close(self, reason: str, grace_s: float = 0.0) -> None:
         """End all attempts and the launcher; return when all of it is dead and reported."""
         self._closing = True
+        self._news.set()
         if self._supervisor is None:
             return
         self._write({"type": "shutdown", "reason": reason, "grace_s": grace_s})
@@ -368,7 +370,9 @@ class Launcher:
     async def _until_lost(self, lines: Lines, process: Process) -> None:
         """Return when the launcher is gone; kill it if its watchdog should have and has not."""
         while self._adopts_orphans and not lines.lost.is_set():
-            if not self._attempts:  # the watchdog is enough: nothing is left that must die
+            if not (
+                self._attempts or self._trials or self._closing
+            ):  # the watchdog is enough: nothing is left that must die
                 self._news.clear()
                 await self._news.wait()
                 continue

@@ -8,7 +8,7 @@ it does not start       those who wait for it fail with what it said
 nobody has used it      it is stopped; also when another project needs its place
 it ends by itself       of several users all are interrupted, so that they run again: one of them
                         may have been too much for it. A single user sees that its server is gone.
-it does not respond       it is ended, which is the row above
+it does not respond      it is ended, which is the row above
 ======================  ====================================================================
 """
 
