@@ -56,8 +56,7 @@ test: provision  ## run the checks and the tests: unit, integration, a smoke tes
 	$(BIN)/python -m tests
 
 test-all: provision ui  ## run what `make test` leaves out: long scenarios, more Spark, more browser tests
-	$(BIN)/python -m tests --share rest
-	$(MAKE) --no-print-directory test-extras
+	$(BIN)/python -m tests --share rest; status=$$?; $(MAKE) --no-print-directory test-extras && exit $$status
 
 provision: .venv/dev .venv/node  ## install the Debian packages that the tests use, where it may
 	@# Without them their tests are skipped, with the reason; in CI that is an error.

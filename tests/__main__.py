@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "tests"
 AT_ONCE = (os.cpu_count() or 1) + 1
 _SLOWEST = ("--durations=10", "--durations-min=5")
+_LEFT = re.compile("PytestUnraisable|PytestUnhandled")  # what another test may have left
 _NO_TESTS = 5  # pytest's exit status when a selection by -k leaves nothing
 _FAILED = 1  # pytest's exit status when tests failed and the run ended in order
 #: Failed tests that run once more. More of them are a fault of the code or of the machine.
@@ -46,7 +47,9 @@ class Result:
     skipped: int
     wall_s: float
     cpu_s: float
-    is_complete: bool = False  # the report names every test that failed
+    # Each failure is one of a test itself, so it may run again: not one of a fixture, nor a resource
+    # that another test has left, which Python reports at whatever test runs then.
+    is_complete: bool = False
     unsteady: Sequence[str] = ()  # tests that failed beside others and passed alone
 
     @property
@@ -61,16 +64,19 @@ class Result:
         A part that ends badly without naming a test (an interrupt, an error of a plug-in) counts as
         one failure.
         """
-        failed = skipped = total = 0
+        failed = errors = skipped = total = 0
+        is_left = False
         if report.is_file():
             for suite in ElementTree.parse(report).getroot().iter("testsuite"):
                 total += int(suite.get("tests", 0))
+                errors += int(suite.get("errors", 0))
                 failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
                 skipped += int(suite.get("skipped", 0))
+            is_left = bool(_LEFT.search(report.read_text(encoding="utf-8", errors="replace")))
         if status not in {0, _NO_TESTS}:
             failed = max(failed, 1)
         passed = max(total - failed - skipped, 0)
-        is_complete = status in {0, _FAILED} and report.is_file()
+        is_complete = status in {0, _FAILED} and report.is_file() and not (errors or is_left)
         return cls(part, passed, failed, skipped, round(wall_s, 1), round(cpu_s, 1), is_complete)
 
 
@@ -206,7 +212,8 @@ def run_all(chosen: Sequence[Part], options: Sequence[str], kept: Path = KEPT) -
 
 def _run_again(part: Part, first: Result, options: Sequence[str], kept: Path) -> Result:
     """Run the tests of a part that failed once more; return its result with what they are now."""
-    failed = _last_failed(part, kept)
+    if not (failed := _last_failed(part, kept)):
+        return first
     second, output = _run(part, [*options, "--last-failed"], kept, "again")
     _say(f"==> {part.name}, failed tests once more\n{output}")
     unsteady = sorted(failed - _last_failed(part, kept))
@@ -232,7 +239,7 @@ def _run(
     """Run one part; return its result and what it printed. ``name``: of the JUnit report."""
     own = _folder(part, kept)
     own.mkdir(exist_ok=True)
-    report, printed = own / f"{name}.xml", own / "output.txt"
+    report, printed = own / f"{name}.xml", own / f"{name}.txt"
     report.unlink(missing_ok=True)
     started = time.monotonic()
     # A file instead of a pipe: a process that a test left behind would keep a pipe open.

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from fastapi.params import Path
+from fastapi.params import Path, Query
 from pydantic import BaseModel
 
 from shoal.api.access.audit import Record, Recording
@@ -86,6 +86,7 @@ def needs(
         }
         # Parameters of the query filter lists, and name nothing that is judged here.
         path_names = {name: None for name in marks if any(isinstance(m, Path) for m in marks[name])}
+        in_query = {name for name in marks if any(isinstance(m, Query) for m in marks[name])}
         in_path = {name: THINGS[name] for name in path_names if name in THINGS}
 
         @functools.wraps(handler)
@@ -93,7 +94,12 @@ def needs(
             caller: Caller = values.pop(_CALLER)
             record: Record = values.pop(_RECORD)
             record.break_glass()
-            record.about(audit or handler.__name__, values, path_names.keys())
+            named = {  # filters in the query are not bodies
+                name: value
+                for name, value in values.items()
+                if not (name in in_query and isinstance(value, BaseModel))
+            }
+            record.about(audit or handler.__name__, named, path_names.keys())
             try:
                 caller.require_own_password(permission)  # lists name nothing that is judged below
                 if permission not in OF_PROJECT:

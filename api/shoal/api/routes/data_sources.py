@@ -144,7 +144,8 @@ async def put_data_source(
     """
     spec = body.spec
     try:
-        kind = load_source_kind(spec.kind)
+        # The first time a plug-in may import for long.
+        kind = await asyncio.to_thread(load_source_kind, spec.kind)
     except (UnknownSourceKind, UnusableSourceKind) as error:
         raise InvalidRequest([FieldError("kind", str(error))]) from error
     if wrong := await asyncio.to_thread(findings, spec, kind):

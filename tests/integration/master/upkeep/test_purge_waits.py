@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -343,23 +343,18 @@ async def test_a_joined_file_replaces_nothing_before_it_is_whole(
             return file
 
         later = utc_now() + timedelta(days=3)
+
+        async def at_later(_: Database) -> datetime:
+            return later
+
         with monkeypatch.context() as patch:
-            patch.setattr(Exporter, "_now", _at(later))
             patch.setattr(HistoryStore, "put", spoilt)
             with pytest.raises(DamagedHistory, match="those that it was to replace stay"):
-                await Exporter(database, store).run()
+                await Exporter(database, store, clock=at_later).run()
         assert exported(store) == runs
-        monkeypatch.setattr(Exporter, "_now", _at(later))
-        await Exporter(database, store).run()
+        await Exporter(database, store, clock=at_later).run()
     assert exported(store) == runs
     assert len(store.contents().of("instances")) == 1
-
-
-def _at(moment: Any) -> Any:
-    async def now(_: Exporter) -> Any:
-        return moment
-
-    return now
 
 
 async def test_takeovers_stay_until_they_were_exported(

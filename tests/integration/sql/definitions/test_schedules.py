@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from sqlalchemy import text
 
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.model import Missed
 from shoal.core.runs.records import StoredSchedule
 from shoal.sql import Database
-from shoal.sql.errors import PartitionsMissing, StaleRow
+from shoal.sql.errors import PartitionsMissing, StaleRow, UnreadableRow
 from tests.integration.sql.given import LATER, NOW, PARTITIONS, definition, published
 
 ALL = range(PARTITIONS)
@@ -192,6 +193,7 @@ async def test_fire_time_is_taken_by_exactly_one(database: Database) -> None:
         assert await uow.schedules.next_due(ALL) == following
         await uow.schedules.advance_many([(six.id, following, None)])
         assert await uow.schedules.next_due(ALL) is None
+
         with pytest.raises(StaleRow, match="schedule"):
             await uow.schedules.advance_many([(six.id, following, None)])
 
@@ -229,3 +231,24 @@ async def test_nobody_would_fire_a_schedule_before_the_first_start(empty_url: st
         await published(database, definition("without"))
         with pytest.raises(PartitionsMissing, match="start a master"):
             await published(database, definition(schedules=[SIX]))
+
+
+async def test_fire_time_that_cannot_be_read_is_due_and_stops_no_other(database: Database) -> None:
+    """It would be the next time for ever, and no schedule would fire any longer."""
+    bad, good = await _publish(database, SIX, SEVEN)
+    if database.kind != "sqlite":
+        pytest.skip("PostgreSQL stores no such time")
+    async with database.unit_of_work() as uow:
+        statement = text("UPDATE schedule SET next_fire_at = :at WHERE id = :id")
+        await uow.connection.execute(statement, {"at": -(10**18), "id": bad.id})
+        await uow.commit()
+    late = good.next_fire_at + timedelta(minutes=1)
+    reported: list[UnreadableRow] = []
+    async with database.unit_of_work(read_only=True) as uow:
+        found = await uow.schedules.next_due(ALL)
+        assert found is not None
+        assert found < late
+        due = await uow.schedules.due(ALL, late, 10, reported.append)
+        assert await uow.schedules.next_due(ALL, after=late) is None
+    assert [one.id for one in due] == [good.id]
+    assert [one.key for one in reported] == [bad.id]

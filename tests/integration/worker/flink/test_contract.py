@@ -293,7 +293,7 @@ async def test_job_that_flink_has_forgotten_fails_its_task(
     flink.jobs.clear()
     done = await doing
     assert (done.code, done.settled) == (1, False)
-    assert "it does not know the job any more" in done.reason
+    assert "it no longer knows the job" in done.reason
 
 
 # -- what cannot be used ---------------------------------------------------------------------------

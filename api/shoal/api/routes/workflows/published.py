@@ -27,7 +27,7 @@ from shoal.api.schemas.definitions import (
     WorkflowOut,
 )
 from shoal.api.services import FeedDep, StoreDep
-from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, shown
+from shoal.api.web.answers import MOST_AT_ONCE, answer, by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import (
     Cursor,
@@ -228,6 +228,7 @@ async def get_workflow(store: StoreDep, project: ProjectName, name: WorkflowName
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         version = await uow.workflows.version(found.id, found.version)
-    made = await answer(lambda: detail(found, version.spec), len(version.spec.tasks))
+    with legible("workflow", name):
+        made = await answer(lambda: detail(found, version.spec), len(version.spec.tasks))
     made.headers["ETag"] = tag_of(found)
     return made

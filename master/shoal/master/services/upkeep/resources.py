@@ -66,6 +66,8 @@ class ResourceSweeper:
         foreign = failures = 0
         for one in found:
             match = RESOURCES.names.fullmatch(one.object)
+            if match is not None and match["owner"] is None:
+                continue  # named by an earlier version, without its cluster: it may be any's
             if match is not None and match["owner"] != cluster_folder(uid):
                 gone.append(one.id)
                 foreign += 1

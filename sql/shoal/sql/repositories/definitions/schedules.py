@@ -5,7 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -24,6 +24,7 @@ from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.repositories.upkeep.partitions import Partitions
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.json_columns import check_texts
 from shoal.sql.statements.rows import OnUnreadable, enough, leave_out, readable, refuse
 
@@ -219,7 +220,8 @@ class Schedules:
     ) -> datetime | None:
         """Return when the next schedule of these partitions fires; None if none ever does.
 
-        ``after``: only what fires later than that.
+        ``after``: only what fires later than that. Without it a time that cannot be read counts as
+        past, so that ``due`` is asked and reports its row.
         """
         c = schedule.c
         is_later = c.next_fire_at.is_not(None) if after is None else c.next_fire_at > after
@@ -229,7 +231,9 @@ class Schedules:
             .order_by(c.next_fire_at)
             .limit(1)
         )
-        found: datetime | None = await self._connection.scalar(query)
+        found: datetime | UnreadableValue | None = await self._connection.scalar(query)
+        if isinstance(found, UnreadableValue):
+            return None if after is not None else datetime.min.replace(tzinfo=UTC)
         return found
 
     async def hold(
