@@ -47,8 +47,8 @@ class Result:
     skipped: int
     wall_s: float
     cpu_s: float
-    # Each failure is one of a test itself, so it may run again: not one of a fixture, nor a resource
-    # that another test has left, which Python reports at whatever test runs then.
+    # Each failure is one of a test itself, so it may run again: not one of a fixture, nor of what
+    # another test has left, which Python reports at whatever test runs then.
     is_complete: bool = False
     unsteady: Sequence[str] = ()  # tests that failed beside others and passed alone
 
