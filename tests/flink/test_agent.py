@@ -97,7 +97,9 @@ async def test_job_of_a_process_that_dies_is_ended_before_its_failure_is_reporte
     assert flink.live(tag) == []
 
 
-@pytest.mark.parametrize(("port", "ok", "said"), [(0, True, "Flink 2"), (1, False, "nobody lis")])
+@pytest.mark.parametrize(
+    ("port", "ok", "said"), [(0, True, "Flink 2"), (1, False, "no server lis")]
+)
 async def test_data_source_is_tried(
     master: FakeMaster,
     worker: InProcessWorker,

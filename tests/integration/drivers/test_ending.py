@@ -349,7 +349,7 @@ def test_what_may_not_be_ended_is_told(postgresql: Served, tag: str) -> None:
 
 
 def test_settling_is_not_sure_without_the_server(site: Site, tag: str) -> None:
-    with pytest.raises(WorkFailed, match="nobody listens"):
+    with pytest.raises(WorkFailed, match="no server listens"):
         settle(dataclasses.replace(site.source, port=free_port()), tag=tag, attempt=1)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.core.data_sources.kind import options_schema
+from shoal.core.definition.model import HEAD_TEXTS, WorkflowSpec
 from shoal.runtime.source_kinds import load_source_kind, source_kinds
 
 TEXTS = Path(__file__).parents[3] / "ui" / "src" / "shared" / "i18n" / "fields.zh.ts"
@@ -32,7 +33,15 @@ def _told() -> set[str]:
     for kind in map(load_source_kind, source_kinds()):
         told.update(_descriptions(options_schema(kind.Options)))
         told |= {kind.database_is, kind.credential}
-    return told
+    return told | _of_definitions()
+
+
+def _of_definitions() -> set[str]:
+    """What forms show of workflows, tasks and schedules: descriptions, and titles of the head."""
+    schema = WorkflowSpec.model_json_schema()
+    titles = {schema["properties"][name]["title"] for name in HEAD_TEXTS} - {"Description"}
+    specs = (schema, schema["$defs"]["TaskSpec"], schema["$defs"]["ScheduleSpec"])
+    return titles.union(*(_descriptions({"properties": one["properties"]}) for one in specs))
 
 
 def test_each_description_of_a_field_is_translated_and_no_other() -> None:

@@ -124,7 +124,7 @@ def test_from_a_file_to_a_message_and_what_people_do_then(here: Shoal, sink: Sin
         "alert", "silence", "--for", "2h", "--workflow", "breaks-*", "--reason", "known", *mine
     )
     assert made.status == 0
-    assert "nobody is told of workflow breaks-*" in made.out + made.err
+    assert "no notification is sent for workflow breaks-*" in made.out + made.err
     here("run", "breaks-often", *mine, "--json")
     [silenced, _] = until(here, 2, "alerts")
     [silence] = here("alert", "silences", *mine, "--json").json

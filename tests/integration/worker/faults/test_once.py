@@ -105,4 +105,4 @@ async def test_statements_that_may_be_committed_are_not_run_again(
     kill_the_process()
     report = await report_of(master, number)
     assert report.permanent is permanent
-    assert ("nobody knows whether it was committed" in report.reason) is permanent
+    assert ("it is unknown whether it was committed" in report.reason) is permanent
