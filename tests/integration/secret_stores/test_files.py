@@ -44,7 +44,7 @@ async def test_mount_of_kubernetes_is_read_and_its_change_too(tmp_path: Path) ->
         ("pipe", "it is not a file"),
         ("loop", "it is not a file"),
         ("outside", "the file is outside of"),
-        ("shared", "everybody may write"),
+        ("shared", "every user may write"),
         ("large", "has more than 65,536 bytes"),
         ("binary", "is no UTF-8"),
         ("short", "cannot be a secret: it has less than 4 characters"),

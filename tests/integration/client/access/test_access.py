@@ -275,7 +275,7 @@ def test_service_account_acts_by_a_token_that_is_printed_once(
     assert made.err.startswith("service account loads/nightly is made, runner of its project")
     token = admin("token", "add", "import", "--service-account", "loads/nightly", "--days", "7")
     assert re.fullmatch(r"shoal_pat_\S+\n", token.out)
-    assert "nobody can read it again" in token.err
+    assert "it is shown only once" in token.err
     [shown] = admin("token", "list", "--service-account", "loads/nightly", "--json").json
     assert token.out.strip() not in json.dumps(shown)
     narrow = admin(
