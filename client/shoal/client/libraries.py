@@ -25,7 +25,9 @@ def __getattr__(name: str) -> ModuleType:
     if name not in _LEFT_OUT:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _absent(_LEFT_OUT[name]):
-        return import_module(name)
+        # Kept, so that a later import hides nothing from another thread's imports.
+        globals()[name] = module = import_module(name)
+    return module
 
 
 @contextmanager
@@ -38,4 +40,4 @@ def _absent(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        del sys.modules[name]
+        sys.modules.pop(name, None)  # another thread's first use may have removed it already

@@ -92,6 +92,7 @@ class ClickHouseBackend:
 
     has_transactions = False
     refuses_changes = True
+    reading: tuple[str, ...] = ()
     quote_mark = "`"
 
     def __init__(self, source: DataSource, tag: str, attempt: int, *, read_only: bool) -> None:

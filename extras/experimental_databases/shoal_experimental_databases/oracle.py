@@ -87,6 +87,7 @@ class OracleBackend:
     errors: tuple[type[Exception], ...] = (oracledb.Error,)
     has_transactions = True
     refuses_changes = True
+    reading: tuple[str, ...] = ()
     quote_mark = '"'
 
     def __init__(self, connection: Any, *, read_only: bool) -> None:

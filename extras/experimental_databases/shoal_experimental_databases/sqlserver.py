@@ -74,6 +74,7 @@ class SqlServerBackend:
     errors: tuple[type[Exception], ...] = (pytds.Error, OSError)
     has_transactions = True
     refuses_changes = True
+    reading: tuple[str, ...] = ()
     quote_mark = '"'
 
     def __init__(self, opened: socket.socket, connection: Any) -> None:

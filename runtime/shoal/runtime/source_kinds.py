@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind
-from shoal.core.errors import ShoalError
+from shoal.core.errors import ShoalError, shortened
 
 ENTRY_POINT_GROUP = "shoal.data_source_kinds"
 
@@ -54,8 +54,9 @@ def load_source_kind(name: str) -> type[SourceKind]:
     point = _installed()[name]
     try:
         found = point.load()
-    except (ImportError, AttributeError) as error:
-        raise UnusableSourceKind(name, point.value, str(error)) from error
+    except Exception as error:  # a package's code may fail in any way
+        problem = " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())
+        raise UnusableSourceKind(name, point.value, shortened(problem, 500)) from error
     if not (isinstance(found, type) and issubclass(found, SourceKind)):
         raise UnusableSourceKind(name, point.value, "it is not a SourceKind")
     return found

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from shoal.client.errors import DataFolderUnusable, PortTaken
+from shoal.client.errors import AlreadyRunning, DataFolderUnusable, PortTaken
 from shoal.client.local.background import start_detached
 from shoal.client.local.cluster import LocalCluster, _Process
 from shoal.client.local.data_folder import (
@@ -23,6 +23,7 @@ from shoal.client.local.data_folder import (
     cluster_lock,
     ensure_identity,
     ensure_token,
+    holder_of,
     read_state,
     running_state,
     write_state,
@@ -176,3 +177,27 @@ def test_a_copy_is_looked_at_when_its_supervisor_has_said_who_it_is(tmp_path: Pa
         gate.close()
         look.join(START_S)
     assert found == [None]
+
+
+def test_a_supervisor_is_found_without_its_gate(tmp_path: Path) -> None:
+    with cluster_lock(tmp_path) as start:
+        write_state(tmp_path, replace(STATE, start=start))
+        (tmp_path / "cluster.gate").unlink()
+        assert running_state(tmp_path) == replace(STATE, start=start)
+        with pytest.raises(AlreadyRunning), cluster_lock(tmp_path):
+            pass
+        assert running_state(tmp_path) is not None
+    (tmp_path / "cluster.gate").unlink()
+    assert holder_of(tmp_path) is None
+
+
+def test_a_lock_that_cannot_be_tried_is_not_taken_for_a_free_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with cluster_lock(tmp_path):
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        with pytest.raises(OSError, match="No locks available"):
+            holder_of(tmp_path)

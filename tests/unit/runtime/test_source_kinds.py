@@ -69,7 +69,17 @@ def test_kind_of_a_package_is_used_as_a_built_in_one(tmp_path: Path) -> None:
 
 
 def test_package_that_is_broken_is_told_with_its_entry_point(tmp_path: Path) -> None:
-    broken = {"Parrot = 1": "not a SourceKind", "import nowhere": "nowhere", "": "Parrot"}
+    broken = {
+        "Parrot = 1": "not a SourceKind",
+        "import nowhere": "nowhere",
+        "": "Parrot",
+        "class Parrot(": "SyntaxError: ",
+        "raise KeyError": "KeyError; repair",
+        "from pydantic import BaseModel\nclass O(BaseModel):\n    a: int\nO(a='x')": (
+            "ValidationError: 1 validation error for O a Input should be a valid integer"
+        ),
+        "from pydantic import BaseModel\nclass O(BaseModel):\n    a: object()": "Pydantic",
+    }
     for number, (text, words) in enumerate(broken.items()):
         point = {"parrot": "parrot_kind:Parrot"}
         with (

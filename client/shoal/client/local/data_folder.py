@@ -4,7 +4,8 @@
 ``cluster.lock``: a copy has the same files, but no process holds its lock. A supervisor takes that
 lock, and writes who it is, within an exclusive lock of ``cluster.gate``; readers look within a
 shared one. So no reader finds the lock held and still reads what was copied, and a supervisor
-never finds the lock in the hands of a reader.
+never finds the lock in the hands of a reader. Deleting the gate costs that order, no more: a
+running supervisor is found without it.
 
 ``token`` opens the API, ``zookeeper.password`` the embedded ZooKeeper; ``tls/`` holds the identity
 that the processes show each other.
@@ -16,7 +17,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -208,36 +209,42 @@ def cluster_lock(data: Path) -> Iterator[str]:
 
     From here on an older ``cluster.json``, which may have come with a copy, counts no longer.
     """
-    descriptor = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with ExitStack() as held:
         start = secrets.token_hex(16)
-        with _gate(data, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX):
-            is_ours = _lock(descriptor, fcntl.LOCK_EX)
+        # The gate is made first, so that a reader that finds the lock finds the gate, too.
+        with _opened(data / _GATE_FILE, os.O_RDWR | os.O_CREAT) as gate:
+            lock = held.enter_context(_opened(data / LOCK_FILE, os.O_RDWR | os.O_CREAT))
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            is_ours = _lock(lock, fcntl.LOCK_EX)
             if is_ours:
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), start))).encode(), 0)
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, json.dumps(asdict(Holder(os.getpid(), start))).encode(), 0)
         if not is_ours:
             state = running_state(data)
             raise AlreadyRunning(data, state.api if state else None, state.pid if state else None)
         yield start
-    finally:
-        os.close(descriptor)
 
 
 def holder_of(data: Path) -> Holder | None:
-    """Return the supervisor that holds the data folder now; None: none does."""
-    try:
-        # To look takes no right to write: the folder may be mounted for reading.
-        with _gate(data, os.O_RDONLY, fcntl.LOCK_SH):
-            descriptor = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                if _lock(descriptor, fcntl.LOCK_SH):
-                    return None
-                content = os.read(descriptor, 4096)
-            finally:
-                os.close(descriptor)
-    except OSError:
-        return None
+    """Return the supervisor that holds the data folder now; None: none does.
+
+    Without a gate, which may have been deleted, the lock is read all the same.
+    """
+    with ExitStack() as opened:
+        try:
+            # Reading needs no right to write: the folder may be mounted read-only.
+            lock = opened.enter_context(_opened(data / LOCK_FILE, os.O_RDONLY))
+            gate = None
+            with suppress(FileNotFoundError):
+                gate = opened.enter_context(_opened(data / _GATE_FILE, os.O_RDONLY))
+        except OSError:
+            return None
+        if gate is not None:
+            fcntl.flock(gate, fcntl.LOCK_SH)
+        if _lock(lock, fcntl.LOCK_SH):
+            fcntl.flock(lock, fcntl.LOCK_UN)  # before the gate opens for a supervisor
+            return None
+        content = os.read(lock, 4096)
     try:
         found = Holder(**json.loads(content))
     except (ValueError, TypeError):
@@ -275,12 +282,11 @@ def _is_file(path: str, file: os.stat_result) -> bool:
 
 
 @contextmanager
-def _gate(data: Path, flags: int, kind: int) -> Iterator[None]:
-    """Wait for the gate, and hold it."""
-    descriptor = os.open(data / _GATE_FILE, flags | os.O_CLOEXEC, 0o600)
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """Give the descriptor of a file; to close it releases its lock."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, kind)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

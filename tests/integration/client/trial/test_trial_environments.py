@@ -96,3 +96,10 @@ def test_what_the_command_line_shows_is_read_again(tmp_path: Path) -> None:
 def test_file_that_is_not_there_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(InvalidDefinition, match="cannot be read: No such file"):
         read_environment(tmp_path / "none.yaml")
+
+
+async def test_a_trial_without_publications_reads_no_settings_of_a_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOAL_PARTITIONS", "many")  # refused by every process of a cluster
+    assert await ended(inputs(None, named=None)) == (Tried(0), " \n")

@@ -87,7 +87,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a copied holder counts until the supervisor of the copy has written its own",
-        _STATE["_gate"].drop("fcntl.flock(descriptor, kind)"),
+        _STATE["holder_of"].drop("fcntl.flock(gate, fcntl.LOCK_SH)"),
         "tests/unit/client/test_data_folder.py::"
         "test_a_copy_is_looked_at_when_its_supervisor_has_said_who_it_is",
     ),

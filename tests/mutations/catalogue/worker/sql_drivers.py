@@ -87,7 +87,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.GUARDED_STATES.broken_if(
         "a read-only task changes a database that has no read-only sessions",
-        _FAILURES["require_reading"].replace("not reads(statement)", "not statement"),
+        _FAILURES["require_reading"].replace("not reads(statement, also=also)", "not statement"),
         f"{_TEST_SPARK}::test_failures",
     ),
     Promise.GUARDED_STATES.broken_if(

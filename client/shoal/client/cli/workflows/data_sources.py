@@ -1,6 +1,6 @@
 """``shoal data-source``: where tasks find databases and services."""
 
-import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +18,7 @@ from shoal.client.cli.terminal.options import (
     parse_parameters,
     projects_of,
 )
+from shoal.core.errors import shortened
 
 if TYPE_CHECKING:
     from shoal.client.rest.client import ShoalClient
@@ -28,6 +29,13 @@ group = typer.Typer(
     no_args_is_help=True,
     help="Data sources of a project: databases and services that tasks name in their params.",
 )
+
+# By the names of JSON Schema; an integer is tried before a number.
+_VALUE_TYPES: Mapping[str, type[bool] | type[int] | type[float]] = {
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+}
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Letters, digits and '_'; also as PROJECT/NAME.")
@@ -142,20 +150,26 @@ def _options(schema: Mapping[str, Any], given: list[str]) -> Iterator[tuple[str,
         name, equals, text = one.partition("=")
         if not equals:
             raise typer.BadParameter(f"--option {one}: write NAME=VALUE")
-        yield name, option_value(schema.get("properties", {}).get(name, {}), text)
+        value = option_value(schema.get("properties", {}).get(name, {}), text)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise typer.BadParameter(
+                f"--option {name}={shortened(text, 60)}: not a finite number; write one such as 2.5"
+            )
+        yield name, value
 
 
 def option_value(schema: Mapping[str, Any], text: str) -> str | int | float | bool:
-    """Return the value that ``text`` stands for, such as true or 10, by the option's schema.
+    """Return the value that ``text`` stands for, such as true, yes or 10, by the option's schema.
 
     A text that does not fit is returned unchanged, for the server to refuse.
     """
+    from pydantic import TypeAdapter
+
     types = {one.get("type") for one in schema.get("anyOf", [schema])}
-    if types & {"boolean", "integer", "number"}:
-        with suppress(ValueError):
-            value = json.loads(text)
-            if isinstance(value, bool | int | float):
-                return value
+    for name, value_type in _VALUE_TYPES.items():
+        if name in types:
+            with suppress(ValueError):
+                return TypeAdapter(value_type).validate_strings(text)
     return text
 
 

@@ -25,6 +25,9 @@ class DbApiBackend(Protocol):
     has_transactions: bool
     #: Whether the database itself refuses changes of a session that ``read_only`` is asked of.
     refuses_changes: bool
+    #: First words, in capitals, of statements that only read in this database, besides those that
+    #: only read in every database. Such as WITH, if no INSERT can follow it.
+    reading: tuple[str, ...]
     #: What stands around names.
     quote_mark: str
 
@@ -94,9 +97,10 @@ class DbApiSession:
         if self._last is not None:
             self._last.close()
         if self._read_only and not self._backend.refuses_changes:
-            require_reading(statement)
+            require_reading(statement, self._backend.reading)
         is_alone = not self._in_transaction or self._backend.commits(statement)
-        changes = is_alone and not self._read_only and not reads(statement)
+        only_reads = self._read_only or reads(statement, also=self._backend.reading)
+        changes = is_alone and not only_reads
         self._running.begin()
         try:
             with self._translated(in_commit=changes):

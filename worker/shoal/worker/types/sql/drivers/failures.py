@@ -1,5 +1,7 @@
 """What an error of a database says to people, and to the attempt."""
 
+from collections.abc import Collection
+
 from shoal.core.data_sources import DataSource
 from shoal.core.errors import shortened
 from shoal.worker.types.child.outcome import WorkFailed
@@ -36,12 +38,13 @@ class StatementTimedOut(SqlFailed):
         super().__init__(f"the statement did not end{within}", ErrorVerdict.RETRY, code)
 
 
-def require_reading(statement: str) -> None:
+def require_reading(statement: str, also: Collection[str] = ()) -> None:
     """Raise SqlFailed unless a statement begins like one that only reads.
 
-    For read-only sessions of databases that have no such sessions themselves.
+    For read-only sessions of databases that have no such sessions themselves. ``also``: further
+    first words, in capitals, of statements that only read in this database.
     """
-    if not reads(statement):
+    if not reads(statement, also=also):
         text = "the task is read only: only SELECT, VALUES, SHOW, EXPLAIN and the like are allowed"
         raise SqlFailed(text, ErrorVerdict.PERMANENT)
 

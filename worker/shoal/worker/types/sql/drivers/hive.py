@@ -91,6 +91,7 @@ class HiveBackend:
 
     has_transactions = False
     refuses_changes = False
+    reading: tuple[str, ...] = ()  # not WITH: an INSERT may follow
     quote_mark = "`"
 
     def __init__(self, source: DataSource, name: str) -> None:

@@ -1,6 +1,7 @@
 """Syntax that drivers share: names in quotes, and the first words of a statement."""
 
 import re
+from collections.abc import Collection
 
 _BLANK = r"\s+|\("
 _SKIPPED = re.compile(rf"(?:{_BLANK}|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -28,10 +29,15 @@ def first_words(statement: str, count: int, *, mysql: bool = False) -> tuple[str
     return tuple(words)
 
 
-def reads(statement: str, *, mysql: bool = False) -> bool:
-    """Return whether a statement begins like one that only reads."""
+def reads(statement: str, *, mysql: bool = False, also: Collection[str] = ()) -> bool:
+    """Return whether a statement begins like one that only reads.
+
+    ``also``: further first words of such statements, in capitals.
+    """
     first = "".join(first_words(statement, 1, mysql=mysql))
-    return first in _READING and not (first == "EXPLAIN" and runs_what_it_explains(statement))
+    return (first in _READING or first in also) and not (
+        first == "EXPLAIN" and runs_what_it_explains(statement)
+    )
 
 
 def runs_what_it_explains(explain: str) -> bool:

@@ -67,6 +67,8 @@ class TrinoBackend:
 
     has_transactions = False
     refuses_changes = False
+    # WITH begins queries only: that of an INSERT stands behind the table's name.
+    reading: tuple[str, ...] = ("WITH",)
     quote_mark = '"'
 
     def __init__(self, source: DataSource, tag: str, name: str) -> None:
