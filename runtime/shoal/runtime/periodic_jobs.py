@@ -79,8 +79,20 @@ class _ClusterScheduler(AsyncIOScheduler):  # type: ignore[misc]
         super().__init__(timezone=UTC, executors={"default": executor})
         self._clock, self._longest_sleep_s, self._executor = clock, longest_sleep_s, executor
 
-    def _process_jobs(self) -> float:
-        """Start what is due; return the seconds until the next call."""
+    def _process_jobs(self) -> float | None:
+        """Start what is due; return the seconds until the next call, None if there is none.
+
+        An error here would end the timer without a trace, so it ends ``run`` instead.
+        """
+        if self._executor.is_closed:  # a wakeup that was queued before the end
+            return None
+        try:
+            return self._start_due()
+        except Exception as error:  # noqa: BLE001 - raised again by ``run``
+            self._executor.fail(error)
+            return None
+
+    def _start_due(self) -> float:
         now, wait_s = self._clock(), self._longest_sleep_s
         for job in self.get_jobs():
             following = job.trigger.get_next_fire_time(now, now)
@@ -102,20 +114,27 @@ class _ClusterScheduler(AsyncIOScheduler):  # type: ignore[misc]
 
 
 class _TaskExecutor(BaseExecutor):  # type: ignore[misc]
-    """Runs jobs as tasks of the event loop. The first error of one is for ``failed``."""
+    """Runs jobs as tasks of the event loop. The first error of a job is for ``failed``."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_closed = False  # no job starts any longer
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[None] | None = None
 
     async def failed(self) -> None:
-        """Wait for an error of a job, and raise it."""
+        """Wait for the first error, and raise it."""
         self._failure = asyncio.get_running_loop().create_future()
         await self._failure
 
+    def fail(self, error: BaseException) -> None:
+        """End ``failed`` with ``error``, unless an earlier error has ended it."""
+        if self._failure is not None and not self._failure.done():
+            self._failure.set_exception(error)
+
     async def cancel(self) -> None:
-        """Cancel all runs, and wait for their ends."""
+        """Cancel all runs, wait for their ends, and start no others."""
+        self.is_closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -133,5 +152,5 @@ class _TaskExecutor(BaseExecutor):  # type: ignore[misc]
         if (error := task.exception()) is None:
             if self._scheduler.running:
                 self._scheduler.wakeup()
-        elif self._failure is not None and not self._failure.done():
-            self._failure.set_exception(error)
+        else:
+            self.fail(error)
