@@ -147,6 +147,22 @@ async def test_job_that_still_runs_starts_again_when_it_has_ended() -> None:
     assert office.ran == [NOON, NOON + timedelta(hours=3)]
 
 
+async def test_job_that_asks_for_a_pause_at_its_end_gets_it_however_long_it_ran() -> None:
+    office = Office()
+
+    async def slow() -> None:
+        await office.work()
+        office.clock.now += timedelta(hours=2)
+        office.jobs.next_in("job", 3600.0)
+
+    office.jobs.every("job", slow, 3600.0)
+    async with office.running():
+        await office.clock.show(NOON + timedelta(hours=3, seconds=-1))
+        assert office.ran == [NOON]
+        await office.clock.show(NOON + timedelta(hours=3))
+    assert office.ran == [NOON, NOON + timedelta(hours=3)]
+
+
 async def test_error_of_a_job_ends_all_and_no_run_outlives_them() -> None:
     office = Office()
     office.may_end.clear()
