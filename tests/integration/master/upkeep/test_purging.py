@@ -20,6 +20,7 @@ from shoal.core.runs.retention import Hours, Retention
 from shoal.core.runs.states import WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
+from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
@@ -234,6 +235,7 @@ async def test_request_ends_though_parents_stay(database: Database) -> None:
 
 KILLED = """\
 import asyncio, sys
+from shoal.master.settings import MasterSettings
 from shoal.sql import Database
 from tests.integration.master.upkeep.purge_harness import Keeping
 
@@ -306,6 +308,32 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
             await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("until", "purges"), [("04:00", 1), ("06:00", 0)])
+async def test_purge_that_waited_looks_at_its_hours_again_and_comes_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, until: str, purges: int
+) -> None:
+    clock = Clock(datetime(2100, 1, 1, 2, tzinfo=UTC))
+    night = MasterSettings(purge_hours="01:00-05:00").hours
+    master = Keeping(database, hours=night, clock=clock, purge_interval_s=1800.0)
+    purged: list[datetime] = []
+
+    async def purge() -> None:
+        purged.append(clock.now)
+
+    monkeypatch.setattr(master.purger, "purge", purge)
+    async with master.purger._working:  # a request is being carried out
+        master.jobs.soon("purge")
+        working = asyncio.create_task(master.jobs.run())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        clock.to(f"2100-01-01 {until}:00")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert purged == [clock.now] * purges
 
 
 AT_TWO = ShoalCronTrigger(parse("0 0 2 * * ?"))

@@ -176,11 +176,14 @@ class Purger(Listener):
 
     async def purge_in_hours(self) -> None:
         """Purge by the rules if it is the time for it; otherwise look again in a minute."""
-        if self._hours.contains(self._clock()):
-            async with self._working:
+        async with self._working:
+            # Only now: a request may have been carried out for hours, into the hours or out of them.
+            # The interval counts from here too, or a purge that waited would be followed by another.
+            self._jobs.next_in(_RULES, self._interval_s)
+            if self._hours.contains(self._clock()):
                 await self.purge()
-        else:
-            self._jobs.soon(_RULES, _LOOK_S)
+            else:
+                self._jobs.soon(_RULES, _LOOK_S)
 
     async def purge(self) -> Counter[str]:
         """Purge what the rules say; return how many rows of each kind have gone."""
