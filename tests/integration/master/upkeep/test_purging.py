@@ -21,7 +21,7 @@ from shoal.core.runs.states import WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
 from shoal.master.settings import MasterSettings
-from shoal.sql import Database
+from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness
@@ -236,7 +236,7 @@ async def test_request_ends_though_parents_stay(database: Database) -> None:
 KILLED = """\
 import asyncio, sys
 from shoal.master.settings import MasterSettings
-from shoal.sql import Database
+from shoal.sql import Database, UnitOfWork
 from tests.integration.master.upkeep.purge_harness import Keeping
 
 async def main():
@@ -409,6 +409,49 @@ async def test_next_owner_neither_repeats_a_purge_nor_forgets_one(
             await heir.look()
             assert await asked(database) == [clock.now]
             assert await ids(database) == set()
+
+
+async def test_clock_that_was_set_back_brings_one_purge_within_a_minute(
+    database: Database, clock: Clock
+) -> None:
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        await settled(database, master, clock)
+        working = asyncio.create_task(master.jobs.run())
+        await asyncio.sleep(0.2)  # the jobs are looked at every 50 ms
+        clock.to("2099-06-01 12:00:00")
+        await asyncio.sleep(0.2)
+        clock.to("2099-06-01 12:01:00")
+        while not (purged := [one for one in await asked(database) if one == clock.now]):
+            await asyncio.sleep(0.05)
+        clock.to("2099-06-01 12:05:00")
+        await asyncio.sleep(0.2)
+        assert clock.now not in await asked(database)
+        assert len(purged) == 1
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_error_that_passes_puts_off_a_purge_by_a_minute(
+    database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        errors: list[Exception] = [Fenced([0])]
+
+        async def fence(_uow: UnitOfWork, _epochs: object) -> None:
+            if errors:
+                raise errors.pop()
+
+        monkeypatch.setattr(UnitOfWork, "fence", fence)
+        working = asyncio.create_task(master.jobs.run())
+        while errors:
+            await asyncio.sleep(0.01)
+        clock.to("2100-01-01 12:01:00")
+        while await asked(database) != [clock.now]:
+            await asyncio.sleep(0.05)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_clock_that_jumps_to_and_fro_has_nobody_purge_all_the_time(
