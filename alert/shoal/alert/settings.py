@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shoal.runtime.outbound.addresses import read_networks
+from shoal.runtime.settings import Interval
 
 
 class AlertSettings(BaseSettings):
@@ -14,8 +15,8 @@ class AlertSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SHOAL_ALERT_", frozen=True, extra="forbid")
 
-    poll_s: float = Field(default=1.0, gt=0)  # between two looks for new events and due messages
-    watch_s: float = Field(default=15.0, gt=0)  # between two looks for conditions, as deadlines
+    poll_s: Interval = 1.0  # between two looks for new events and due messages
+    watch_s: Interval = 15.0  # between two looks for conditions, as deadlines
     # Where people find the web UI, for links in messages; empty: no links.
     public_url: str = Field(default="", pattern=r"^$|^https?://\S+$")
     # Folder of the programs that script channels may run; empty: none may run.

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from shoal.core.runs.retention import Hours, Retention
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
+from shoal.runtime.settings import Interval
 
 
 class MasterSettings(BaseSettings):
@@ -20,12 +21,12 @@ class MasterSettings(BaseSettings):
 
     host: str = "127.0.0.1"  # address at which workers and other masters reach this one
     port: int = Field(default=0, ge=0, le=65535)  # of the gRPC server; 0 takes a free one
-    scan_interval_s: float = Field(default=5.0, gt=0)  # commands are re-read at least this often
+    scan_interval_s: Interval = 5.0  # commands are re-read at least this often
     scan_batch: int = Field(default=500, ge=1)  # commands turned into instances at once
     # Starts beyond this many open instances stay pending; sub-workflows are never held back.
     max_open_instances: int = Field(default=10_000, ge=1)
     decide_batch: int = Field(default=500, ge=1)  # events decided and stored at once
-    sweep_interval_s: float = Field(default=5.0, gt=0)  # queue and claims are compared this often
+    sweep_interval_s: Interval = 5.0  # queue and claims are compared this often
     takeover_delay_s: float = Field(default=0.0, ge=0)  # wait before taking a lost partition
     # How long the first master waits for others before it takes all partitions.
     initial_rebalance_delay_s: float = Field(default=0.5, ge=0)
@@ -47,13 +48,13 @@ class MasterSettings(BaseSettings):
     purge_cron: str = ""
     purge_hours: str = ""  # HH:MM-HH:MM; empty: at any time
     purge_timezone: str = "UTC"  # of purge_cron and purge_hours
-    purge_interval_s: float = Field(default=300.0, gt=0)  # between two purges, at least
+    purge_interval_s: Interval = 300.0  # between two purges, at least
     purge_batch: int = Field(default=200, ge=1, le=10_000)  # instances in one transaction
     # Of the time, so much is spent on deleting at most; the rest is for work.
     purge_share: float = Field(default=0.1, gt=0, le=1)
     # How often what has ended is exported to the history, and the share of the time in which that
     # may have the database at work; 0 days keep all that was exported.
-    export_interval_s: float = Field(default=900.0, gt=0)
+    export_interval_s: Interval = 900.0
     export_share: float = Field(default=0.2, gt=0, le=1)
     keep_history_days: float = Field(default=1_100.0, ge=0)
     # Roll-ups of the history, of days; 0: for ever.

@@ -58,6 +58,14 @@ class PeriodicJobs:
         if job is not None and moment < job.next_run_time:
             job.modify(next_run_time=moment)
 
+    def next_in(self, name: str, delay_s: float) -> None:
+        """Run a job next in ``delay_s`` seconds, at most its interval, not at its next time.
+
+        Called at the end of a run it keeps a pause between runs, however long a run takes.
+        """
+        if (job := self._scheduler.get_job(name)) is not None:
+            job.modify(next_run_time=self._clock() + timedelta(seconds=delay_s))
+
     async def run(self) -> None:
         """Run the jobs until cancelled. Raises what one of them has raised; no job outlives it."""
         self._scheduler.start()

@@ -18,6 +18,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from shoal.core.errors import ShoalError
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+# Seconds between two runs of periodic work. Infinity, and what is longer than three years, is
+# refused: the moment of the next run could not be stored as a date.
+Interval = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]
 StoreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
 

@@ -1,5 +1,6 @@
 """What has not happened: deadlines and silent workflows by a moved clock, and the cluster."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from sqlalchemy import text, update
 
 from shoal.alert.conditions.cluster import ClusterConditions
 from shoal.alert.conditions.watcher import WATCHING, Watcher
+from shoal.alert.jobs.reminders import Reminders
 from shoal.coordination import Members, Membership, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from shoal.core.alerts.records import AlertCondition
@@ -21,7 +23,7 @@ from shoal.sql.schema.tables import workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
 from tests.support.servers.authority import Authority
-from tests.support.waiting import STEADY_SESSION_S
+from tests.support.waiting import STEADY_SESSION_S, eventually
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -477,3 +479,26 @@ async def test_part_of_the_cluster_that_cannot_be_looked_at_stops_no_other(
     ]
     assert not await look(tmp_path / "none", MONDAY + 2 * HOUR) & expected
     assert await quarantined(watched) == []
+
+
+@pytest.mark.parametrize("job", ["conditions", "reminders"])
+async def test_look_that_takes_longer_than_the_interval_is_followed_by_a_pause(
+    watched: Watched, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[datetime] = []
+
+    async def slow() -> int:
+        looks.append(watched.clock.now)
+        watched.clock.now += MINUTE
+        return 1
+
+    reminders = Reminders(watched.site.database, 1, 15.0, watched.clock, None)
+    monkeypatch.setattr(watched.watcher, "look", slow)
+    monkeypatch.setattr(reminders, "_look", slow)
+    working = asyncio.create_task(watched.watcher.run() if job == "conditions" else reminders.run())
+    await eventually(lambda: looks)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert len(looks) == 1

@@ -3,11 +3,13 @@
 import asyncio
 import threading
 import time
+from collections.abc import Mapping
 
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import NotOwner, Owners, SessionState, ZkSession, prepare
+from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import appears, connect
 from tests.integration.coordination.given import Recorder, owner
 from tests.support.servers.proxy import TcpProxy
@@ -269,3 +271,27 @@ async def test_waiting_for_a_release_ends_when_the_ownership_is_lost(
         async with asyncio.timeout(DEADLINE_S):
             await releasing
         assert recorder.all("lost") == [{1}]
+
+
+async def test_owner_nodes_are_watched_again_after_an_error_in_the_loop_that_watches_them(
+    tree: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = asyncio.Event()
+    async with (
+        connect(zk_chroot) as other,
+        owner(tree, "m1", {7}, reread_s=1e6) as recorder,
+    ):
+        nodeless = recorder.ownership._nodeless
+
+        async def fail_once(epochs: Mapping[int, int]) -> list[int]:
+            if epochs and not failed.is_set():
+                failed.set()
+                raise KeyError("junk")
+            return await nodeless(epochs)
+
+        monkeypatch.setattr(recorder.ownership, "_nodeless", fail_once)
+        async with asyncio.timeout(DEADLINE_S):
+            await failed.wait()
+        await other.delete(layout.owner(7))
+        await eventually(lambda: len(recorder.all("acquired")) == 2)
+    assert recorder.all("lost") == [frozenset({7})]

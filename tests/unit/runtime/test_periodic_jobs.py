@@ -24,8 +24,11 @@ class Clock:
     def __init__(self) -> None:
         self.now = NOON
         self.looks = 0
+        self.error: Exception | None = None
 
     def __call__(self) -> datetime:
+        if self.error is not None:
+            raise self.error
         self.looks += 1
         return self.now
 
@@ -144,6 +147,22 @@ async def test_job_that_still_runs_starts_again_when_it_has_ended() -> None:
     assert office.ran == [NOON, NOON + timedelta(hours=3)]
 
 
+async def test_job_that_asks_for_a_pause_at_its_end_gets_it_however_long_it_ran() -> None:
+    office = Office()
+
+    async def slow() -> None:
+        await office.work()
+        office.clock.now += timedelta(hours=2)
+        office.jobs.next_in("job", 3600.0)
+
+    office.jobs.every("job", slow, 3600.0)
+    async with office.running():
+        await office.clock.show(NOON + timedelta(hours=3, seconds=-1))
+        assert office.ran == [NOON]
+        await office.clock.show(NOON + timedelta(hours=3))
+    assert office.ran == [NOON, NOON + timedelta(hours=3)]
+
+
 async def test_error_of_a_job_ends_all_and_no_run_outlives_them() -> None:
     office = Office()
     office.may_end.clear()
@@ -164,3 +183,36 @@ async def test_error_of_a_job_ends_all_and_no_run_outlives_them() -> None:
     with pytest.raises(ValueError, match="junk"):
         await asyncio.wait_for(office.jobs.run(), DEADLINE_S)
     assert ended == ["lasting"]
+
+
+async def test_clock_that_cannot_be_read_ends_the_work_with_its_error() -> None:
+    office = Office()
+    office.jobs.every("job", office.work, 3600.0)
+    async with office.running() as run:
+        office.clock.error = OSError("no clock")
+        with pytest.raises(OSError, match="no clock"):
+            await asyncio.wait_for(run, 5.0)
+
+
+async def test_wakeup_that_was_queued_before_the_end_starts_no_job() -> None:
+    office = Office()
+    ended = asyncio.Event()
+
+    async def lasting() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(LOOK_S)  # the event loop turns while the end of it is awaited
+            ended.set()
+
+    errors: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+    office.jobs.every("lasting", lasting, 3600.0)
+    office.jobs.every("late", office.work, 3600.0, first_s=3600.0)
+    async with office.running() as run:
+        run.cancel()
+        office.jobs.soon("late")  # queues a wakeup, which comes when the runs are being cancelled
+        await asyncio.gather(run, return_exceptions=True)
+        assert ended.is_set()
+    assert office.ran == []
+    assert errors == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from pydantic_settings import BaseSettings
 
 from shoal.runtime.settings import ClusterSettings, InvalidSettings, load_settings
 
@@ -35,6 +36,32 @@ def test_bad_files_are_named_with_the_setting(tmp_path: Path, content: str, word
     (tmp_path / "shoal.toml").write_text(content)
     with pytest.raises(InvalidSettings, match=words):
         load_settings(ClusterSettings, "cluster", tmp_path)
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "0.0", "-1.0", "1e9"])
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [
+        ("master", "scan_interval_s"),
+        ("master", "sweep_interval_s"),
+        ("master", "purge_interval_s"),
+        ("master", "export_interval_s"),
+        ("alert", "poll_s"),
+        ("alert", "watch_s"),
+    ],
+)
+def test_interval_of_which_no_next_time_can_be_computed_is_refused(
+    tmp_path: Path, section: str, name: str, value: str
+) -> None:
+    from shoal.alert.settings import AlertSettings
+    from shoal.master.settings import MasterSettings
+
+    of: dict[str, type[BaseSettings]] = {"master": MasterSettings, "alert": AlertSettings}
+    (tmp_path / "shoal.toml").write_text(f"[{section}]\n{name} = {value}\n")
+    with pytest.raises(InvalidSettings, match=f"{name}: Input should be .*(finite|than)"):
+        load_settings(of[section], section, tmp_path)
+    (tmp_path / "shoal.toml").write_text(f"[{section}]\n{name} = 1e8\n")
+    assert getattr(load_settings(of[section], section, tmp_path), name) == 1e8
 
 
 def test_missing_file_that_was_asked_for_is_an_error(

@@ -109,8 +109,9 @@ class Watcher:
         jobs = PeriodicJobs(self._clock)
 
         async def watch() -> None:
-            if not await self.look():
-                jobs.soon(WATCHING, _IDLE_S)
+            is_watching = await self.look()
+            # From the end: on a slow database looks would follow each other without a pause.
+            jobs.next_in(WATCHING, self._watch_s if is_watching else _IDLE_S)
 
         jobs.every(WATCHING, watch, self._watch_s)
         await jobs.run()

@@ -53,8 +53,9 @@ class Reminders:
         jobs = PeriodicJobs(self._clock)
 
         async def attend() -> None:
-            if await self._look() == _AT_ONCE:
-                jobs.soon(ATTENTION)
+            is_full = await self._look() == _AT_ONCE
+            # From the end: on a slow database looks would follow each other without a pause.
+            jobs.next_in(ATTENTION, 0.0 if is_full else self._poll_s)
 
         jobs.every(ATTENTION, attend, self._poll_s)
         jobs.every("pruning of alerts", self._prune, _PRUNE_EVERY_S)

@@ -211,6 +211,9 @@ class Ownership:
 
     async def _watch_nodes(self) -> None:
         """Lose what has lost its node. Watches fire then; each is read again now and then, too."""
+        # After an error the loop begins again, and what it was about to read is forgotten.
+        self._unwatched |= self._epochs.keys()
+        self._has_unwatched.set()
         while True:
             await _wait_any(self._reread_s, self._has_unwatched)
             await self._session.connected()

@@ -1,7 +1,8 @@
 """How everything above a session treats the servers: one value for all."""
 
-# A watch is a hint, and may be lost or late: what is watched is read again at least this often. It
-# bounds how long a damaged or deleted znode goes unnoticed, for a request each.
+# A watch is a hint, and may be lost or late: watched znodes are read again this often. It bounds
+# how long a damaged or deleted znode goes unnoticed, for a request each. Owner nodes, of which
+# there are many, are read in turns: a part of them each time (``recipes/ownership.py``).
 REREAD_S = 5.0
 # Pause after the server refused something: another try does not help soon, and nobody waits.
 RETRY_S = 1.0

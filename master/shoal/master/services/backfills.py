@@ -162,6 +162,10 @@ class BackfillRunner(PeriodicService):
             log.warning(
                 "request not stored; the next scan repeats it", command=command.id, error=str(error)
             )
+            # Perhaps it was stored, and the answer to COMMIT was lost: then no scan repeats it, and
+            # the next regular poll must not consider its partition idle.
+            self._carried_out += 1
+            self._idle.pop(command.partition, None)
         else:
             self._carried_out += 1
             self._idle.pop(command.partition, None)

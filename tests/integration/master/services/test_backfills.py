@@ -14,9 +14,10 @@ from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskSignal, WorkflowState
+from shoal.master.services import backfills
 from shoal.runtime import failpoints
-from shoal.sql import Database
-from shoal.sql.errors import Fenced
+from shoal.sql import Database, UnitOfWork
+from shoal.sql.errors import DatabaseUnavailable, Fenced
 from shoal.sql.schema.tables import backfill
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
@@ -206,6 +207,27 @@ async def test_a_request_that_cannot_be_carried_out_is_refused_with_the_reason(
         await master.poll()
     assert words in await harness.reason(command)
     assert await harness.instances() == []
+
+
+async def test_request_whose_commit_was_not_answered_is_noticed_by_the_next_poll(
+    harness: Harness, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been stored: no scan repeats it, and its partition is not idle any longer."""
+    await harness.publish()
+
+    async def unanswered(uow: UnitOfWork) -> None:
+        await uow.commit()
+        raise DatabaseUnavailable("the connection was lost")
+
+    async with Master(database).working() as master:
+        await master.backfills.poll(is_regular=True)  # all partitions are idle
+        command = await harness.ask(dates=["2026-01-01"])
+        with monkeypatch.context() as patch:
+            patch.setattr(backfills, "_commit", unanswered)
+            await master.scanner.scan(range(PARTITIONS))
+        assert (await harness.stored(command)).state is CommandState.DONE
+        await master.backfills.poll(is_regular=True)
+        assert len(await harness.runs(S.STARTED)) == 1
 
 
 async def test_a_start_that_is_refused_fails_its_date(harness: Harness, database: Database) -> None:

@@ -3,13 +3,20 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from shoal.core.runs.states import WorkflowState
 from shoal.insight.history.store import HistoryStore
+from shoal.master.engine.engine import Engine
+from shoal.master.services.service import UpkeepFailed
+from shoal.master.services.upkeep import history
 from shoal.master.settings import UpkeepTimes
+from shoal.sql import Database
+from shoal.sql.errors import DatabaseUnavailable
 from tests.integration.master.conftest import Bench
+from tests.integration.master.contexts import context_of
 from tests.support.waiting import DEADLINE_S, eventually
 
 
@@ -76,6 +83,29 @@ async def test_an_export_that_does_not_end_is_stopped_and_told(
                 await asyncio.sleep(0.05)
     assert "it has not ended in" in why
     assert str(place) in why
+
+
+async def test_export_that_failed_says_so_although_the_database_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After any other error the export would be repeated at once, during the whole outage."""
+
+    class Away:
+        def unit_of_work(self) -> None:
+            raise DatabaseUnavailable("the database is away")
+
+    class Owner:
+        def owns(self, partition: int) -> bool:
+            return True
+
+    async def fail(*_: object) -> None:
+        raise UpkeepFailed("no connection")
+
+    monkeypatch.setattr(history, "run_insight", fail)
+    context = context_of(cast("Database", Away()), cast("Engine", Owner()))
+    export = history.HistoryExport(context, str(tmp_path), tmp_path)
+    with pytest.raises(history.ExportFailed, match="no connection"):
+        await export.export()
 
 
 async def _trouble(bench: Bench) -> str | None:

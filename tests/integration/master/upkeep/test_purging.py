@@ -20,7 +20,8 @@ from shoal.core.runs.retention import Hours, Retention
 from shoal.core.runs.states import WorkflowState
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
-from shoal.sql import Database
+from shoal.master.settings import MasterSettings
+from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced
 from shoal.sql.schema.tables import backfill_run, command, event, task_instance, workflow_instance
 from tests.integration.master.services.backfill_harness import PARTITIONS, Harness
@@ -234,7 +235,8 @@ async def test_request_ends_though_parents_stay(database: Database) -> None:
 
 KILLED = """\
 import asyncio, sys
-from shoal.sql import Database
+from shoal.master.settings import MasterSettings
+from shoal.sql import Database, UnitOfWork
 from tests.integration.master.upkeep.purge_harness import Keeping
 
 async def main():
@@ -306,6 +308,32 @@ async def test_work_purges_at_its_hours_and_serves_requests_at_any(database: Dat
             await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("until", "purges"), [("04:00", 1), ("06:00", 0)])
+async def test_purge_that_waited_looks_at_its_hours_again_and_comes_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, until: str, purges: int
+) -> None:
+    clock = Clock(datetime(2100, 1, 1, 2, tzinfo=UTC))
+    night = MasterSettings(purge_hours="01:00-05:00").hours
+    master = Keeping(database, hours=night, clock=clock, purge_interval_s=1800.0)
+    purged: list[datetime] = []
+
+    async def purge() -> None:
+        purged.append(clock.now)
+
+    monkeypatch.setattr(master.purger, "purge", purge)
+    async with master.purger._working:  # a request is being carried out
+        master.jobs.soon("purge")
+        working = asyncio.create_task(master.jobs.run())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        clock.to(f"2100-01-01 {until}:00")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert purged == [clock.now] * purges
 
 
 AT_TWO = ShoalCronTrigger(parse("0 0 2 * * ?"))
@@ -381,6 +409,49 @@ async def test_next_owner_neither_repeats_a_purge_nor_forgets_one(
             await heir.look()
             assert await asked(database) == [clock.now]
             assert await ids(database) == set()
+
+
+async def test_clock_that_was_set_back_brings_one_purge_within_a_minute(
+    database: Database, clock: Clock
+) -> None:
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        await settled(database, master, clock)
+        working = asyncio.create_task(master.jobs.run())
+        await asyncio.sleep(0.2)  # the jobs are looked at every 50 ms
+        clock.to("2099-06-01 12:00:00")
+        await asyncio.sleep(0.2)
+        clock.to("2099-06-01 12:01:00")
+        while not (purged := [one for one in await asked(database) if one == clock.now]):
+            await asyncio.sleep(0.05)
+        clock.to("2099-06-01 12:05:00")
+        await asyncio.sleep(0.2)
+        assert clock.now not in await asked(database)
+        assert len(purged) == 1
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_error_that_passes_puts_off_a_purge_by_a_minute(
+    database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_cron: dict[str, Any] = {"trigger": AT_TWO, "clock": clock, "purge_interval_s": 1e-9}
+    async with Keeping(database, **by_cron).working() as master:
+        errors: list[Exception] = [Fenced([0])]
+
+        async def fence(_uow: UnitOfWork, _epochs: object) -> None:
+            if errors:
+                raise errors.pop()
+
+        monkeypatch.setattr(UnitOfWork, "fence", fence)
+        working = asyncio.create_task(master.jobs.run())
+        while errors:
+            await asyncio.sleep(0.01)
+        clock.to("2100-01-01 12:01:00")
+        while await asked(database) != [clock.now]:
+            await asyncio.sleep(0.05)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_clock_that_jumps_to_and_fro_has_nobody_purge_all_the_time(

@@ -47,6 +47,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_TESTS}::test_next_owner_neither_repeats_a_purge_nor_forgets_one[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
+        "a purge by the clock waits for the next night after the clock was set back",
+        _PURGING["__init__"].replace("OrTrigger([trigger, each_minute])", "trigger"),
+        f"{_TESTS}::test_clock_that_was_set_back_brings_one_purge_within_a_minute[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a purge that waited for a request is followed by another one",
+        _PURGING["purge_in_hours"].drop("self._jobs.next_in(...)"),
+        f"{_TESTS}::test_purge_that_waited_looks_at_its_hours_again_and_comes_once[sqlite-04:00-1]",
+    ),
+    Promise.PROGRESS.broken_if(
         "a clock that was ahead stops the purges",
         _TRIGGER["is_due"].drop("now < previous"),
         f"{_DUE_TESTS}::test_clock_that_was_ahead_for_a_while_stops_no_night",

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import shortened
+from shoal.core.runs.quarantine import reason_of
 from shoal.master.services.service import MasterContext, UpkeepFailed
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.programs import run_program
@@ -52,10 +53,7 @@ class HistoryExport:
         try:
             done = await run_insight(_PROGRAM, self._options, self._longest_s)
         except UpkeepFailed as error:
-            # The purge waits for the export, and people ask why.
-            async with self._database.unit_of_work() as uow:
-                await uow.verified_history.note_trouble(str(error), self._clock())
-                await uow.commit()
+            await self._note_trouble(str(error))
             raise ExportFailed(f"the history was not exported: {error}") from None
         if done["left_out"]:
             log.warning("rows cannot be read, the history lacks them", rows=done["left_out"])
@@ -67,6 +65,19 @@ class HistoryExport:
                 lacking=done["lacking"],
             )
         log.debug("the history was exported", **done)
+
+    async def _note_trouble(self, trouble: str) -> None:
+        """Store why the export failed, for users who ask why the purge waits.
+
+        An outage of the database fails this write too. Its error must not replace ExportFailed:
+        a database error is retried within seconds, so exports would start again and again.
+        """
+        try:
+            async with self._database.unit_of_work() as uow:
+                await uow.verified_history.note_trouble(trouble, self._clock())
+                await uow.commit()
+        except Exception as error:  # noqa: BLE001 - the caller raises ExportFailed
+            log.warning("the failure of the export could not be stored", error=reason_of(error))
 
 
 async def run_insight(program: str, options: Sequence[str], longest_s: float) -> Mapping[str, Any]:

@@ -16,9 +16,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
+from apscheduler.triggers.combining import OrTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 
 from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention, RetentionLimits
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
@@ -45,7 +47,7 @@ REQUESTED_BY = "schedule"  # of the latter
 
 # The jobs, by their names in logs.
 _REQUESTS, _RULES, _CLOCK = "purge requests", "purge", "purge by the clock"
-_LOOK_S = 60.0  # for requests, should a notification be lost; for the hours of purges
+_LOOK_S = 60.0  # for requests, should a notification be lost; for the hours and times of purges
 
 _WINDOW = 500  # rows read with one query
 _ROWS_AT_ONCE = 1_000  # of events, of commands; and of attempts, unless one instance has more
@@ -125,7 +127,10 @@ class Purger(Listener):
         if trigger is None:
             self._jobs.every(_RULES, self.purge_in_hours, self._interval_s, self._interval_s)
         else:
-            self._jobs.at(_CLOCK, self.ask_when_due, trigger)
+            # And every minute: after an error, and when the clock was set back before the last
+            # purge, nothing else would come before the next fire time.
+            each_minute = IntervalTrigger(seconds=_LOOK_S, timezone=UTC)
+            self._jobs.at(_CLOCK, self.ask_when_due, OrTrigger([trigger, each_minute]))
             self._jobs.soon(_CLOCK, self._interval_s)
 
     def notify(self, partition: int) -> None:
@@ -176,11 +181,14 @@ class Purger(Listener):
 
     async def purge_in_hours(self) -> None:
         """Purge by the rules if it is the time for it; otherwise look again in a minute."""
-        if self._hours.contains(self._clock()):
-            async with self._working:
+        async with self._working:
+            # The hours are checked after the wait, which a large request may make a long one. The
+            # interval counts from here too: a job that became due in the wait purges only once.
+            self._jobs.next_in(_RULES, self._interval_s)
+            if self._hours.contains(self._clock()):
                 await self.purge()
-        else:
-            self._jobs.soon(_RULES, _LOOK_S)
+            else:
+                self._jobs.soon(_RULES, _LOOK_S)
 
     async def purge(self) -> Counter[str]:
         """Purge what the rules say; return how many rows of each kind have gone."""
