@@ -18,14 +18,14 @@ _LOG_TESTS = "tests/integration/worker/logs/test_log_keeping.py"
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a clock that is set back stops periodic jobs",
-        _JOBS["_process_jobs"].replace(
+        _JOBS["_start_due"].replace(
             "min(job.next_run_time, following or job.next_run_time)", "job.next_run_time"
         ),
         f"{_OF_JOBS}::test_clock_that_goes_back_stops_no_job[hourly]",
     ),
     Promise.PROGRESS.broken_if(
         "times of periodic jobs that were missed come one after the other",
-        _JOBS["_process_jobs"].replace(
+        _JOBS["_start_due"].replace(
             "job.trigger.get_next_fire_time(now, now)",
             "job.trigger.get_next_fire_time(job.next_run_time, now)",
         ),
