@@ -108,9 +108,11 @@ async def try_task(
             found = collect(str(prepared.output_file), None, RESERVED_PATTERN)
         except (BadOutput, OSError) as error:
             return Tried(1, f"its outputs cannot be used: {error}")
-        left, largest = [], StorageLimits.of(ClusterSettings()).file
+        left = []
         try:
             for file, path in inputs.publications:
+                # Only here: a trial that publishes nothing does not read the cluster's settings.
+                largest = StorageLimits.of(ClusterSettings()).file
                 # As a worker opens what it hands over.
                 with opened(prepared.work_dir, Leaving(file, path, ""), largest) as stream:
                     left.append(LeftFile(file, path, os.fstat(stream.fileno()).st_size))

@@ -242,6 +242,7 @@ async def test_fire_time_that_cannot_be_read_is_due_and_stops_no_other(database:
         statement = text("UPDATE schedule SET next_fire_at = :at WHERE id = :id")
         await uow.connection.execute(statement, {"at": -(10**18), "id": bad.id})
         await uow.commit()
+    assert good.next_fire_at is not None
     late = good.next_fire_at + timedelta(minutes=1)
     reported: list[UnreadableRow] = []
     async with database.unit_of_work(read_only=True) as uow:
