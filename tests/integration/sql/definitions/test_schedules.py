@@ -233,11 +233,10 @@ async def test_nobody_would_fire_a_schedule_before_the_first_start(empty_url: st
             await published(database, definition(schedules=[SIX]))
 
 
+@pytest.mark.parametrize("ready_url", ["sqlite"], indirect=True)  # PostgreSQL stores no such time
 async def test_fire_time_that_cannot_be_read_is_due_and_stops_no_other(database: Database) -> None:
     """It would be the next time for ever, and no schedule would fire any longer."""
     bad, good = await _publish(database, SIX, SEVEN)
-    if database.kind != "sqlite":
-        pytest.skip("PostgreSQL stores no such time")
     async with database.unit_of_work() as uow:
         statement = text("UPDATE schedule SET next_fire_at = :at WHERE id = :id")
         await uow.connection.execute(statement, {"at": -(10**18), "id": bad.id})
