@@ -127,7 +127,7 @@ mutations: .venv/dev  ## take out each safety check in turn; some test must noti
 # 100,000 cases take about ten minutes; SEED=… chooses others.
 CASES ?= 100000
 model: .venv/dev  ## test decide against the reference model on random cases; CASES=100000, SEED=1
-	$(BIN)/python -m tests.unit.core.timing.reference --cases $(CASES) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.unit.core.decide.reference --cases $(CASES) --seed $(or $(SEED),1)
 
 # Everything that docs/performance.md shows, and into it. QUICK=--quick leaves out the largest workloads.
 bench: .venv/dev  ## measure all figures of docs/performance.md, on an idle machine (half an hour); QUICK=--quick

@@ -1,6 +1,6 @@
 """Count what roles that run in this process ask of others: the cost of tasks without a clock.
 
-What they do themselves: ``loop_counting.py``.
+What they do themselves: ``loop.py``.
 """
 
 import contextvars

@@ -7,5 +7,5 @@
   gone breaks them, and is refused without ``--break``;
 - ``client/shoal/client/rest/operations/generated``, types and calls of the client (``client``).
 
-``tests/integration/api/test_contract.py`` fails as long as one of them is behind.
+``tests/unit/api/test_contract.py`` fails as long as one of them is behind.
 """

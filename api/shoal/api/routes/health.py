@@ -50,7 +50,7 @@ async def get_liveness() -> Live:
 async def get_health(
     store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling
 ) -> Health:
-    """Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why."""
+    """The state of the cluster. The HTTP status is always 200; details need access to it."""
     return _as_seen(await _look(store, cluster, settings), caller)
 
 

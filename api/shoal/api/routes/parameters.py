@@ -103,7 +103,7 @@ async def put_parameter(
 async def delete_parameter(
     store: StoreDep, project: ProjectName, name: ParameterName, condition: Condition
 ) -> None:
-    """Tasks that start from now on do not see it any more, but for those of earlier runs."""
+    """Tasks that start from now on no longer see it, except tasks of earlier runs."""
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, project, name))

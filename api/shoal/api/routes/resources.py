@@ -74,7 +74,7 @@ async def get_resource(
     response: Response,
     version: Version = None,
 ) -> ResourceOut:
-    """A version of a file, without its content; its ETag is that of the content."""
+    """A version of a file, without its content. The ETag identifies the content."""
     async with store.unit_of_work(read_only=True) as uow:
         found = ResourceOut.model_validate(await uow.resources.get(project, path, version))
     return tagged(response, found, _tag(found))
@@ -106,7 +106,7 @@ async def _below(uow: UnitOfWork, project: str, folder: str) -> DeletedOut:
 async def list_resource_versions(
     store: StoreDep, project: ProjectName, path: FilePath, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ResourceOut]:
-    """The versions of a file, the newest first; those of a deleted file too, for a while."""
+    """The versions of a file, the newest first. Versions of a deleted file are kept for a while."""
     below = decode_cursor("resource-versions", cursor, int)
     async with store.unit_of_work(read_only=True) as uow:
         start = below[0] if below else None

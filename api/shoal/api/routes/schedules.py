@@ -132,7 +132,7 @@ async def preview_schedule(
 )
 @needs(Permission.RUN_OPERATE, audit="schedule.pause")
 async def pause_schedule(store: StoreDep, schedule_id: ScheduleId) -> ScheduleOut:
-    """It does not fire until it is resumed, whatever is published meanwhile."""
+    """It does not fire until it is resumed, even if a new version is published."""
     return await _changed(store, "pause", schedule_id)
 
 

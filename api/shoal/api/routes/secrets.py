@@ -124,7 +124,7 @@ async def test_secret(
     project: ProjectName,
     name: SecretName,
 ) -> SecretTestOut:
-    """Reads it as a task would get it now, from its store or by its key; shows it to nobody."""
+    """Read it as a task would now, from its store or by its key. The value is not returned."""
     async with store.unit_of_work(read_only=True) as uow:
         await uow.secrets.get(project, name)
         stored = (await uow.secrets.stored(project))[name]

@@ -36,11 +36,11 @@ class StoredDefinition(BaseModel):
 
 
 class AlertRuleOut(StoredDefinition):
-    """A rule: what is an alert, and who is told of it."""
+    """A rule: what raises an alert, and who is notified."""
 
 
 class AlertReceiverOut(StoredDefinition):
-    """A receiver: people who are told, by which channels."""
+    """A receiver: people and the channels that reach them."""
 
 
 class AlertChannelOut(StoredDefinition):
@@ -144,7 +144,7 @@ class AlertExplanationOut(Answer):
 
 
 class AlertPreviewIn(Strict):
-    """A rule, and what it would tell of."""
+    """A rule, and the notifications it would send."""
 
     rule: RuleSpec
     alert_id: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = Field(
@@ -169,7 +169,7 @@ class AlertTestIn(Strict):
 
 
 class AlertSilenceIn(Strict):
-    """What nobody is told of, and until when."""
+    """Alerts without notifications, and until when."""
 
     workflow: Annotated[StrictStr, Field(max_length=200)] = Field(
         default="", description="A name or pattern; empty: all."

@@ -289,7 +289,7 @@ class PlaceOut(Answer):
 
 
 class LayoutOut(Answer):
-    """Where tasks are on the canvas; without any it is as if nobody had moved them."""
+    """Positions of tasks on the canvas; without positions the layout is automatic."""
 
     places: dict[str, PlaceOut] = Field(
         description="By name. Some may be of tasks that the newest version has not."

@@ -11,7 +11,7 @@ from shoal.core.data_sources.spec import DataSourceSpec
 
 
 class DataSourceOut(Answer):
-    """A data source as it is defined. Its password is shown to nobody."""
+    """A data source as it is defined. Its password is never returned."""
 
     project: str
     name: str

@@ -48,7 +48,7 @@ class ScheduleOut(Answer):
 
 
 class BulkSchedulesIn(Strict):
-    """What is asked, and of which schedules: the ids, or, without them, those of the query."""
+    """The request and its schedules: by id, or, without ids, by the query."""
 
     type: Literal["pause", "resume"]
     ids: list[StrictInt] | None = Field(default=None, min_length=1, max_length=MOST_SCHEDULES)

@@ -27,11 +27,11 @@ from shoal.core.runs.run import (
 from shoal.core.runs.states import WorkflowState
 from shoal.runtime.plugins import check_definition
 from tests.support.length import share
-from tests.unit.core.timing.reference import world
-from tests.unit.core.timing.reference.campaign import Tally, first_failing, run_cases
-from tests.unit.core.timing.reference.cases import Case, as_written, random_case
-from tests.unit.core.timing.reference.play import replay
-from tests.unit.core.timing.reference.shrink import difference_of, shrink
+from tests.unit.core.decide.reference import world
+from tests.unit.core.decide.reference.campaign import Tally, first_failing, run_cases
+from tests.unit.core.decide.reference.cases import Case, as_written, random_case
+from tests.unit.core.decide.reference.play import replay
+from tests.unit.core.decide.reference.shrink import difference_of, shrink
 
 SEED = 1
 PORTIONS, PORTION = share(10, 2), 500

@@ -15,7 +15,7 @@ from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why import reasons
 from shoal.core.runs.why.codes import Argument, Code, Said
 from shoal.core.runs.why.reasons import NOT_AGAIN, SENTENCES, of_attempt, of_instance, say, stopped
-from tests.unit.core.timing.reference.campaign import run_cases
+from tests.unit.core.decide.reference.campaign import run_cases
 
 ROOT = Path(__file__).parents[4]
 T, W = TaskState, WorkflowState

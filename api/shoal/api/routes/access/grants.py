@@ -102,7 +102,7 @@ async def put_grant(
 async def delete_grant(
     store: StoreDep, project: ProjectName, taker: Taker, condition: Condition
 ) -> None:
-    """Nothing new is started; what runs goes on. Tasks that wait see no runs here any more."""
+    """Nothing new is started; active runs continue. Waiting tasks no longer see runs here."""
     async with store.unit_of_work() as uow:
         home = await uow.projects.require(project)
         await condition.check(lambda: _stored(uow, home.id, taker))

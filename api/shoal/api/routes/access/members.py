@@ -49,7 +49,7 @@ def _place(member: ProjectMember) -> str:
 async def get_member(
     store: StoreDep, project: ProjectName, kind: Kind, name: MemberName, response: Response
 ) -> MemberOut:
-    """The role that somebody was given in a project, without those by groups."""
+    """The role that a member was given in a project, without roles through groups."""
     async with store.unit_of_work(read_only=True) as uow:
         home = await uow.projects.get(project)
         return tagged(response, await _stored(uow, home.id, kind, name))

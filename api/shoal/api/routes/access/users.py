@@ -104,7 +104,7 @@ async def patch_user(
 ) -> AccountOut:
     """Disabling ends all sessions and tokens of the user within a second.
 
-    At least one administrator remains, and nobody disables the account that asks.
+    At least one administrator remains. You cannot disable your own account.
     """
     async with store.unit_of_work() as uow:
         await uow.principals.hold(name)

@@ -1,4 +1,4 @@
-"""What has happened that rules are about, who was told of it, and what nobody is told of."""
+"""Alerts, their notifications, and silences."""
 
 from datetime import datetime
 from typing import Annotated
@@ -94,7 +94,7 @@ async def get_alert(store: StoreDep, project: ProjectName, alert_id: AlertId) ->
 async def acknowledge_alert(
     store: StoreDep, caller: Calling, project: ProjectName, alert_id: AlertId
 ) -> AlertOut:
-    """Says that you have it in hand: nobody is reminded any more. The first one to say so stays."""
+    """Acknowledge an alert: no further reminders are sent. The first acknowledgement is kept."""
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         found = await uow.alerts.acknowledge(project, alert_id, caller.name, store.clock())
@@ -241,7 +241,7 @@ async def list_alert_silences(
 async def create_alert_silence(
     store: StoreDep, caller: Calling, project: ProjectName, body: Annotated[AlertSilenceIn, Body()]
 ) -> AlertSilenceOut:
-    """Nobody is told of what it covers. What is open still when it ends is told then."""
+    """Alerts it covers send no notifications; those still open when it ends send them then."""
     now: datetime = store.clock()
     if body.until <= now:
         raise InvalidRequest([FieldError("until", "must lie in the future")])
@@ -269,7 +269,7 @@ async def create_alert_silence(
 )
 @needs(Permission.RUN_OPERATE, audit="alert-silence.end")
 async def end_alert_silence(store: StoreDep, project: ProjectName, silence_id: SilenceId) -> None:
-    """What it has covered and is open still is told when its time would have been over."""
+    """Alerts that are still open send notifications when the silence would have ended."""
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await uow.alert_definitions.end_silence(project, silence_id)

@@ -1,4 +1,4 @@
-"""Receivers: people who are told, by which channels."""
+"""Receivers: people and the channels that reach them."""
 
 from typing import Annotated
 

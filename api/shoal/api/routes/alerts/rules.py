@@ -1,4 +1,4 @@
-"""Rules: what is an alert, and who is told of it."""
+"""Rules: what raises an alert, and who is notified."""
 
 from typing import Annotated
 
@@ -99,7 +99,7 @@ async def put_alert_rule(
 async def delete_alert_rule(
     store: StoreDep, project: ProjectName, name: RuleName, condition: Condition
 ) -> None:
-    """What it has found stays; nobody is told of it any more."""
+    """Its alerts stay in the history; no further notifications are sent for them."""
     await _STORED.delete(store, project, name, condition)
 
 

@@ -36,7 +36,7 @@ async def get_insight_summary(
 ) -> SummaryOut:
     """Runs and attempts of all workflows that the caller sees, by day and in all.
 
-    Beside them those of the window before, which is as long. A day has what ended on it, UTC.
+    The preceding window of the same length is included. A day has what ended on it, UTC.
     """
     async with store.unit_of_work(read_only=True) as uow:
         days = await wanted.days(uow, "workflow_days")

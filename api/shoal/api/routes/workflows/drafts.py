@@ -1,4 +1,4 @@
-"""Drafts: what somebody has not published yet. Each person has one of each workflow.
+"""Drafts: unpublished changes. Each user has one draft of each workflow.
 
 So nobody writes over what somebody else is typing. Where two have published, the second one is
 told what the first one did, and nothing is lost.
@@ -82,7 +82,7 @@ async def get_draft(
         str | None, Query(max_length=201, description="User name; default: the caller.")
     ] = None,
 ) -> DraftDetail:
-    """The draft of a workflow, of the caller or of somebody else."""
+    """The draft of a workflow, of the caller or of another user."""
     async with store.unit_of_work(read_only=True) as uow:
         return tagged(response, await _stored(uow, project, name, editor or caller.name))
 
@@ -218,7 +218,7 @@ async def publish_draft(
 ) -> Response:
     """Makes the caller's draft the newest version, and deletes the draft.
 
-    Refused (412) if somebody has published since the draft's `base_version`: `current` is what is
+    Refused (412) if a version was published since the draft's `base_version`: `current` is what is
     published now, `changes` what was changed. Take it in, save the draft with the new
     `base_version`, and publish again.
     """

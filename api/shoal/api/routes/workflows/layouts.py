@@ -1,4 +1,4 @@
-"""Layouts: where people have put the tasks of a workflow on the canvas, the same for everybody."""
+"""Layouts: where the tasks of a workflow are on the canvas, the same for all users."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ _LAYOUT = "/projects/{project}/workflows/{name}/layout"
 async def get_layout(
     store: StoreDep, project: ProjectName, name: WorkflowName, response: Response
 ) -> LayoutOut:
-    """Places, groups and what is folded. Empty where nobody has arranged anything."""
+    """Positions, groups and folded groups. Empty if nothing was arranged."""
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
         return tagged(response, await _stored(uow, found.id, name))

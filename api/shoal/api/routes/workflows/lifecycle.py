@@ -216,7 +216,7 @@ async def copy_workflow(
 async def archive_workflow(
     store: StoreDep, feed: FeedDep, project: ProjectName, name: WorkflowName, condition: Condition
 ) -> WorkflowOut:
-    """Nothing of it starts any more, by schedule, by request or as a sub-workflow.
+    """No run of it starts any longer, by schedule, by request or as a sub-workflow.
 
     What runs goes on, and its history stays. Lists leave it out unless they are asked for it.
     """

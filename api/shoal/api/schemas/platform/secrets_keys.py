@@ -22,7 +22,7 @@ class KeysOut(Answer):
     primary: str = Field(description="It encrypts.")
     next: str | None = Field(description="It will, when every live master has it.")
     old: list[str] = Field(description="They did, and may still be in use.")
-    retired: list[str] = Field(description="They are no longer used.")
+    retired: list[str] = Field(description="Keys that are no longer used.")
     here: list[str] = Field(description="In the file of the API that answers.")
     masters: dict[str, list[str]] = Field(description="In the files of the live masters.")
     used: dict[str, int] = Field(description="How many values; empty: from before keys had ids.")

@@ -64,7 +64,7 @@ class AlertPreviewOut(TypedDict):
 
 class AlertReceiverOut(TypedDict):
     """
-    A receiver: people who are told, by which channels.
+    A receiver: people and the channels that reach them.
     """
 
     name: str
@@ -88,7 +88,7 @@ Receiver: TypeAlias = str
 
 class AlertRuleOut(TypedDict):
     """
-    A rule: what is an alert, and who is told of it.
+    A rule: what raises an alert, and who is notified.
     """
 
     name: str
@@ -100,7 +100,7 @@ class AlertRuleOut(TypedDict):
 
 class AlertSilenceIn(TypedDict):
     """
-    What nobody is told of, and until when.
+    Alerts without notifications, and until when.
     """
 
     workflow: NotRequired[str]
@@ -199,7 +199,7 @@ Basis: TypeAlias = Literal["run", "tasks"]
 
 class BulkSchedulesIn(TypedDict):
     """
-    What is asked, and of which schedules: the ids, or, without them, those of the query.
+    The request and its schedules: by id, or, without ids, by the query.
     """
 
     type: Literal["pause", "resume"]
@@ -494,7 +494,7 @@ class DataSourceIn(TypedDict):
 
 class DataSourceOut(TypedDict):
     """
-    A data source as it is defined. Its password is shown to nobody.
+    A data source as it is defined. Its password is never returned.
     """
 
     project: str
@@ -3363,7 +3363,7 @@ class LayoutIn(TypedDict):
 
 class LayoutOut(TypedDict):
     """
-    Where tasks are on the canvas; without any it is as if nobody had moved them.
+    Positions of tasks on the canvas; without positions the layout is automatic.
     """
 
     places: dict[str, PlaceOut]
@@ -4031,7 +4031,7 @@ class AlertExplanationOut(TypedDict):
 
 class AlertPreviewIn(TypedDict):
     """
-    A rule, and what it would tell of.
+    A rule, and the notifications it would send.
     """
 
     rule: RuleSpec

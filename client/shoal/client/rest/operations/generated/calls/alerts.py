@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def acknowledge_alert(project: str, alert_id: int) -> Call[types.AlertOut]:
     """Acknowledge an alert.
 
-    Says that you have it in hand: nobody is reminded any more. The first one to say so stays.
+    Acknowledge an alert: no further reminders are sent. The first acknowledgement is kept.
     """
     return Call(
         "POST",
@@ -29,7 +29,7 @@ def acknowledge_alert(project: str, alert_id: int) -> Call[types.AlertOut]:
 def create_alert_silence(project: str, body: types.AlertSilenceIn) -> Call[types.AlertSilenceOut]:
     """Silence alerts.
 
-    Nobody is told of what it covers. What is open still when it ends is told then.
+    Alerts it covers send no notifications; those still open when it ends send them then.
     """
     return Call("POST", f"/projects/{part(str(project))}/alert-silences", body=body)
 
@@ -67,7 +67,7 @@ def delete_alert_rule(
 ) -> Call[None]:
     """Delete a rule of alerts.
 
-    What it has found stays; nobody is told of it any more.
+    Its alerts stay in the history; no further notifications are sent for them.
     """
     return Call(
         "DELETE",
@@ -79,7 +79,7 @@ def delete_alert_rule(
 def end_alert_silence(project: str, silence_id: int) -> Call[None]:
     """End a silence.
 
-    What it has covered and is open still is told when its time would have been over.
+    Alerts that are still open send notifications when the silence would have ended.
     """
     return Call("DELETE", f"/projects/{part(str(project))}/alert-silences/{part(str(silence_id))}")
 

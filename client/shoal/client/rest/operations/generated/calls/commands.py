@@ -48,7 +48,7 @@ def create_bulk_commands(
 
     Stores a command for each of the ids, 500 at most, or of what the filters mean.
 
-    The filters are those of `GET /instances`; they need the `digest` of a preview (`dry_run`),
+    The filters of `GET /instances` apply; they need the `digest` of a preview (`dry_run`),
     and if they mean others by now nothing is done (412). Each is authorised by itself and has a
     result of its own: what one may not touch does not keep the others. The same idempotency key
     stores no second command for any of them.

@@ -30,7 +30,7 @@ def delete_draft(
 def get_draft(project: str, name: str, *, editor: str | None = None) -> Call[types.DraftDetail]:
     """Show a draft.
 
-    The draft of a workflow, of the caller or of somebody else.
+    The draft of a workflow, of the caller or of another user.
     """
     return Call(
         "GET",
@@ -75,7 +75,7 @@ def publish_draft(
 
     Makes the caller's draft the newest version, and deletes the draft.
 
-    Refused (412) if somebody has published since the draft's `base_version`: `current` is what is
+    Refused (412) if a version was published since the draft's `base_version`: `current` is what is
     published now, `changes` what was changed. Take it in, save the draft with the new
     `base_version`, and publish again.
     """

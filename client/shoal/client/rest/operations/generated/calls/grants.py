@@ -18,7 +18,7 @@ def delete_grant(
 ) -> Call[None]:
     """Take a grant back.
 
-    Nothing new is started; what runs goes on. Tasks that wait see no runs here any more.
+    Nothing new is started; active runs continue. Waiting tasks no longer see runs here.
     """
     return Call(
         "DELETE",

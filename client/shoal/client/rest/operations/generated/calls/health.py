@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def get_health() -> Call[types.Health]:
     """State of the cluster.
 
-    Says what works; the HTTP status is 200 in any case. Who may read the cluster is told why.
+    The state of the cluster. The HTTP status is always 200; details need access to it.
     """
     return Call("GET", "/health")
 

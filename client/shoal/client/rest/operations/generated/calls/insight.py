@@ -46,7 +46,7 @@ def get_insight_summary(
 
     Runs and attempts of all workflows that the caller sees, by day and in all.
 
-    Beside them those of the window before, which is as long. A day has what ended on it, UTC.
+    The preceding window of the same length is included. A day has what ended on it, UTC.
     """
     return Call(
         "GET",

@@ -35,7 +35,7 @@ def delete_member(
 def get_member(project: str, kind: types.HolderKind, name: str) -> Call[types.MemberOut]:
     """Show a role.
 
-    The role that somebody was given in a project, without those by groups.
+    The role that a member was given in a project, without roles through groups.
     """
     return Call(
         "GET", f"/projects/{part(str(project))}/members/{part(str(kind))}/{part(str(name))}"

@@ -18,7 +18,7 @@ def delete_parameter(
 ) -> Call[None]:
     """Remove a project's parameter.
 
-    Tasks that start from now on do not see it any more, but for those of earlier runs.
+    Tasks that start from now on no longer see it, except tasks of earlier runs.
     """
     return Call(
         "DELETE",

@@ -46,7 +46,7 @@ def download_resource(project: str, path: str, *, version: int | None = None) ->
 def get_resource(project: str, path: str, *, version: int | None = None) -> Call[types.ResourceOut]:
     """Show a resource.
 
-    A version of a file, without its content; its ETag is that of the content.
+    A version of a file, without its content. The ETag identifies the content.
     """
     return Call(
         "GET", f"/projects/{part(str(project))}/resources/{parts(path)}", query={"version": version}
@@ -58,7 +58,7 @@ def list_resource_versions(
 ) -> Call[types.ResourcePage]:
     """List the versions of a resource.
 
-    The versions of a file, the newest first; those of a deleted file too, for a while.
+    The versions of a file, the newest first. Versions of a deleted file are kept for a while.
     """
     return Call(
         "GET",

@@ -63,7 +63,7 @@ def list_workflow_schedules(
 def pause_schedule(schedule_id: int) -> Call[types.ScheduleOut]:
     """Pause a schedule.
 
-    It does not fire until it is resumed, whatever is published meanwhile.
+    It does not fire until it is resumed, even if a new version is published.
     """
     return Call("POST", f"/schedules/{part(str(schedule_id))}/pause", repeat=True)
 

@@ -90,7 +90,7 @@ def rotate_secrets_keys(body: types.RotationIn) -> Call[types.RotationOut]:
 def test_secret(project: str, name: str) -> Call[types.SecretTestOut]:
     """Try a secret.
 
-    Reads it as a task would get it now, from its store or by its key; shows it to nobody.
+    Read it as a task would now, from its store or by its key. The value is not returned.
     """
     return Call(
         "POST", f"/projects/{part(str(project))}/secrets/{part(str(name))}/test", repeat=True

@@ -24,7 +24,7 @@ def change_user(
 
     Disabling ends all sessions and tokens of the user within a second.
 
-    At least one administrator remains, and nobody disables the account that asks.
+    At least one administrator remains. You cannot disable your own account.
     """
     return Call(
         "PATCH",

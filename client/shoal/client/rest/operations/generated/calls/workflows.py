@@ -20,7 +20,7 @@ def archive_workflow(
 ) -> Call[types.WorkflowOut]:
     """Archive a workflow.
 
-    Nothing of it starts any more, by schedule, by request or as a sub-workflow.
+    No run of it starts any longer, by schedule, by request or as a sub-workflow.
 
     What runs goes on, and its history stays. Lists leave it out unless they are asked for it.
     """
@@ -127,7 +127,7 @@ def get_hanging(project: str, name: str) -> Call[types.HangingOut]:
 def get_layout(project: str, name: str) -> Call[types.LayoutOut]:
     """Show where tasks are.
 
-    Places, groups and what is folded. Empty where nobody has arranged anything.
+    Positions, groups and folded groups. Empty if nothing was arranged.
     """
     return Call("GET", f"/projects/{part(str(project))}/workflows/{part(str(name))}/layout")
 

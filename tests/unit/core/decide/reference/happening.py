@@ -5,9 +5,9 @@ Each method is one event: it changes what is known, and ``settle`` does the rest
 
 from collections.abc import Iterable
 
-from tests.unit.core.timing.reference import nested
-from tests.unit.core.timing.reference.model import FAILURES, HELD, NESTED, OPEN, Key, Try
-from tests.unit.core.timing.reference.running import Running
+from tests.unit.core.decide.reference import nested
+from tests.unit.core.decide.reference.model import FAILURES, HELD, NESTED, OPEN, Key, Try
+from tests.unit.core.decide.reference.running import Running
 
 
 class Reference(Running):

@@ -6,7 +6,7 @@ what follows from their answers is predicted.
 
 from collections.abc import Iterable
 
-from tests.unit.core.timing.reference.model import Child, Try
+from tests.unit.core.decide.reference.model import Child, Try
 
 ENDED = {"SUCCEEDED", "FAILED", "REFUSED"}
 AT_REST = {"PAUSED", "STOPPED"}

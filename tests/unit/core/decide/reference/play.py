@@ -3,10 +3,10 @@
 import random
 from collections.abc import Sequence
 
-from tests.unit.core.timing.reference.cases import Case, Move
-from tests.unit.core.timing.reference.instances import Difference, Letter, Nested
-from tests.unit.core.timing.reference.model import OPEN, Key
-from tests.unit.core.timing.reference.world import World
+from tests.unit.core.decide.reference.cases import Case, Move
+from tests.unit.core.decide.reference.instances import Difference, Letter, Nested
+from tests.unit.core.decide.reference.model import OPEN, Key
+from tests.unit.core.decide.reference.world import World
 
 SIGNALS = ("SUCCEED",) * 6 + ("FAIL",) * 4 + ("LOSE",) * 2 + ("RESCHEDULE",) * 3 + ("KILL",)
 BAD_DAY = ("LOSE",) * 12 + ("FAIL", "SUCCEED")  # whatever runs loses its worker

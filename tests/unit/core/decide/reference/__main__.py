@@ -1,11 +1,11 @@
-"""The long form: ``python -m tests.unit.core.timing.reference --cases 100000 --seed 1``."""
+"""The long form: ``python -m tests.unit.core.decide.reference --cases 100000 --seed 1``."""
 
 import argparse
 import sys
 import time
 
-from tests.unit.core.timing.reference.campaign import Tally, run_cases
-from tests.unit.core.timing.reference.coverage import all_corners
+from tests.unit.core.decide.reference.campaign import Tally, run_cases
+from tests.unit.core.decide.reference.coverage import all_corners
 
 PORTION = 2_000  # cases between two lines of progress
 

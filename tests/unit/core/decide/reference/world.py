@@ -27,13 +27,13 @@ from shoal.core.runs.run import (
     WorkflowPlan,
 )
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
-from tests.unit.core.timing.reference.cases import Case, as_written
-from tests.unit.core.timing.reference.happening import Reference
-from tests.unit.core.timing.reference.instances import Difference, Letter, NestedInstances
-from tests.unit.core.timing.reference.model import BETWEEN_LOOKS, HELD, NESTED, Key, Try
-from tests.unit.core.timing.reference.nested import complaint
-from tests.unit.core.timing.reference.promises import broken
-from tests.unit.core.timing.reference.running import after
+from tests.unit.core.decide.reference.cases import Case, as_written
+from tests.unit.core.decide.reference.happening import Reference
+from tests.unit.core.decide.reference.instances import Difference, Letter, NestedInstances
+from tests.unit.core.decide.reference.model import BETWEEN_LOOKS, HELD, NESTED, Key, Try
+from tests.unit.core.decide.reference.nested import complaint
+from tests.unit.core.decide.reference.promises import broken
+from tests.unit.core.decide.reference.running import after
 
 EVERY = 7  # every how many events decide is asked twice
 NESTED_ALIVE = HELD | {"PAUSED"}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.core.timing.reference.cases import TRUTH
-from tests.unit.core.timing.reference.model import FAILURES, OPEN, Instance
+from tests.unit.core.decide.reference.cases import TRUTH
+from tests.unit.core.decide.reference.model import FAILURES, OPEN, Instance
 
 
 def choice(instance: Instance, task: str) -> list[str] | None:

@@ -1,8 +1,8 @@
 """What follows from all that is known: sections 1 and 2 of docs/semantics.md at work."""
 
-from tests.unit.core.timing.reference import nested
-from tests.unit.core.timing.reference.choices import choice
-from tests.unit.core.timing.reference.model import (
+from tests.unit.core.decide.reference import nested
+from tests.unit.core.decide.reference.choices import choice
+from tests.unit.core.decide.reference.model import (
     BETWEEN_LOOKS,
     BY_MASTER,
     CHOOSERS,

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tests.unit.core.timing.reference.cases import Case, Move, random_case
-from tests.unit.core.timing.reference.coverage import all_corners, corners_of
-from tests.unit.core.timing.reference.instances import Difference
-from tests.unit.core.timing.reference.play import BAD_DAY, SIGNALS, choose, play, run_to_the_end
-from tests.unit.core.timing.reference.shrink import difference_of, shrink
-from tests.unit.core.timing.reference.world import World
+from tests.unit.core.decide.reference.cases import Case, Move, random_case
+from tests.unit.core.decide.reference.coverage import all_corners, corners_of
+from tests.unit.core.decide.reference.instances import Difference
+from tests.unit.core.decide.reference.play import BAD_DAY, SIGNALS, choose, play, run_to_the_end
+from tests.unit.core.decide.reference.shrink import difference_of, shrink
+from tests.unit.core.decide.reference.world import World
 
 LENGTHS = (3, 8, 15, 30)  # moves before all goes well
 BAD_DAYS = 0.01  # the share of cases in which nearly all is lost

@@ -11,8 +11,8 @@ from shoal.core.definition.model import (
 )
 from shoal.core.runs.run import SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
-from tests.unit.core.timing.reference.play import REQUESTS
-from tests.unit.core.timing.reference.world import World
+from tests.unit.core.decide.reference.play import REQUESTS
+from tests.unit.core.decide.reference.world import World
 
 REQUEST_KINDS = sorted({*REQUESTS, "admit"})
 HAPPENINGS = (

@@ -7,9 +7,9 @@ from typing import Any
 
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.runtime.plugins import check_definition
-from tests.unit.core.timing.reference.cases import Case, as_written
-from tests.unit.core.timing.reference.instances import Difference
-from tests.unit.core.timing.reference.play import replay
+from tests.unit.core.decide.reference.cases import Case, as_written
+from tests.unit.core.decide.reference.instances import Difference
+from tests.unit.core.decide.reference.play import replay
 
 BUDGET = 3_000  # replays
 

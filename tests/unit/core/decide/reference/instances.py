@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shoal.core.runs.run import AskChild, Message, StartChild
-from tests.unit.core.timing.reference.model import Key
+from tests.unit.core.decide.reference.model import Key
 
 ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "REFUSED"}
 # What a request makes of an instance: the first for one that has nothing to finish first.
