@@ -212,7 +212,9 @@ class SparkServers:
                 )
                 if over.done():
                     break
-                if leave.done() or (kept.is_idle and self._has_idled(kept)):
+                if leave.done() or (
+                    kept.is_idle and time.monotonic() - kept.idle_since >= self._idle_s
+                ):
                     kept.leave.set()
                     await server.stop("it is unused")
                     return None
@@ -227,9 +229,6 @@ class SparkServers:
         why = await server.over()
         await server.stop(why)  # its folder
         return why
-
-    def _has_idled(self, kept: _Kept) -> bool:
-        return time.monotonic() - kept.idle_since >= self._idle_s
 
     async def _until_over(self, kept: _Kept, attempt: HeldAttempt) -> None:
         await attempt.over.wait()

@@ -90,7 +90,9 @@ class SimulatedDependencies:
             return None
         attempt = waiting.run.attempt_by_id(task_instance_id)
         if attempt is None or attempt.state is not TaskState.RUNNING:
-            self._forget(task_instance_id, waiting)
+            del self._waiting[task_instance_id]
+            for name in waiting.names:
+                self._waiting_for[name].pop(task_instance_id, None)
             return None
         found: dict[WorkflowName, list[WorkflowRun] | None] = {}
         for item in items_of(waiting.question):
@@ -141,11 +143,6 @@ class SimulatedDependencies:
         for time in times[:1]:
             tasks = dict.fromkeys(self._tasks[name], done)
             yield WorkflowRun(_BEFORE, time, WorkflowState.SUCCEEDED, succeeded=True, tasks=tasks)
-
-    def _forget(self, task_instance_id: int, waiting: _Waiting) -> None:
-        del self._waiting[task_instance_id]
-        for name in waiting.names:
-            self._waiting_for[name].pop(task_instance_id, None)
 
 
 class _Seen:

@@ -148,7 +148,8 @@ class Resources:
         newest, 0: none. Raises ResourceRefused.
         """
         owner = await self._projects.hold(upload.project, at)
-        before = await self._current(upload.project, upload.path)
+        row = await self._connection.first(_named(upload.project, upload.path).where(IS_CURRENT))
+        before = None if row is None else readable([row], _resource, _KIND)[0]
         found = 0 if before is None else before.version
         if before is not None and (before.sha256, before.size) == (sha256, size):
             return before, False  # perhaps by the same request, whose answer was lost
@@ -374,10 +375,6 @@ class Resources:
         query = select(resource.c.id, resource.c.object).where(which, resource.c.id > after)
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
-
-    async def _current(self, home: str, path: str) -> StoredResource | None:
-        row = await self._connection.first(_named(home, path).where(IS_CURRENT))
-        return None if row is None else readable([row], _resource, _KIND)[0]
 
 
 def _resources() -> Select[Any]:
