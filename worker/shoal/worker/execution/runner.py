@@ -40,7 +40,7 @@ from shoal.worker.processes.launcher import (
     LaunchFailed,
     NoRoomToStart,
 )
-from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.processes.program import LaunchRequest, ProcessOutcome
 from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.endings import Endings
 from shoal.worker.results.facilities import Facilities
@@ -199,7 +199,7 @@ class Runner:
         elif error is not None:
             await self._endings.fail(attempt, payload, error)
         else:
-            outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
+            outcome = ProcessOutcome.SUCCEEDED if code == 0 else ProcessOutcome.FAILED
             await self._endings.conclude(
                 attempt, outcome, EndCause.EXITED, f"exit code {code}", code
             )
