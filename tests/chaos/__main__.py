@@ -38,6 +38,7 @@ from tests.support.database.postgresql import PostgresqlMissing
 from tests.support.interrupts import guarded
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_UNPROVEN = 4  # nothing wrong, but faults were skipped or had no effect, or a target was missed
 _DRAIN_S = 300.0
 _ARCHIVED_WITHIN_S = 120.0  # after the last end; a worker that has failed pauses up to 30 s
 
@@ -98,6 +99,7 @@ async def run(
         outcome.records += stalls.records
         verdict = await asyncio.to_thread(judge, cluster, workload, outcome, ledgers, marker)
         result = Result(verdict, outcome, open_instances=left)
+        result.session_timeout_s = shape.session_timeout_s
         result.exits = [text for role in cluster.roles for text in role.exits]
         await cluster.stop_roles()
         result.leftovers = cluster.leftovers
@@ -128,22 +130,6 @@ def judge(
         logs.close()
 
 
-def notes(result: Result) -> str:
-    """Return what the report's tables do not say."""
-    parts = {
-        "Trouble": result.outcome.trouble,
-        "Processes that outlived their role": result.leftovers,
-        "Instances that did not end": [str(number) for number in result.open_instances],
-        "Roles that ended by themselves and were restarted": result.exits,
-        "Skipped": result.outcome.skipped,
-    }
-    return "\n".join(
-        f"\n{title}:\n\n" + "\n".join(f"- {line}" for line in lines)
-        for title, lines in parts.items()
-        if lines
-    )
-
-
 def isolate() -> str:
     """Take mounts and a network of our own; return why the network is not, "" if it is."""
     with suppress(Refused):  # then the disk cannot be mounted either, which says why
@@ -168,11 +154,19 @@ def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker])
     whole = merge(results)
     command = f"make chaos FAULTS={options.faults} SEED={seed}"
     info = RunInfo(seed, whole.duration_s, shape.session_timeout_s, whole.commit, command)
-    report = render(whole.verdict, whole.outcome.records, info) + notes(whole) + "\n"
+    report = render(whole, info)
     say(report)
     if options.report:
         options.report.write_text(report)
-    return EXIT_CLEAN if whole.is_clean else EXIT_OFFENCES
+    if whole.is_clean:
+        return EXIT_CLEAN
+    return EXIT_UNPROVEN if whole.is_sound else EXIT_OFFENCES
+
+
+def _verdict(result: Result) -> str:
+    if result.is_clean:
+        return "clean"
+    return "nothing wrong, but not all was tried and met" if result.is_sound else "OFFENCES"
 
 
 def _result(
@@ -188,7 +182,7 @@ def _result(
     The folder with its logs stays if that was asked for, and if it could tell more than the report.
     """
     if results is not None and (done := load(part.file(results))):
-        tell(f"part {part.number}: {'clean' if done.is_clean else 'OFFENCES'}, from before")
+        tell(f"part {part.number}: {_verdict(done)}, from before")
         return done
     folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
     tell(f"FAULTS={part.faults} SEED={part.seed} in {folder}")
@@ -197,7 +191,7 @@ def _result(
     try:
         episodes = draw(part.seed, part.faults, makers)
         result = asyncio.run(guarded(run(shape, part.seed, options.rate, episodes, folder)))
-        keep = options.keep or not result.is_clean
+        keep = options.keep or not result.is_sound
     except (PostgresqlMissing, asyncio.CancelledError):
         keep = options.keep
         raise
@@ -209,7 +203,7 @@ def _result(
     result.duration_s, result.commit = time.monotonic() - begun, commit()
     if results is not None:
         store(part.file(results), result)
-        tell(f"part {part.number}: {'clean' if result.is_clean else 'OFFENCES'}")
+        tell(f"part {part.number}: {_verdict(result)}")
     return result
 
 
