@@ -1,6 +1,7 @@
 """``python -m tests.chaos``: run the fault suite, print its report, exit 0 if it is clean.
 
-The environment gives defaults: ``FAULTS`` (without: each kind), ``SEED``, ``SESSION_TIMEOUT`` (s).
+The environment gives defaults: ``FAULTS`` (without: each kind), ``SEED``, ``SESSION_TIMEOUT`` (s),
+``DATABASE`` (postgresql or sqlite).
 """
 
 import argparse
@@ -20,9 +21,9 @@ from typing import TextIO
 
 import structlog
 
-from tests.chaos.cluster.cluster import Cluster, Shape
+from tests.chaos.cluster.cluster import DATABASES, POSTGRESQL, SQLITE, Cluster, Shape
 from tests.chaos.cluster.sandbox import Refused, make_mounts_private, make_network_private
-from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
+from tests.chaos.faults.catalogue import Maker, chosen
 from tests.chaos.judging import audit
 from tests.chaos.judging.checker import check
 from tests.chaos.judging.logs import ApiLogs, ArchivedLogs
@@ -47,11 +48,12 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     env = os.environ.get
-    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or len(FAULTS)))
+    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or 0), help="0: each kind")
     parser.add_argument("--seed", type=int, default=int(env("SEED") or 0), help="0: a new one")
     parser.add_argument("--session-timeout", type=float, default=env("SESSION_TIMEOUT") or 4.0)
     parser.add_argument("--rate", type=float, default=0.7, help="new instances a second")
     parser.add_argument("--only", default="", help="names of faults or their beginnings, by comma")
+    parser.add_argument("--database", choices=DATABASES, default=env("DATABASE") or POSTGRESQL)
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     parser.add_argument("--report", type=Path, help="write the report to this file, too")
     parser.add_argument(
@@ -85,7 +87,7 @@ async def run(
         stalls = stack.enter_context(StallWatch(shape.session_timeout_s))
         cluster = await stack.enter_async_context(Cluster(folder, shape))
         tell(f"cluster is up in {folder}" + (f" ({why})" if (why := cluster.disk_refused) else ""))
-        await asyncio.to_thread(audit.install, cluster.postgres.url)
+        await asyncio.to_thread(audit.install, cluster.database.url)
         api = await stack.enter_async_context(Api(cluster.url, cluster.token))
         workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
         stack.push_async_callback(workload.abandon)
@@ -113,7 +115,7 @@ def judge(
     logs = ApiLogs(cluster.url, cluster.token)
     try:
         return check(
-            cluster.postgres.url,
+            cluster.database.url,
             ledger.read(ledgers),
             logs,
             outcome.records,
@@ -143,7 +145,7 @@ def isolate() -> str:
 
 def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker]) -> int:
     """Run the suite, in parts if it is long; write the report; return the exit status."""
-    shape = Shape(options.session_timeout, network_refused=isolate())
+    shape = Shape(options.session_timeout, options.database, network_refused=isolate())
     parts = split(seed, options.faults)
     if len(parts) == 1:
         results = [_result(options, shape, makers, parts[0], results=None)]
@@ -153,6 +155,8 @@ def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker])
         results = shared(parts, folder, partial(_result, options, shape, makers, results=folder))
     whole = merge(results)
     command = f"make chaos FAULTS={options.faults} SEED={seed}"
+    if options.database == SQLITE:
+        command += f" DATABASE={SQLITE}"
     info = RunInfo(seed, whole.duration_s, shape.session_timeout_s, whole.commit, command)
     report = render(whole, info)
     say(report)
@@ -211,10 +215,11 @@ def main(given: Sequence[str]) -> int:
     options = arguments(given)
     seed = options.seed or random.SystemRandom().randrange(1, 10**6)
     try:
-        makers = chosen(options.only)
+        makers = chosen(options.only, options.database)
     except ValueError as error:
         say(str(error), sys.stderr)
         return EXIT_USAGE
+    options.faults = options.faults or len(makers)
     if options.list:
         say("\n".join(makers))
         return EXIT_CLEAN

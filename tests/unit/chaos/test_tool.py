@@ -13,7 +13,7 @@ import pytest
 
 from shoal.runtime import failpoints
 from tests.chaos import plan
-from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.cluster import POSTGRESQL, SQLITE, Cluster
 from tests.chaos.cluster.links import Link, Mode, Network
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
@@ -190,3 +190,11 @@ def test_what_a_part_found_is_stored_and_in_the_whole(tmp_path: Path) -> None:
     assert whole.outcome.trouble == ["part 2: never whole"]
     assert whole.leftovers == ["part 2: pid 9"]
     assert whole.open_instances == [3]
+
+
+def test_sqlite_has_every_fault_but_those_of_a_database_server() -> None:
+    without = set(chosen("", POSTGRESQL)) - set(chosen("", SQLITE))
+    assert {"postgresql-down", "cut-database", "swallow-commit"} <= without
+    assert not without & set(chosen("kill-,pause-,junk-,power-cut,purge-", POSTGRESQL))
+    with pytest.raises(ValueError, match="no fault is called 'postgresql-down'"):
+        chosen("postgresql-down", SQLITE)
