@@ -21,7 +21,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a quarantined run keeps its place",
         _ADMISSION.replace(
-            "_OF.backfill_id.is_(None) & ~_IS_QUARANTINED", "_OF.backfill_id.is_(None)"
+            "HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None) & ~_IS_QUARANTINED",
+            "HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None)",
         ),
         f"{_TESTS}::test_quarantined_run_holds_no_place[harness-queue]",
     ),
