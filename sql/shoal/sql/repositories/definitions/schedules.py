@@ -88,7 +88,9 @@ class Schedules:
                 await self._connection.execute(
                     update(schedule).where(schedule.c.id == present.id).values(changes)
                 )
-        await self._delete([one.id for one in removed])
+        if removed:
+            ids = [one.id for one in removed]
+            await self._connection.execute(delete(schedule).where(schedule.c.id.in_(ids)))
         if added:
             where = {"workflow_id": workflow_id, "partition": await self._partition_of(workflow_id)}
             await self._connection.execute(
@@ -193,10 +195,6 @@ class Schedules:
         await self._connection.execute(
             delete(schedule).where(schedule.c.workflow_id == workflow_id)
         )
-
-    async def _delete(self, ids: Collection[int]) -> None:
-        if ids:
-            await self._connection.execute(delete(schedule).where(schedule.c.id.in_(ids)))
 
     async def due(
         self,
