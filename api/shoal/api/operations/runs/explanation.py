@@ -132,7 +132,7 @@ async def _facts(uow: UnitOfWork, instance_id: int) -> ExplainedRun:
 async def _of_instance(uow: UnitOfWork, facts: ExplainedRun) -> AsyncIterator[RunFinding]:
     instance = facts.instance
     if (aside := await uow.quarantine.of(ItemKind.INSTANCE, instance.id)) is not None:
-        yield why.of_quarantine(aside)
+        yield why.of_quarantine(aside, facts.tasks.values())
     match instance.state:
         case _W.QUEUED if instance.admitted_at is None:
             async for finding in _of_overlap(uow, instance):

@@ -26,6 +26,7 @@ from sqlalchemy import (
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.concurrency import OCCUPIES_SLOT, SlotUser, qualified
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound
@@ -42,9 +43,14 @@ from shoal.sql.schema.tables import (
     workflow_instance,
     workflow_version,
 )
+from shoal.sql.statements.quarantined import is_quarantined
 from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
-OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT))
+_IS_QUARANTINED = is_quarantined(task_instance.c.workflow_instance_id, ItemKind.INSTANCE)
+# Tasks of quarantined runs hold no slot and get none: nothing happens in these runs, so they would
+# keep it until someone repairs them.
+OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT)) & ~_IS_QUARANTINED
+AWAITS_SLOT = IS_BLOCKED & ~_IS_QUARANTINED
 HAS_LEASE = (
     select(concurrency_lease.c.task_instance_id)
     .where(concurrency_lease.c.task_instance_id == task_instance.c.id)
@@ -146,7 +152,7 @@ class ConcurrencyGroups:
         rows = await self._connection.rows(
             _users(literal(None).label("granted_at"))
             .where(
-                task_instance.c.concurrency_group == qualified(home, name), IS_BLOCKED, ~HAS_LEASE
+                task_instance.c.concurrency_group == qualified(home, name), AWAITS_SLOT, ~HAS_LEASE
             )
             .order_by(*SLOT_ORDER)
             .limit(limit)
@@ -242,7 +248,7 @@ def _groups() -> Select[Any]:
     waiting = (
         select(func.count())
         .select_from(task_instance)
-        .where(task_instance.c.concurrency_group == QUALIFIED, IS_BLOCKED, ~HAS_LEASE)
+        .where(task_instance.c.concurrency_group == QUALIFIED, AWAITS_SLOT, ~HAS_LEASE)
         .correlate(concurrency_group, project)
         .scalar_subquery()
     )

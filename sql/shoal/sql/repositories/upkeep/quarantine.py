@@ -56,11 +56,19 @@ class QuarantinedItems:
                 delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
             )
 
-    async def clear(self, partitions: Collection[int]) -> None:
-        """Forget everything of these partitions: their new owner tries again."""
-        await self._connection.execute(
-            delete(quarantine).where(_Q.partition.in_(sorted(partitions)))
+    async def clear(self, partitions: Collection[int]) -> set[int]:
+        """Forget everything of these partitions: their new owner tries again.
+
+        Return the ids of the instances among it.
+        """
+        mine = _Q.partition.in_(sorted(partitions))
+        rows = await self._connection.rows(
+            select(_Q.item).where(
+                mine, _Q.consumer == ItemConsumer.MASTERS, _Q.kind == ItemKind.INSTANCE
+            )
         )
+        await self._connection.execute(delete(quarantine).where(mine))
+        return {int(row.item) for row in rows}
 
     async def count(self, consumer: ItemConsumer = ItemConsumer.MASTERS) -> int:
         """Return how much of a consumer is quarantined."""
