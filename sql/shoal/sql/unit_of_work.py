@@ -54,7 +54,7 @@ from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.runs.admission import AdmissionRepository
 from shoal.sql.repositories.runs.commands import Commands
 from shoal.sql.repositories.runs.dependencies import DependencyRepository
-from shoal.sql.repositories.runs.instance_counts import InstanceCounts
+from shoal.sql.repositories.runs.instance_counts import StateCounts
 from shoal.sql.repositories.runs.instances import Instances
 from shoal.sql.repositories.runs.labels import Labels
 from shoal.sql.repositories.runs.new_instances import NewInstances
@@ -300,8 +300,8 @@ class UnitOfWork:
         return NewInstances(self.connection, self._plans)
 
     @cached_property
-    def instance_counts(self) -> InstanceCounts:
-        return InstanceCounts(self.connection)
+    def instance_counts(self) -> StateCounts:
+        return StateCounts(self.connection)
 
     @cached_property
     def admission(self) -> AdmissionRepository:
