@@ -53,6 +53,7 @@ from tests.mutations.catalogue.storage import (
     retention,
     rollups,
     silence,
+    store_trouble,
 )
 from tests.mutations.catalogue.worker import (
     container,
@@ -78,6 +79,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *federation.MUTATIONS,
     *audit.MUTATIONS,
     *database.MUTATIONS,
+    *store_trouble.MUTATIONS,
     *coordination.MUTATIONS,
     *copies.MUTATIONS,
     *claims.MUTATIONS,
