@@ -72,7 +72,7 @@ LONG_TEXT = "${x}" * 20_000
 
 
 def test_long_text_of_a_task_of_the_master_is_decided_elsewhere() -> None:
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "first": {},
         "choose": {
             "type": "SWITCH",
@@ -91,7 +91,7 @@ def test_long_text_of_a_task_of_the_master_is_decided_elsewhere() -> None:
 
 
 def test_parameter_that_a_switch_does_not_name_is_not_rendered() -> None:
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "first": {},
         "choose": {
             "type": "SWITCH",
@@ -108,7 +108,7 @@ def test_parameter_that_a_switch_does_not_name_is_not_rendered() -> None:
 
 
 def test_switch_whose_parameter_is_over_the_budget_fails_and_names_it() -> None:
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "choose": {
             "type": "SWITCH",
             "params": {"cases": [{"when": "words == ''", "then": ["t"]}]},
