@@ -136,10 +136,10 @@ def _bounded(work: Callable[..., Any]) -> Callable[..., Any]:
             raise TemplateError(f"{name}: more than {LONGEST:,} characters")
         _spend(length)
         made = work(*values, **options)
-        length = _length(made)
-        if length > LONGEST:
+        made_length = _length(made)
+        if made_length > LONGEST:
             raise TemplateError(f"{name}: more than {LONGEST:,} characters")
-        _spend(length)
+        _spend(made_length)
         return made
 
     return bounded
