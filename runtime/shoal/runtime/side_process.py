@@ -11,7 +11,8 @@ cannot take all processes. All limits are of one piece:
 
 - ``CPU_S`` of processor time: the process ends itself by a timer, which works in C code as well.
 - ``MEMORY_MB`` of address space: what needs more raises MemoryError there.
-- ``WAIT_S`` until it begins, and as long again until it has ended: a machine under load.
+- ``WAIT_S`` until it begins, not counting the start of a process.
+- ``LONGEST_S`` until it has ended: for work that waits, on a machine under load.
 """
 
 import asyncio
@@ -33,8 +34,10 @@ from shoal.core.errors import ShoalError
 CPU_S = 1.0
 MEMORY_MB = 768
 WAIT_S = 10.0
+LONGEST_S = 30.0
 MOST_PROCESSES = 2
 _IDLE_S = 60.0
+_READY = b"\n"
 _HEAD = struct.Struct(">Q")
 
 T = TypeVar("T")
@@ -101,13 +104,16 @@ class SideProcesses:
             process, timer = self._idle.pop()
             timer.cancel()
         else:
-            process = await _Process.start()
+            try:
+                process = await _Process.start()
+            except _Ended as error:
+                raise WorkTooLarge(str(error)) from None
             self._all.add(process)
         try:
-            async with asyncio.timeout(WAIT_S):
+            async with asyncio.timeout(LONGEST_S):
                 answer = await process.ask(request)
         except TimeoutError:
-            raise WorkTooLarge(f"it takes more than {WAIT_S:g} s") from None
+            raise WorkTooLarge(f"it takes more than {LONGEST_S:g} s") from None
         except _Ended as error:
             raise WorkTooLarge(str(error)) from None
         else:
@@ -144,17 +150,29 @@ class _Process:
     async def start(cls) -> "_Process":
         pipe = asyncio.subprocess.PIPE
         program = [sys.executable, "-m", "shoal.runtime.side_process"]
-        return cls(await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe))
+        started = cls(await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe))
+        try:
+            await started._read(len(_READY))  # the limits of its work do not include its start
+        except BaseException:
+            started.kill()
+            raise
+        return started
 
     async def ask(self, request: bytes) -> bytes:
         """Return the answer. Raises _Ended."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         try:
             self._process.stdin.write(_HEAD.pack(len(request)) + request)
             await self._process.stdin.drain()
-            (length,) = _HEAD.unpack(await self._process.stdout.readexactly(_HEAD.size))
-            return await self._process.stdout.readexactly(length)
+        except ConnectionError:
+            pass  # to read says why
+        (length,) = _HEAD.unpack(await self._read(_HEAD.size))
+        return await self._read(length)
+
+    async def _read(self, count: int) -> bytes:
+        assert self._process.stdout is not None
+        try:
+            return await self._process.stdout.readexactly(count)
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
         if code == -signal.SIGPROF:
@@ -214,9 +232,11 @@ def main() -> None:
     limit = MEMORY_MB * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.nice(10)  # services first
+    os.nice(5)  # services first
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed is not an answer
+    answers.write(_READY)
+    answers.flush()
     _serve(sys.stdin.buffer, answers)
 
 

@@ -69,7 +69,7 @@ async def test_work_beyond_the_limits_ends_and_the_next_is_done(work: object, sa
 async def test_work_that_only_waits_ends_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     async with SideProcesses() as processes:
         await processes.run("a", identity)
-        monkeypatch.setattr(side_process, "WAIT_S", 0.2)
+        monkeypatch.setattr(side_process, "LONGEST_S", 0.2)
         with pytest.raises(WorkTooLarge, match=r"more than 0.2 s"):
             await processes.run("a", sleep, 30.0)
 
