@@ -26,6 +26,7 @@ from shoal.core.alerts.occurrences import (
     warned,
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
+from shoal.core.runs.filters import EventKind
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import ChangeEvent, Instance
 from shoal.sql import Database, EventTail, UnitOfWork
@@ -39,7 +40,8 @@ _BATCH = 500  # events
 _IDLE = timedelta(seconds=30)  # without a rule the position is stored this often
 _OF_FAILURES = frozenset({Trigger.TASK_FAILED, Trigger.TASK_RETRYING})
 _WARNED = Trigger.TASK_WARNED
-_DECISION = 1_000  # events of a run in which the next attempt of a task is looked for
+_OF_DECISIONS = frozenset({EventKind.TASK_STATE, EventKind.INSTANCE_STATE})
+_DECISION = 1_000  # events of a decision that are read at once
 
 
 class EventReader:
@@ -172,13 +174,26 @@ class EventReader:
     async def _final_or_not(
         self, uow: UnitOfWork, failed: Occurrence, behind: Sequence[ChangeEvent]
     ) -> Occurrence:
-        """Return a failed attempt as what it is: the last one, or one that another follows."""
+        """Return a failed attempt as what it is: the last one, or one that another follows.
+
+        All events of a decision are visible together, but ids of other transactions may lie
+        between them, with any time. So only a later decision about the same run proves that
+        ``behind`` has all of this one.
+        """
         run = failed.instance_id
         near = [one for one in behind if one.workflow_instance_id == run]
         found = settled(failed, near)
-        if found is not failed or (behind and behind[-1].at > failed.at):
+        if found is not failed or any(
+            one.kind in _OF_DECISIONS and one.at > failed.at for one in near
+        ):
             return found
-        return settled(failed, await uow.events.after(failed.event_id, _DECISION, run))
+        position = failed.event_id
+        while True:
+            page = await uow.events.after(position, _DECISION, run, at=failed.at)
+            found = settled(failed, page)
+            if found is not failed or len(page) < _DECISION:
+                return found
+            position = page[-1].id
 
     async def _runs(
         self,
@@ -244,9 +259,10 @@ class EventReader:
         """End alerts whose cause is gone; return the messages that say so to who was told."""
         about = {(one.project, subject) for one in ends for subject in one.subjects}
         stand = await uow.alerts.open_about(about) if about else []
-        over = {one.id: at for one in stand if (at := _end(one, ends, runs)) is not None}
-        await uow.alerts.resolve(over)
-        places = await uow.deliveries.places(over)
+        over = {one.id: end for one in stand if (end := _end(one, ends, runs)) is not None}
+        await uow.alerts.resolve({number: end.at for number, end in over.items()})
+        told = [number for number, end in over.items() if end.is_told]
+        places = await uow.deliveries.places(told)
         wanted = []
         for alert in stand:
             rule = self._catalog.rule(alert.project, alert.rule)
@@ -268,8 +284,8 @@ class EventReader:
         return wanted
 
 
-def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> datetime | None:
-    """Return when the cause of an alert was gone; None: it goes on.
+def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> Recovery | None:
+    """Return what has ended the cause of an alert; None: it goes on.
 
     What a run for an earlier logical time achieves says nothing about a later one.
     """
@@ -282,5 +298,5 @@ def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> d
             continue
         run = runs.get(one.instance_id or 0)
         if run is None or alert.logical_time is None or run.logical_time >= alert.logical_time:
-            return one.at
+            return one
     return None

@@ -39,6 +39,8 @@ class Deliveries:
     async def collect(self, wanted: Sequence[NewDelivery], now: datetime) -> None:
         """Store messages; one that was never tried takes up what belongs to the same place.
 
+        The earlier time of both counts.
+
         Those that are held up here have to be of projects that there are.
         """
         for one in _merged(wanted):
@@ -77,6 +79,12 @@ class Deliveries:
                     .returning(_D.id)
                 )
                 number = made[0].id
+            else:  # a message that waits for the end of quiet hours delays none that does not
+                await self._connection.execute(
+                    update(alert_delivery)
+                    .where(_D.id == number, _D.due_at > one.due_at)
+                    .values(due_at=one.due_at)
+                )
             for some in batched(one.alerts, _TOGETHER):
                 mentions = [{"alert_id": about, "delivery_id": number} for about in some]
                 await self._connection.insert_new(
