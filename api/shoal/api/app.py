@@ -26,6 +26,7 @@ from shoal.api.routes import (
     parameters,
     projects,
     purges,
+    quarantine,
     resources,
     schedules,
     secrets,
@@ -65,6 +66,7 @@ from shoal.api.web.middleware import PREFIX, PacedLogins, RequestMiddleware
 _ROUTERS = (
     health.public,
     health.router,
+    quarantine.router,
     account.public,
     account.router,
     one_time.public,

@@ -152,8 +152,8 @@ async def test_a_retry_behind_events_of_another_master_is_found(
     task = {"workflow": "daily", "task": "load"}
     stored = [
         NewEvent(at, "task.state", "p", {**task, "attempt": 1, "state": "FAILED"}, 1),
-        NewEvent(at + timedelta(seconds=1), "task.state", "p", {"state": "RUNNING"}, 2),
         NewEvent(at + timedelta(seconds=1), "alert.state", "p", {"state": "OPEN"}, 1),
+        NewEvent(at + timedelta(seconds=1), "task.state", "p", {"state": "RUNNING"}, 2),
         *[NewEvent(at, "task.state", "p", {"task": f"t{n}", "state": "FAILED"}, 1) for n in "ab"],
         NewEvent(at, "task.state", "p", {**task, "attempt": 2, "state": "QUEUED"}, 1),
     ]

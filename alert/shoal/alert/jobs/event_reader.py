@@ -27,10 +27,12 @@ from shoal.core.alerts.occurrences import (
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
 from shoal.core.runs.filters import EventKind
-from shoal.core.runs.quarantine import ItemKind
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.records import ChangeEvent, Instance
+from shoal.core.untrusted import read_count
 from shoal.sql import Database, EventTail, UnitOfWork
-from shoal.sql.isolation import isolate
+from shoal.sql.errors import NotFound
+from shoal.sql.isolation import is_outage, isolate
 from shoal.sql.repositories.alerts.jobs import READING
 
 log = structlog.get_logger()
@@ -38,6 +40,7 @@ log = structlog.get_logger()
 RECOVERED_S = 5.0  # recoveries are collected so long
 _BATCH = 500  # events
 _IDLE = timedelta(seconds=30)  # without a rule the position is stored this often
+_RETRY_EVERY = timedelta(seconds=2)  # so often requests to retry events are looked for
 _OF_FAILURES = frozenset({Trigger.TASK_FAILED, Trigger.TASK_RETRYING})
 _WARNED = Trigger.TASK_WARNED
 _OF_DECISIONS = frozenset({EventKind.TASK_STATE, EventKind.INSTANCE_STATE})
@@ -53,6 +56,7 @@ class EventReader:
         self._database, self._epoch = database, epoch
         self._poll_s, self._clock = poll_s, clock
         self._catalog = Catalog()
+        self._retries_at = clock()
 
     async def run(self) -> None:
         """Read until cancelled. Raises JobTaken, SqlError."""
@@ -63,6 +67,9 @@ class EventReader:
         while True:
             async with self._database.unit_of_work(read_only=True) as uow:
                 await self._catalog.refresh(uow, self._clock())
+            if self._clock() >= self._retries_at:
+                await self._retry()
+                self._retries_at = self._clock() + _RETRY_EVERY
             if not self._catalog.rules:
                 tail = await self._pass_over()
             elif batch := await tail.next_batch():
@@ -95,6 +102,35 @@ class EventReader:
 
         await isolate(batch, deal, self._skip)
 
+    async def _retry(self) -> None:
+        """Deal with skipped events again whose retry was requested; the position stays."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            wanted = await uow.quarantine.requested(ItemConsumer.ALERTS, [ItemKind.EVENT])
+        for one in wanted:
+            number = read_count(one.item) or 0
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.events.after(number - 1, 1, until=number)
+            try:
+                if not found:
+                    raise NotFound("event", one.item)
+                await self._store_meaning(found, (), retried=one)
+            except Exception as error:
+                if is_outage(error):
+                    raise
+                record = quarantined(
+                    ItemKind.EVENT,
+                    one.item,
+                    error,
+                    self._clock(),
+                    project=one.project,
+                    workflow=one.workflow,
+                    is_skipped=True,
+                )
+                async with self._database.unit_of_work() as uow:
+                    await uow.alert_jobs.require(READING, self._epoch)
+                    await uow.quarantine.note(record)
+                    await uow.commit()
+
     async def _skip(self, event: ChangeEvent, error: Exception) -> None:
         """Quarantine an event, and store that it has been dealt with."""
         record = quarantined(
@@ -112,15 +148,23 @@ class EventReader:
             await uow.commit()
 
     async def _store_meaning(
-        self, batch: Sequence[ChangeEvent], behind: Sequence[ChangeEvent]
+        self,
+        batch: Sequence[ChangeEvent],
+        behind: Sequence[ChangeEvent],
+        retried: QuarantinedItem | None = None,
     ) -> None:
         """Store what events mean, and that they have been dealt with; ``behind``: known later ones.
 
-        One transaction: an error leaves everything as it was.
+        ``retried``: the record of the event of ``batch``, which lies before the position. One
+        transaction: an error leaves everything as it was.
         """
         now = self._clock()
         async with self._database.unit_of_work() as uow:
-            await uow.alert_jobs.require(READING, self._epoch, batch[-1].id)
+            if retried is None:
+                await uow.alert_jobs.require(READING, self._epoch, batch[-1].id)
+            else:
+                await uow.alert_jobs.require(READING, self._epoch)
+                await uow.quarantine.remove([(retried.kind, retried.item)], retried.consumer)
             matched = await self._matched(uow, batch, behind)
             ends = [found for event in batch if (found := recovery(event)) is not None]
             runs = await self._runs(uow, matched, ends)

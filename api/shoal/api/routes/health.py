@@ -9,13 +9,13 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
 from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
 from shoal.api.operations.cluster.view import ClusterView
+from shoal.api.routes.quarantine import quarantined_out
 from shoal.api.schemas.platform.health import (
     Check,
     Checks,
     ClockDifference,
     Health,
     Live,
-    QuarantinedOut,
     QuarantineOut,
 )
 from shoal.api.services import VERSION, ClusterDep, SettingsDep, StoreDep
@@ -119,7 +119,7 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
     without_database = troubles(cluster.masters.current())
     fine = stored.ok and zookeeper.ok and masters > 0 and workers > paused
     fine = fine and partitions.ok and commands.ok
-    fine = fine and not (without_database or (aside and aside.held))
+    fine = fine and not (without_database or (aside and (aside.held or aside.skipped)))
     return Health(
         status="ok" if fine else "degraded",
         checks=Checks(
@@ -172,9 +172,7 @@ async def _quarantined(store: Store) -> tuple[int, QuarantineOut | None]:
     return of_masters, QuarantineOut(
         held=sum(count for (_, is_skipped), count in counts.items() if not is_skipped),
         skipped=sum(count for (_, is_skipped), count in counts.items() if is_skipped),
-        newest=[
-            QuarantinedOut(**{**vars(one), "last_at": one.last_at or one.since}) for one in newest
-        ],
+        newest=[quarantined_out(one) for one in newest],
     )
 
 

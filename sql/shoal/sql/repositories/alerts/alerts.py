@@ -148,8 +148,8 @@ class Alerts:
         rows = await self._connection.rows(query.limit(limit))
         return readable(rows, _alert, "alert", on_unreadable)
 
-    async def put_off(self, alert_id: int, next_at: datetime) -> None:
-        """Look at an open alert again at ``next_at``; all else about it stays."""
+    async def put_off(self, alert_id: int, next_at: datetime | None) -> None:
+        """Look at an open alert again at ``next_at`` (None: never); all else about it stays."""
         await self._connection.execute(
             update(alert).where(_A.id == alert_id, IS_OPEN_ALERT).values(next_at=next_at)
         )

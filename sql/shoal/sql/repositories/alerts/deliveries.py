@@ -155,6 +155,22 @@ class Deliveries:
             alert_try, ["delivery_id", "number"], {"delivery_id": delivery_id, **vars(one)}
         )
 
+    async def send_again(self, delivery_id: int, now: datetime) -> bool:
+        """Have a message sent again that has failed or was sent; False: it is no such message.
+
+        Never the first write of a transaction: see ``EventTail``.
+        """
+        changed = await self._connection.execute(
+            update(alert_delivery)
+            .where(_D.id == delivery_id, _D.state.in_([_S.FAILED, _S.SENT]))
+            .values(state=_S.PENDING, due_at=now)
+        )
+        row = await self._connection.first(_deliveries().where(_D.id == delivery_id))
+        if changed.rowcount and row is not None:
+            data = {"delivery_id": delivery_id, "channel": row.channel, "state": _S.PENDING}
+            await self._events.add([NewEvent(now, EventKind.ALERT_DELIVERY, row.project, data)])
+        return changed.rowcount == 1
+
     async def take_back(self, share: int, now: datetime) -> int:
         """Have those sent again that a server had begun to send when it died; return how many."""
         changed = await self._connection.execute(

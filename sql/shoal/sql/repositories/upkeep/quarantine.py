@@ -7,8 +7,9 @@ from sqlalchemy import Row, and_, delete, func, insert, select, update
 
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import quarantine
-from shoal.sql.statements.rows import enough
+from shoal.sql.statements.rows import enough, leave_out, readable
 
 MOST_SKIPPED = 1_000
 """Skipped items of a consumer and kind that are kept."""
@@ -40,6 +41,7 @@ class QuarantinedItems:
                 tries=_Q.tries + one.tries,
                 last_at=at,
                 is_skipped=one.is_skipped,
+                retry_at=None,
             )
         )
         if changed.rowcount == 0:
@@ -55,6 +57,45 @@ class QuarantinedItems:
             await self._connection.execute(
                 delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
             )
+
+    async def request_retry(
+        self, kind: ItemKind, item: str, consumer: ItemConsumer, at: datetime
+    ) -> None:
+        """Have the consumer try an item again. Raises NotFound."""
+        changed = await self._connection.execute(
+            update(quarantine)
+            .where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
+            .values(retry_at=at)
+        )
+        if changed.rowcount == 0:
+            raise NotFound("quarantined item", f"{consumer}/{kind}/{item}")
+
+    async def requested(
+        self,
+        consumer: ItemConsumer,
+        kinds: Collection[ItemKind],
+        partitions: Collection[int] | None = None,
+        limit: int = 100,
+    ) -> _Items:
+        """Return items of these kinds whose retry was requested, the first request first.
+
+        ``partitions``: only items of these; None: of any or none.
+        """
+        query = select(quarantine).where(
+            _Q.consumer == consumer, _Q.kind.in_(sorted(kinds)), _Q.retry_at.is_not(None)
+        )
+        if partitions is not None:
+            query = query.where(_Q.partition.in_(sorted(partitions)))
+        rows = await self._connection.rows(query.order_by(_Q.retry_at, _Q.item).limit(limit))
+        return readable(rows, _item, "quarantine", leave_out)
+
+    async def discard(self, kind: ItemKind, item: str, consumer: ItemConsumer) -> None:
+        """Forget an item. Raises NotFound."""
+        gone = await self._connection.execute(
+            delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
+        )
+        if gone.rowcount == 0:
+            raise NotFound("quarantined item", f"{consumer}/{kind}/{item}")
 
     async def clear(self, partitions: Collection[int]) -> None:
         """Forget everything of these partitions: their new owner tries again."""
@@ -82,12 +123,22 @@ class QuarantinedItems:
         rows = await self._connection.rows(query)
         return {(row.consumer, bool(row.is_skipped)): row.total for row in rows}
 
-    async def list(self, limit: int = 100, consumer: ItemConsumer | None = None) -> _Items:
+    async def list(
+        self,
+        limit: int = 100,
+        consumer: ItemConsumer | None = None,
+        kind: ItemKind | None = None,
+        project: str | None = None,
+    ) -> _Items:
         """Return what is quarantined, the newest first; of all consumers without ``consumer``."""
         at = func.coalesce(_Q.last_at, _Q.since)
         query = select(quarantine).order_by(at.desc(), _Q.item)
         if consumer is not None:
             query = query.where(_Q.consumer == consumer)
+        if kind is not None:
+            query = query.where(_Q.kind == kind)
+        if project is not None:
+            query = query.where(_Q.project == project)
         return await enough(
             lambda most: self._connection.rows(query.limit(most)),
             _item,
@@ -151,4 +202,5 @@ def _item(row: Row[tuple[object, ...]]) -> QuarantinedItem:
         workflow=row.workflow,
         last_at=row.last_at,
         is_skipped=row.is_skipped,
+        retry_at=row.retry_at,
     )
