@@ -26,7 +26,6 @@ from shoal.api.routes import (
     parameters,
     projects,
     purges,
-    quarantine,
     resources,
     schedules,
     secrets,
@@ -66,7 +65,6 @@ from shoal.api.web.middleware import PREFIX, PacedLogins, RequestMiddleware
 _ROUTERS = (
     health.public,
     health.router,
-    quarantine.router,
     account.public,
     account.router,
     one_time.public,

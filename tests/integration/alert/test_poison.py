@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text, update
 
 from shoal.alert.jobs import event_reader
-from shoal.core.alerts.occurrences import Occurrence
+from shoal.core.alerts.occurrences import Occurrence, occurrence
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.records import ChangeEvent
 from shoal.core.runs.run import Run
@@ -158,7 +158,7 @@ async def test_skipped_event_that_is_retried_becomes_an_alert(
     ready: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ready.rule(triggers=["task.failed"])
-    read = event_reader.occurrence
+    read = occurrence
 
     def broken(event: ChangeEvent) -> Occurrence | None:
         if event.data.get("workflow") == "bad":

@@ -1,14 +1,26 @@
 """``shoal quarantine``: what a part of Shoal cannot work with."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from shoal.client.cli.terminal.options import Data, Json
 
 if TYPE_CHECKING:
-    from shoal.client.rest.operations.generated.types import QuarantinedRef
+    from typing import TypedDict
+
+    from shoal.client.rest.operations.generated.types import (
+        ItemConsumer,
+        ItemKind,
+        QuarantinedRef,
+    )
+
+    class _Query(TypedDict):
+        consumer: ItemConsumer | None
+        kind: ItemKind | None
+        project: str | None
+
 
 group = typer.Typer(
     name="quarantine",
@@ -49,12 +61,10 @@ def list_items(
     from shoal.client.cli.terminal.tables import TextTable
     from shoal.client.rest.client import ShoalClient
 
+    # The API says which values there are.
+    query = cast("_Query", {"consumer": consumer, "kind": kind, "project": project})
     with ShoalClient.connect(data) as client:
-        found = list(
-            client.pages(
-                client.list_quarantined_items, consumer=consumer, kind=kind, project=project
-            )
-        )
+        found = list(client.pages(client.list_quarantined_items, **query))
     if as_json:
         print_json(found)
         return
@@ -105,6 +115,4 @@ def discard(consumer: Consumer, kind: Kind, item: Item, data: Data = None) -> No
 
 
 def _named(consumer: str, kind: str, item: str) -> "QuarantinedRef":
-    from typing import cast
-
     return cast("QuarantinedRef", {"consumer": consumer, "kind": kind, "item": item})

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         project_parameters,
         projects,
         purges,
-        quarantine,
         resources,
         restrictions,
         schedules,
@@ -76,7 +75,6 @@ else:
     project_parameters = calls_of("shoal.client.rest.operations.generated.calls.project_parameters")
     projects = calls_of("shoal.client.rest.operations.generated.calls.projects")
     purges = calls_of("shoal.client.rest.operations.generated.calls.purges")
-    quarantine = calls_of("shoal.client.rest.operations.generated.calls.quarantine")
     resources = calls_of("shoal.client.rest.operations.generated.calls.resources")
     restrictions = calls_of("shoal.client.rest.operations.generated.calls.restrictions")
     schedules = calls_of("shoal.client.rest.operations.generated.calls.schedules")
@@ -137,7 +135,7 @@ class Operations:
     delete_workflow = now(workflows.delete_workflow)
     diff_versions = now(workflows.diff_versions)
     disable_service_account = now(service_accounts.disable_service_account)
-    discard_quarantined_item = now(quarantine.discard_quarantined_item)
+    discard_quarantined_item = now(health.discard_quarantined_item)
     download_log = stream_now(logs.download_log)
     download_resource = stream_now(resources.download_resource)
     end_alert_silence = now(alerts.end_alert_silence)
@@ -238,7 +236,7 @@ class Operations:
     list_project_audit = now(audit.list_project_audit)
     list_projects = now(projects.list_projects)
     list_purges = now(purges.list_purges)
-    list_quarantined_items = now(quarantine.list_quarantined_items)
+    list_quarantined_items = now(health.list_quarantined_items)
     list_queue_entries = now(cluster.list_queue_entries)
     list_resource_grants = now(grants.list_resource_grants)
     list_resource_versions = now(resources.list_resource_versions)
@@ -298,7 +296,7 @@ class Operations:
     reset_user_password = now(users.reset_user_password)
     restore_version = now(workflows.restore_version)
     resume_schedule = now(schedules.resume_schedule)
-    retry_quarantined_item = now(quarantine.retry_quarantined_item)
+    retry_quarantined_item = now(health.retry_quarantined_item)
     revoke_service_account_token = now(service_accounts.revoke_service_account_token)
     revoke_token = now(account.revoke_token)
     revoke_user_token = now(users.revoke_user_token)
@@ -363,7 +361,7 @@ class AsyncOperations:
     delete_workflow = later(workflows.delete_workflow)
     diff_versions = later(workflows.diff_versions)
     disable_service_account = later(service_accounts.disable_service_account)
-    discard_quarantined_item = later(quarantine.discard_quarantined_item)
+    discard_quarantined_item = later(health.discard_quarantined_item)
     download_log = stream_later(logs.download_log)
     download_resource = stream_later(resources.download_resource)
     end_alert_silence = later(alerts.end_alert_silence)
@@ -464,7 +462,7 @@ class AsyncOperations:
     list_project_audit = later(audit.list_project_audit)
     list_projects = later(projects.list_projects)
     list_purges = later(purges.list_purges)
-    list_quarantined_items = later(quarantine.list_quarantined_items)
+    list_quarantined_items = later(health.list_quarantined_items)
     list_queue_entries = later(cluster.list_queue_entries)
     list_resource_grants = later(grants.list_resource_grants)
     list_resource_versions = later(resources.list_resource_versions)
@@ -524,7 +522,7 @@ class AsyncOperations:
     reset_user_password = later(users.reset_user_password)
     restore_version = later(workflows.restore_version)
     resume_schedule = later(schedules.resume_schedule)
-    retry_quarantined_item = later(quarantine.retry_quarantined_item)
+    retry_quarantined_item = later(health.retry_quarantined_item)
     revoke_service_account_token = later(service_accounts.revoke_service_account_token)
     revoke_token = later(account.revoke_token)
     revoke_user_token = later(users.revoke_user_token)
