@@ -88,7 +88,7 @@ class QuarantinedItems:
         if partitions is not None:
             query = query.where(_Q.partition.in_(sorted(partitions)))
         rows = await self._connection.rows(query.order_by(_Q.retry_at, _Q.item).limit(limit))
-        return readable(rows, _item, "quarantine", leave_out)
+        return readable(rows, _item, "quarantine", leave_out, key="item")
 
     async def discard(self, kind: ItemKind, item: str, consumer: ItemConsumer) -> None:
         """Forget an item. Raises NotFound."""
