@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind
 
 
@@ -75,7 +75,7 @@ class QuarantinedOut(BaseModel):
     )
 
 
-class QuarantinedRef(Strict):
+class QuarantinedRef(RequestBody):
     """Which quarantined item, as lists show it."""
 
     consumer: ItemConsumer
