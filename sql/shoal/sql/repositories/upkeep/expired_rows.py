@@ -51,12 +51,15 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.index_walks import walk_newest
 from shoal.sql.statements.value_sets import Among, numbers
 
 _i, _b, _c = workflow_instance.c, backfill.c, command.c
 _child = workflow_instance.alias("child")
 _IDS_PER_QUERY = 500
+_SAMPLE = 100  # rows that are looked at to find out whether old ones follow young ones
+_OLD_SHARE = 4  # a quarter of old rows: a walk goes on behind them
 _MAX_ID = 2**63 - 1
 
 _has_open_child = (
@@ -245,15 +248,13 @@ class ExpiredRows:
         size: int,
         bounds: Mapping[str, Any] = MappingProxyType({}),
     ) -> ExpiryWindow:
-        """Rows are born in order of their ids, so the first one that is too young ends the walk.
+        """Rows are born in order of their ids, so the walk ends where most rows are too young.
 
-        But for a little: masters' clocks differ. What is older than that is found another time.
+        Not with the first one: a clock may have been wrong when some rows were made.
         """
         c = table.c
-        seen = await self._connection.rows(
-            select(c.id, c.created_at).where(c.id > after).order_by(c.id).limit(size)
-        )
-        if not seen or seen[0].created_at >= before:
+        seen = await self._ages(table, after, size)
+        if not seen:
             return ExpiryWindow([], None)
         last = seen[-1].id
         query = query.where(c.id > after, c.id <= last, Among(c.partition, numbers("partitions")))
@@ -262,9 +263,37 @@ class ExpiredRows:
             query = query.where(Among(c.workflow_id, numbers("workflows")))
             values["workflows"] = sorted(scope.workflows)
         rows = await self._connection.rows(query.order_by(c.id), values)
-        found = [Expired(**row._mapping) for row in rows]
-        is_last = len(seen) < size or seen[-1].created_at >= before
+        found = [
+            Expired(**row._mapping)
+            for row in rows
+            if not isinstance(row.since, UnreadableValue)
+            and not isinstance(row._mapping.get("logical_time"), UnreadableValue)
+        ]
+        is_last = len(seen) < size or (
+            _are_young(seen, before) and not await self._is_old_later(table, last, before)
+        )
         return ExpiryWindow(found, None if is_last else last)
+
+    async def _ages(self, table: Table, after: int, size: int) -> Sequence[Any]:
+        """Return the first rows behind an id, with when they were made."""
+        c = table.c
+        query = select(c.id, c.created_at).where(c.id > after).order_by(c.id)
+        return await self._connection.rows(query.limit(size))
+
+    async def _is_old_later(self, table: Table, last: int, before: datetime) -> bool:
+        """Whether rows behind young ones are old: those were made while a clock was ahead.
+
+        Looks at samples, each twice as far away as the one before: a few queries, however many
+        rows there are. Old rows that are missed are found when there are more of them.
+        """
+        highest = await self._connection.scalar(select(func.max(table.c.id)))
+        distance = 0
+        while last + distance < (highest or 0):
+            sample = await self._ages(table, last + distance, _SAMPLE)
+            if sample and not _are_young(sample, before):
+                return True
+            distance = max(2 * distance, _SAMPLE)
+        return False
 
     async def kept(self, workflow_id: int, newest: int) -> set[int]:
         """Return the instances of a workflow that stay: the newest, and the newest success.
@@ -393,6 +422,14 @@ class ExpiredRows:
         statement = delete(table).where(condition)
         result = await self._connection.execute(statement, {"ids": ids}, is_long=True)
         return result.rowcount
+
+
+def _are_young(rows: Sequence[Any], before: datetime) -> bool:
+    """Whether most of these rows were made after ``before``, whatever a few of them say."""
+    old = sum(
+        not isinstance(row.created_at, UnreadableValue) and row.created_at < before for row in rows
+    )
+    return old * _OLD_SHARE < len(rows)
 
 
 def _among(column: Column[int]) -> ColumnElement[bool]:
