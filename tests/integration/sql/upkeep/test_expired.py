@@ -158,13 +158,19 @@ async def test_open_child_keeps_its_own_parent_and_nothing_else(database: Databa
     assert await delete_instances(database, parent.id, other.id) == {other.id}
 
 
-async def test_child_of_a_parent_that_stays_is_not_even_found(database: Database) -> None:
+async def test_child_is_found_with_the_parent_that_has_to_go_before_it(
+    database: Database,
+) -> None:
     workflow_id = await published(database)
     [parent] = await ended(database, workflow_id, state=WorkflowState.PAUSED)
     attempt = next(iter(parent.attempts.values())).id
     assert attempt is not None
-    await ended(database, workflow_id, parent=Parent(parent.id, attempt, 0, 0, 1, 0))
-    assert await may_go(database) == []
+    [child] = await ended(database, workflow_id, parent=Parent(parent.id, attempt, 0, 0, 1, 0))
+    async with database.unit_of_work(read_only=True) as uow:
+        [found] = (await uow.expired.instances(ALL, BEFORE, 0, 100)).expired
+        assert await uow.expired.instances_among([parent.id], ALL, BEFORE) == []
+    assert (found.id, found.parent) == (child.id, parent.id)
+    assert await delete_instances(database, child.id) == set()
 
 
 async def test_what_a_pending_command_is_about_stays(database: Database) -> None:
@@ -221,7 +227,10 @@ async def test_backfill_goes_when_it_is_over_and_its_instances_after_it(
     number = await a_backfill(database, workflow_id, None)
     [run] = await ended(database, workflow_id, backfill_id=number)
     assert await backfills_deleted(database, number) == set()
-    assert await may_go(database) == []
+    async with database.unit_of_work(read_only=True) as uow:
+        [found] = (await uow.expired.instances(ALL, BEFORE, 0, 100)).expired
+        assert await uow.expired.backfills_among([number], ALL, BEFORE) == []
+    assert found.backfill == number
     over = update(backfill).values(finished_at=NOW, state="SUCCEEDED")
     await change(database, over)
     assert await delete_instances(database, run.id) == set()
