@@ -407,7 +407,8 @@ async def test_runs_of_a_wrong_clock_stop_no_walk(
     of = {"first": ids[:1], "last of a window": ids[4:5], "block": ids[5:15]}[place]
     i = workflow_instance.c
     await change(database, update(workflow_instance).where(i.id.in_(of)).values(created_at=wrong))
-    found, after = list[int](), 0
+    found: list[int] = []
+    after: int | None = 0
     async with database.unit_of_work(read_only=True) as uow:
         while after is not None:
             window = await uow.expired.instances(ALL, BEFORE, after, 5)
@@ -426,7 +427,8 @@ async def test_a_walk_ends_where_rows_are_young(database: Database) -> None:
         database,
         update(workflow_instance).where(i.id == young[-5].id).values(created_at=_YEAR_1),
     )
-    windows, after = 0, 0
+    windows = 0
+    after: int | None = 0
     async with database.unit_of_work(read_only=True) as uow:
         while after is not None:
             after = (await uow.expired.instances(ALL, BEFORE, after, 5)).next

@@ -114,7 +114,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a row of a wrong clock ends the walk of a purge",
-        _EXPIRED["_are_young"].always("old * _OLD_SHARE < len(rows)"),
+        _EXPIRED["_are_young"].always("bool(old * _OLD_SHARE < len(rows))"),
         f"{_SQL_TESTS}::test_runs_of_a_wrong_clock_stop_no_walk[sqlite-last of a window-wrong1]",
     ),
     Promise.PROGRESS.broken_if(

@@ -519,7 +519,7 @@ def _are_young(rows: Sequence[Any], before: datetime) -> bool:
     old = sum(
         not isinstance(row.created_at, UnreadableValue) and row.created_at < before for row in rows
     )
-    return old * _OLD_SHARE < len(rows)
+    return bool(old * _OLD_SHARE < len(rows))
 
 
 def _among(column: Column[int]) -> ColumnElement[bool]:
