@@ -107,7 +107,7 @@ coverage: .venv/dev  ## run all tests and show the lines that none of them reach
 FAULTS ?=
 chaos: .venv/dev  ## run the fault suite on a real cluster, then the mutations; FAULTS=1000, SEED=4711
 	sh tests/provision.sh
-	FAULTS=$(FAULTS) SEED=$(SEED) $(BIN)/python -m tests.chaos
+	FAULTS=$(FAULTS) SEED=$(SEED) DATABASE=$(DATABASE) $(BIN)/python -m tests.chaos
 	@# And would the tests notice if one of the safety checks were gone?
 	$(BIN)/python -m tests.mutations
 

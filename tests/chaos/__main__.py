@@ -1,6 +1,7 @@
 """``python -m tests.chaos``: run the fault suite, print its report, exit 0 if it is clean.
 
-The environment gives defaults: ``FAULTS`` (without: each kind), ``SEED``, ``SESSION_TIMEOUT`` (s).
+The environment gives defaults: ``FAULTS`` (without: each kind), ``SEED``, ``SESSION_TIMEOUT`` (s),
+``DATABASE`` (postgresql or sqlite).
 """
 
 import argparse
@@ -20,9 +21,9 @@ from typing import TextIO
 
 import structlog
 
-from tests.chaos.cluster.cluster import Cluster, Shape
+from tests.chaos.cluster.cluster import DATABASES, POSTGRESQL, SQLITE, Cluster, Shape
 from tests.chaos.cluster.sandbox import Refused, make_mounts_private, make_network_private
-from tests.chaos.faults.catalogue import FAULTS, Maker, chosen
+from tests.chaos.faults.catalogue import Maker, chosen
 from tests.chaos.judging import audit
 from tests.chaos.judging.checker import check
 from tests.chaos.judging.logs import ApiLogs, ArchivedLogs
@@ -38,6 +39,7 @@ from tests.support.database.postgresql import PostgresqlMissing
 from tests.support.interrupts import guarded
 
 EXIT_CLEAN, EXIT_OFFENCES, EXIT_USAGE, EXIT_NO_POSTGRESQL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_UNPROVEN = 4  # nothing wrong, but faults were skipped or had no effect, or a target was missed
 _DRAIN_S = 300.0
 _ARCHIVED_WITHIN_S = 120.0  # after the last end; a worker that has failed pauses up to 30 s
 
@@ -46,11 +48,12 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     env = os.environ.get
-    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or len(FAULTS)))
+    parser.add_argument("--faults", type=int, default=int(env("FAULTS") or 0), help="0: each kind")
     parser.add_argument("--seed", type=int, default=int(env("SEED") or 0), help="0: a new one")
     parser.add_argument("--session-timeout", type=float, default=env("SESSION_TIMEOUT") or 4.0)
     parser.add_argument("--rate", type=float, default=0.7, help="new instances a second")
     parser.add_argument("--only", default="", help="names of faults or their beginnings, by comma")
+    parser.add_argument("--database", choices=DATABASES, default=env("DATABASE") or POSTGRESQL)
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     parser.add_argument("--report", type=Path, help="write the report to this file, too")
     parser.add_argument(
@@ -84,7 +87,7 @@ async def run(
         stalls = stack.enter_context(StallWatch(shape.session_timeout_s))
         cluster = await stack.enter_async_context(Cluster(folder, shape))
         tell(f"cluster is up in {folder}" + (f" ({why})" if (why := cluster.disk_refused) else ""))
-        await asyncio.to_thread(audit.install, cluster.postgres.url)
+        await asyncio.to_thread(audit.install, cluster.database.url)
         api = await stack.enter_async_context(Api(cluster.url, cluster.token))
         workload = Workload(api, seed=seed, ledger=ledgers, rate=rate, marker=marker)
         stack.push_async_callback(workload.abandon)
@@ -98,6 +101,7 @@ async def run(
         outcome.records += stalls.records
         verdict = await asyncio.to_thread(judge, cluster, workload, outcome, ledgers, marker)
         result = Result(verdict, outcome, open_instances=left)
+        result.session_timeout_s = shape.session_timeout_s
         result.exits = [text for role in cluster.roles for text in role.exits]
         await cluster.stop_roles()
         result.leftovers = cluster.leftovers
@@ -111,7 +115,7 @@ def judge(
     logs = ApiLogs(cluster.url, cluster.token)
     try:
         return check(
-            cluster.postgres.url,
+            cluster.database.url,
             ledger.read(ledgers),
             logs,
             outcome.records,
@@ -128,22 +132,6 @@ def judge(
         logs.close()
 
 
-def notes(result: Result) -> str:
-    """Return what the report's tables do not say."""
-    parts = {
-        "Trouble": result.outcome.trouble,
-        "Processes that outlived their role": result.leftovers,
-        "Instances that did not end": [str(number) for number in result.open_instances],
-        "Roles that ended by themselves and were restarted": result.exits,
-        "Skipped": result.outcome.skipped,
-    }
-    return "\n".join(
-        f"\n{title}:\n\n" + "\n".join(f"- {line}" for line in lines)
-        for title, lines in parts.items()
-        if lines
-    )
-
-
 def isolate() -> str:
     """Take mounts and a network of our own; return why the network is not, "" if it is."""
     with suppress(Refused):  # then the disk cannot be mounted either, which says why
@@ -157,7 +145,7 @@ def isolate() -> str:
 
 def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker]) -> int:
     """Run the suite, in parts if it is long; write the report; return the exit status."""
-    shape = Shape(options.session_timeout, network_refused=isolate())
+    shape = Shape(options.session_timeout, options.database, network_refused=isolate())
     parts = split(seed, options.faults)
     if len(parts) == 1:
         results = [_result(options, shape, makers, parts[0], results=None)]
@@ -167,12 +155,22 @@ def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker])
         results = shared(parts, folder, partial(_result, options, shape, makers, results=folder))
     whole = merge(results)
     command = f"make chaos FAULTS={options.faults} SEED={seed}"
+    if options.database == SQLITE:
+        command += f" DATABASE={SQLITE}"
     info = RunInfo(seed, whole.duration_s, shape.session_timeout_s, whole.commit, command)
-    report = render(whole.verdict, whole.outcome.records, info) + notes(whole) + "\n"
+    report = render(whole, info)
     say(report)
     if options.report:
         options.report.write_text(report)
-    return EXIT_CLEAN if whole.is_clean else EXIT_OFFENCES
+    if whole.is_clean:
+        return EXIT_CLEAN
+    return EXIT_UNPROVEN if whole.is_sound else EXIT_OFFENCES
+
+
+def _verdict(result: Result) -> str:
+    if result.is_clean:
+        return "clean"
+    return "nothing wrong, but not all was tried and met" if result.is_sound else "OFFENCES"
 
 
 def _result(
@@ -188,7 +186,7 @@ def _result(
     The folder with its logs stays if that was asked for, and if it could tell more than the report.
     """
     if results is not None and (done := load(part.file(results))):
-        tell(f"part {part.number}: {'clean' if done.is_clean else 'OFFENCES'}, from before")
+        tell(f"part {part.number}: {_verdict(done)}, from before")
         return done
     folder = Path(tempfile.mkdtemp(prefix="shoal-chaos-"))
     tell(f"FAULTS={part.faults} SEED={part.seed} in {folder}")
@@ -197,7 +195,7 @@ def _result(
     try:
         episodes = draw(part.seed, part.faults, makers)
         result = asyncio.run(guarded(run(shape, part.seed, options.rate, episodes, folder)))
-        keep = options.keep or not result.is_clean
+        keep = options.keep or not result.is_sound
     except (PostgresqlMissing, asyncio.CancelledError):
         keep = options.keep
         raise
@@ -209,7 +207,7 @@ def _result(
     result.duration_s, result.commit = time.monotonic() - begun, commit()
     if results is not None:
         store(part.file(results), result)
-        tell(f"part {part.number}: {'clean' if result.is_clean else 'OFFENCES'}")
+        tell(f"part {part.number}: {_verdict(result)}")
     return result
 
 
@@ -217,10 +215,11 @@ def main(given: Sequence[str]) -> int:
     options = arguments(given)
     seed = options.seed or random.SystemRandom().randrange(1, 10**6)
     try:
-        makers = chosen(options.only)
+        makers = chosen(options.only, options.database)
     except ValueError as error:
         say(str(error), sys.stderr)
         return EXIT_USAGE
+    options.faults = options.faults or len(makers)
     if options.list:
         say("\n".join(makers))
         return EXIT_CLEAN

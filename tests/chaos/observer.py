@@ -15,6 +15,7 @@ from shoal.coordination import NoNode, ZkSession, znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import Node
+from tests.chaos.cluster.queries import ERRORS, fetch, is_sqlite
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ class View:
 
 
 class Observer:
-    """Looks at ZooKeeper and PostgreSQL directly."""
+    """Looks at ZooKeeper and the database directly."""
 
     def __init__(self, zookeeper: str, database_url: str) -> None:
         self._session = ZkSession(zookeeper, session_timeout_s=30, name="observer")
@@ -228,14 +229,16 @@ class Observer:
     async def _query(self, statement: str) -> list[Any]:
         try:
             async with asyncio.timeout(_ANSWER_S):
+                if is_sqlite(self._url):
+                    return await fetch(self._url, statement)
                 if self._connection is None:
                     self._connection = await psycopg.AsyncConnection.connect(
                         self._url, autocommit=True, connect_timeout=3
                     )
                 return await (await self._connection.execute(statement.encode())).fetchall()
-        except (psycopg.Error, TimeoutError) as error:
+        except (*ERRORS, TimeoutError) as error:
             await self._disconnect()
-            raise NotVisible(f"PostgreSQL: {error!r}") from error
+            raise NotVisible(f"database: {error!r}") from error
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass
 
+STALL = "machine-stall"  # the name of a record of the machine's own pause, which is not a fault
+
 
 def now_s() -> float:
     """Seconds since boot, the clock of every record: rows of one machine compare."""

@@ -9,7 +9,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from tests.chaos.records import FaultRecord, now_s
+from tests.chaos.records import STALL, FaultRecord, now_s
 
 _LOOK_S = 0.05
 _SHARE = 0.25  # of the session timeout, by which the clock must be late
@@ -48,7 +48,7 @@ class StallWatch:
         if late_s >= self._least_s:
             self.records.append(
                 FaultRecord(
-                    "machine-stall",
+                    STALL,
                     "this machine",
                     from_s,
                     until_s,

@@ -99,7 +99,7 @@ async def conduct(
             cluster = await stack.enter_async_context(Cluster(place, _shape(options)))
             say(f"{name}: cluster is up in {place}")
             api = await stack.enter_async_context(Api(cluster.url, cluster.token))
-            rows = await stack.enter_async_context(Rows(cluster.postgres.url))
+            rows = await stack.enter_async_context(Rows(cluster.database.url))
             async with asyncio.timeout(START_S):
                 for source in kind.sources():
                     await put_source(api, source)

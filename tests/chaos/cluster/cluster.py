@@ -24,6 +24,7 @@ from tests.chaos.cluster.postgres import Postgres
 from tests.chaos.cluster.role import Role, base_environment, still_alive
 from tests.chaos.cluster.sandbox import Refused, SmallDisk
 from tests.chaos.cluster.sink import Sink
+from tests.chaos.cluster.sqlite import SqliteFile
 from tests.chaos.observer import LOOK_S, NotVisible, Observer, View
 from tests.chaos.workload.dags import Site
 from tests.preload import ClockShift
@@ -32,6 +33,7 @@ MASTERS = WORKERS = 3
 ALERT_SERVERS = 2
 SLOTS = 4
 START_S = 120.0
+POSTGRESQL, SQLITE = DATABASES = ("postgresql", "sqlite")
 
 T = TypeVar("T")
 _DISK_MB = 48
@@ -47,6 +49,7 @@ class Shape:
     """How the cluster is set up."""
 
     session_timeout_s: float = 3.0
+    database: str = POSTGRESQL  # or SQLITE
     masters: int = MASTERS
     workers: int = WORKERS
     network_refused: str = ""  # why roles have no hosts of their own, "" if they may
@@ -71,7 +74,7 @@ class Cluster:
         self._api_port = lasting_port()
         self._stack = AsyncExitStack()
         self.ensemble: Ensemble
-        self.postgres: Postgres
+        self.database: Postgres | SqliteFile
         self.hosts: Hosts
         self.network: Network
         self.sink: Sink  # of messages about alerts
@@ -82,6 +85,12 @@ class Cluster:
     def timeout_s(self) -> float:
         """The session timeout T."""
         return self.shape.session_timeout_s
+
+    @property
+    def postgres(self) -> Postgres:
+        """The database server, for what SQLite does not have."""
+        assert isinstance(self.database, Postgres)
+        return self.database
 
     @property
     def url(self) -> str:
@@ -130,7 +139,8 @@ class Cluster:
         self._mount()
         self._wind_clocks()
         enter = self._stack.enter_async_context
-        self.postgres = await enter(Postgres())
+        is_file = self.shape.database == SQLITE
+        self.database = await enter(SqliteFile(self.data) if is_file else Postgres())
         self.ensemble = await enter(Ensemble(self.folder))
         self.hosts = self._stack.enter_context(Hosts(self.shape.network_refused))
         self.network = self._stack.enter_context(Network())
@@ -142,7 +152,7 @@ class Cluster:
         for role in self.roles:
             role.start()
         self._watching = asyncio.create_task(self._watch())
-        self.observer = await enter(Observer(self.ensemble.hosts, self.postgres.url))
+        self.observer = await enter(Observer(self.ensemble.hosts, self.database.url))
         await self.until_whole(START_S)
         await self.observer.prepare()
 
@@ -181,6 +191,8 @@ class Cluster:
                 arguments += ["--set", "kill_grace_s=1", "--set", f"min_free_mb={_DISK_MB // 6}"]
                 for setting in self.shape.worker_settings:
                     arguments += ["--set", setting]
+            case _ if isinstance(self.database, SqliteFile):
+                settings["SHOAL_DATABASE_URL"] = self.database.url
             case _:
                 server = [(HOST, self.postgres.port)]
                 database = self.network.link(f"{name} to the database", server, host.centre)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import psycopg
-from psycopg.rows import dict_row
-
+from tests.chaos.cluster.queries import connected, instant
 from tests.chaos.judging import audit
 from tests.chaos.judging.evidence import (
     Attempt,
@@ -25,13 +23,8 @@ from tests.chaos.workload.dags import HANDED_OVER, PASSING
 from tests.chaos.workload.ledger import Row
 from tests.chaos.workload.workload import Asked
 
-_Fields = dict[str, Any]
-_Clock = Callable[[datetime | None], float | None]
-
-
-def plain_url(database_url: str) -> str:
-    """Return the URL without SQLAlchemy's name of a driver."""
-    return database_url.replace("postgresql+psycopg://", "postgresql://", 1)
+_Fields = Mapping[str, Any]
+_Clock = Callable[[datetime | int | None], float | None]
 
 
 def gather(
@@ -42,12 +35,7 @@ def gather(
     session_timeout_s: float,
 ) -> Evidence:
     """Return all evidence, the database's as one snapshot."""
-    with psycopg.connect(plain_url(database_url), row_factory=dict_row) as connection:
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-
-        def select(query: str) -> list[_Fields]:
-            return connection.execute(query.encode()).fetchall()
-
+    with connected(database_url, snapshot=True) as select:
         since_boot = _since_boot()
         instances = {row["id"]: _instance(row) for row in select(_INSTANCES)}
         nested = {one.parent: one.id for one in instances.values() if one.parent is not None}
@@ -57,7 +45,7 @@ def gather(
             attempts=[_attempt(row) for row in select(_ATTEMPTS)],
             changes=[_change(row, since_boot) for row in select(_CHANGES)],
             epochs={row["number"]: row["epoch"] for row in select(_EPOCHS)},
-            steps=audit.read(connection),
+            steps=audit.read(database_url, select),
             slots={row["name"]: row["slots"] for row in select(_SLOTS)},
             backfills=_backfills(select(_BACKFILLS), select(_DATES)),
             versions=[_version(row) for row in select(_VERSIONS)],
@@ -92,7 +80,8 @@ def _since_boot() -> _Clock:
     """Return the conversion of the database's wall-clock times to seconds since boot."""
     offset_s = time.time() - now_s()
 
-    def convert(at: datetime | None) -> float | None:
+    def convert(stored: datetime | int | None) -> float | None:
+        at = instant(stored)
         return None if at is None else at.timestamp() - offset_s
 
     return convert
@@ -100,7 +89,7 @@ def _since_boot() -> _Clock:
 
 def _command(row: _Fields, since_boot: _Clock, nested: Mapping[tuple[int, int], int]) -> Command:
     """``nested``: instances by their parent, as requests of a parent may name them."""
-    logical_time, parent = row["logical_time"], _parent(row["parent"])
+    logical_time, parent = instant(row["logical_time"]), _parent(row["parent"])
     instance_id = row["instance_id"]
     if instance_id is None and parent is not None and row["type"] != "START":
         instance_id = nested.get(parent)
@@ -142,7 +131,13 @@ def _parent(stored: str | None) -> tuple[int, int] | None:
 def _backfill_of(row: _Fields) -> tuple[int, str] | None:
     if row["backfill_id"] is None:
         return None
-    return row["backfill_id"], row["logical_time"].isoformat()
+    return row["backfill_id"], _date(row)
+
+
+def _date(row: _Fields) -> str:
+    at = instant(row["logical_time"])
+    assert at is not None
+    return at.isoformat()
 
 
 def _backfills(rows: Sequence[_Fields], dates: Sequence[_Fields]) -> list[Backfill]:
@@ -153,9 +148,7 @@ def _backfills(rows: Sequence[_Fields], dates: Sequence[_Fields]) -> list[Backfi
             state=row["state"],
             parallel=json.loads(row["request"]).get("parallel", 1),  # 1 is not stored
             dates={
-                date["logical_time"].isoformat(): date["state"]
-                for date in dates
-                if date["backfill_id"] == row["id"]
+                _date(date): date["state"] for date in dates if date["backfill_id"] == row["id"]
             },
         )
         for row in rows

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from shoal.runtime import failpoints
+from tests.chaos.cluster.cluster import POSTGRESQL
 from tests.chaos.faults import (
     clocks,
     disk,
@@ -125,14 +126,17 @@ POINTS: Mapping[str, Maker] = {
 }
 
 
-def chosen(names: str) -> dict[str, Maker]:
+def chosen(names: str, database: str = POSTGRESQL) -> dict[str, Maker]:
     """Return the faults named, separated by commas; all kinds for "".
 
-    A name's beginning chooses all that begin so. Raises ValueError for one that chooses nothing.
+    A name's beginning chooses all that begin so. Faults that ``database`` cannot have are left out.
+    Raises ValueError for a name that chooses nothing.
     """
+    without = {fault.name for fault in _SIMPLE if database not in fault.databases}
+    faults = {name: maker for name, maker in FAULTS.items() if name not in without}
     if not names:
-        return dict(FAULTS)
-    every = {**FAULTS, **POINTS}
+        return faults
+    every = {**faults, **POINTS}
     found: dict[str, Maker] = {}
     for name in names.split(","):
         some = {name: every[name]} if name in every else _beginning(name, every)

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import ClassVar
 
-from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.cluster import POSTGRESQL, SQLITE, Cluster
 from tests.chaos.observer import View
 from tests.chaos.records import now_s
 
+SERVER_ONLY = frozenset({POSTGRESQL})  # needs a database server that roles reach by network
 TAKEOVER_S = 90.0  # how long a takeover may take before the hold ends without it
 
 
@@ -29,6 +30,7 @@ class Fault(ABC):
     alone: ClassVar[bool] = False  # leaves nothing whole that another one could hurt
     costs_workers: ClassVar[bool] = True  # as in the record
     spoils_disk: ClassVar[bool] = False
+    databases: ClassVar[frozenset[str]] = frozenset({POSTGRESQL, SQLITE})  # it can hurt
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice

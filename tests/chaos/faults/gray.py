@@ -9,7 +9,7 @@ import psutil
 from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.cluster.links import Mode
 from tests.chaos.cluster.sandbox import FewProcesses, Refused
-from tests.chaos.faults.fault import Fault, Skipped, effects, moved
+from tests.chaos.faults.fault import SERVER_ONLY, Fault, Skipped, effects, moved
 from tests.chaos.observer import View
 
 _DATABASE = frozenset({"database"})
@@ -21,6 +21,7 @@ class FailOverDatabase(Fault):
     Connections that were open fall silent for ever. New ones are served at once.
     """
 
+    databases = SERVER_ONLY
     name = "silent-failover-database"
     hurts = _DATABASE
     costs_workers = False
@@ -41,6 +42,7 @@ class FailOverDatabase(Fault):
 class SlowDatabase(Fault):
     """Every answer of the database takes seconds, for one master or for everybody."""
 
+    databases = SERVER_ONLY
     name = "slow-database"
     hurts = _DATABASE
     costs_workers = False
@@ -68,6 +70,7 @@ class SlowDatabase(Fault):
 class SilenceDatabase(Fault):
     """One master's connections to the database carry nothing, old and new, for long."""
 
+    databases = SERVER_ONLY
     name = "master-without-database"
     hurts = frozenset({"masters", "database"})
     costs_workers = False

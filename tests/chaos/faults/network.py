@@ -7,7 +7,7 @@ from typing import ClassVar
 from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.cluster.links import Link, Mode
 from tests.chaos.cluster.role import Role
-from tests.chaos.faults.fault import Fault, effects, moved, new_session
+from tests.chaos.faults.fault import SERVER_ONLY, Fault, effects, moved, new_session
 from tests.chaos.observer import View
 
 _WAIT_S = 20.0  # for requests whose answers shall be lost
@@ -151,6 +151,7 @@ class FlapWorker(_Flap):
 class CutMasterFromDatabase(LinkFault):
     """The master keeps its session and its partitions, but can store nothing."""
 
+    databases = SERVER_ONLY
     name = "cut-database"
     costs_workers = False
     kind = "master"
@@ -239,6 +240,7 @@ class SwallowDispatch(_Swallow):
 class SwallowCommit(_Swallow):
     """Commits: the master cannot know whether they happened."""
 
+    databases = SERVER_ONLY
     name = "swallow-commit"
     costs_workers = False
     kind = "master"

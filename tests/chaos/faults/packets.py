@@ -13,7 +13,7 @@ from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.cluster.ensemble import EnsembleMember
 from tests.chaos.cluster.hosts import Cut, Host
 from tests.chaos.cluster.role import Role
-from tests.chaos.faults.fault import Skipped
+from tests.chaos.faults.fault import SERVER_ONLY, Skipped
 from tests.chaos.faults.network import LinkFault
 from tests.chaos.observer import NotVisible, View
 from tests.chaos.workload.rest import Api, Refused
@@ -156,6 +156,7 @@ class LoseFromZooKeeper(_OneWayToServer):
 class LoseFromDatabase(_OneWayToServer):
     """The database commits; the master does not hear of it."""
 
+    databases = SERVER_ONLY
     name = "one-way-from-database"
     kinds = ("master",)
     costs_workers = False

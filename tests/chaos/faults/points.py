@@ -83,7 +83,7 @@ class KillAtPoint(_Armed):
             case "purge.before_commit" | "purge.after_commit":
                 async with Api(cluster.url, cluster.token) as api:
                     key = f"{self.name}-{self.dice.getrandbits(64):x}"
-                    url, marker = cluster.postgres.url, cluster.site.marker
+                    url, marker = cluster.database.url, cluster.site.marker
                     history = History(api, url, marker, key)
                     await history.make(OVER, OPEN)
                     await history.purge()

@@ -26,7 +26,7 @@ class KillPurgingMaster(RoleFault):
     async def strike(self, cluster: Cluster) -> None:
         async with Api(cluster.url, cluster.token) as api:
             key = f"{self.name}-{self.dice.getrandbits(64):x}"
-            history = History(api, cluster.postgres.url, cluster.site.marker, key)
+            history = History(api, cluster.database.url, cluster.site.marker, key)
             await history.make(OVER, OPEN)
             purge = await history.purge()
             await asyncio.sleep(self.dice.uniform(0.0, 1.0))

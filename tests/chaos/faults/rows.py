@@ -8,9 +8,8 @@ import asyncio
 import random
 from typing import Any, ClassVar
 
-import psycopg
-
 from tests.chaos.cluster.cluster import START_S, Cluster, NotWhole
+from tests.chaos.cluster.queries import fetch
 from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Fault, effects
 from tests.chaos.observer import View
@@ -147,9 +146,7 @@ class _JunkRow(Fault):
         return str(found[0][0]) if found else ""
 
     async def _rows(self, cluster: Cluster, query: str, *values: Any) -> list[Any]:
-        url = cluster.postgres.url
-        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-            return await (await connection.execute(query.encode(), values)).fetchall()
+        return await fetch(cluster.database.url, query, *values)
 
 
 class JunkDefinition(_JunkRow):
@@ -198,7 +195,7 @@ class JunkCommand(_JunkRow):
             INSERT INTO command (type, partition, idempotency_key, workflow_id, version, parameters,
                 priority, requested_by, state, created_at, logical_time, timezone)
             SELECT c.type, c.partition, c.idempotency_key || '-again', c.workflow_id, c.version, %s,
-                c.priority, c.requested_by, 'PENDING', now(), c.logical_time, c.timezone
+                c.priority, c.requested_by, 'PENDING', c.created_at, c.logical_time, c.timezone
             FROM command c JOIN workflow_instance i ON i.command_id = c.id WHERE i.id = %s
             RETURNING id"""
         [(command,)] = await self._rows(cluster, query, self.dice.choice(self.junk), self.instance)

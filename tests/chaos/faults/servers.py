@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.cluster.role import signal_all
-from tests.chaos.faults.fault import Fault, Skipped, effects, moved
+from tests.chaos.faults.fault import SERVER_ONLY, Fault, Skipped, effects, moved
 from tests.chaos.observer import View
 
 _ZOOKEEPER = frozenset({"zookeeper"})
@@ -80,6 +80,7 @@ class LoseQuorum(_ZooKeeperFault):
 
 
 class _DatabaseFault(Fault):
+    databases = SERVER_ONLY
     hurts = _DATABASE
     costs_workers = False
 
@@ -132,12 +133,12 @@ class PowerCut(Fault):
             signal_all(role.tree(), signal.SIGKILL)
         for member in cluster.ensemble.members:
             member.kill()
-        await asyncio.to_thread(cluster.postgres.crash)
+        await asyncio.to_thread(cluster.database.crash)
         for role in cluster.roles:
             role.kill()
 
     async def heal(self, cluster: Cluster) -> None:
-        starts: list[Callable[[], Awaitable[None] | None]] = [cluster.postgres.start]
+        starts: list[Callable[[], Awaitable[None] | None]] = [cluster.database.start]
         starts += [member.start for member in cluster.ensemble.members]
         starts += [role.start for role in cluster.roles]
         for start in self.dice.sample(starts, len(starts)):

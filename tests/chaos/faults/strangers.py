@@ -3,9 +3,8 @@
 import asyncio
 from typing import ClassVar
 
-import psycopg
-
 from tests.chaos.cluster.cluster import Cluster, NotWhole
+from tests.chaos.cluster.queries import fetch
 from tests.chaos.cluster.role import Role
 from tests.chaos.faults.fault import Fault, effects, moved
 from tests.chaos.observer import View
@@ -66,9 +65,7 @@ class RaiseEpochs(Fault):
     async def begin(self, cluster: Cluster) -> None:
         self.target = "all partitions"
         statement = "UPDATE partition SET epoch = epoch + 1000, owner = 'a stranger'"
-        url = cluster.postgres.url
-        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-            await connection.execute(statement)
+        await fetch(cluster.database.url, statement)
 
     def bit(self, after: View) -> tuple[bool, str]:
         count = moved(self.before, after)

@@ -4,10 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 
-import psycopg
-from psycopg.rows import dict_row
-
-from tests.chaos.cluster.database import plain_url
+from tests.chaos.cluster.queries import Select, connected
 from tests.chaos.judging.verdict import Kind, Offence
 
 PATIENCE_S = 120.0  # a message whose channel or database was away is tried again for minutes
@@ -29,37 +26,35 @@ def judge(
 
     ``received``: how often each message has arrived, by its key.
     """
-    with psycopg.connect(
-        plain_url(database_url), row_factory=dict_row, autocommit=True
-    ) as connection:
+    with connected(database_url) as select:
         deadline = time.monotonic() + patience_s
-        while left := _unfinished(connection):
+        while left := _unfinished(select):
             if time.monotonic() >= deadline:
                 yield Offence(Kind.STUCK, "alerts", left)
                 break
             time.sleep(_LOOK_S)
-        yield from _untold(connection)
-        yield from _miscounted(connection, received)
+        yield from _untold(select)
+        yield from _miscounted(select, received)
 
 
-def _unfinished(connection: psycopg.Connection[dict[str, object]]) -> str:
+def _unfinished(select: Select) -> str:
     """Return what alert servers have still to do; empty: nothing."""
-    events = [int(str(row["id"])) for row in connection.execute(_EVENTS)]
-    [row] = connection.execute(_POSITION).fetchall() or [{"position": None}]
+    events = [int(str(row["id"])) for row in select(_EVENTS)]
+    [row] = select(_POSITION) or [{"position": None}]
     position = int(str(row["position"] or 0))
     if events and position < events[-1]:
         return f"events from {position} on are not read"
-    unsent = [row for row in connection.execute(_DELIVERIES) if row["state"] in _UNSENT]
+    unsent = [row for row in select(_DELIVERIES) if row["state"] in _UNSENT]
     return f"{len(unsent)} messages are not sent" if unsent else ""
 
 
 _UNSENT = ("PENDING", "SENDING")
 
 
-def _untold(connection: psycopg.Connection[dict[str, object]]) -> Iterator[Offence]:
-    told = {row["event_id"] for row in connection.execute(_ALERTS)}
+def _untold(select: Select) -> Iterator[Offence]:
+    told = {row["event_id"] for row in select(_ALERTS)}
     count = 0
-    for row in connection.execute(_EVENTS):
+    for row in select(_EVENTS):
         data = json.loads(str(row["data"]))
         if data.get("state") not in _TOLD:
             continue
@@ -72,11 +67,9 @@ def _untold(connection: psycopg.Connection[dict[str, object]]) -> Iterator[Offen
         yield Offence(Kind.BLIND, "alerts", "no run has failed or was stopped")
 
 
-def _miscounted(
-    connection: psycopg.Connection[dict[str, object]], received: Mapping[str, int]
-) -> Iterator[Offence]:
-    [row] = connection.execute(_CLUSTER).fetchall()
-    for one in connection.execute(_DELIVERIES):
+def _miscounted(select: Select, received: Mapping[str, int]) -> Iterator[Offence]:
+    [row] = select(_CLUSTER)
+    for one in select(_DELIVERIES):
         count, tries = received.get(f"{row['uid']}-{one['id']}", 0), int(str(one["tries"]))
         what = f"message {one['id']} ({one['kind']}, {one['state']})"
         if one["state"] == "SENT" and count == 0:

@@ -5,11 +5,12 @@ for each change, in the transaction of the change; rows about one thing are in o
 was locked.
 """
 
-from collections.abc import Mapping
-from typing import Any
+import sqlite3
+from contextlib import closing
 
 import psycopg
 
+from tests.chaos.cluster.queries import Select, is_sqlite, plain_url
 from tests.chaos.judging.evidence import Step
 
 _INSTALL = """
@@ -45,17 +46,50 @@ CREATE OR REPLACE TRIGGER chaos_epoch AFTER UPDATE ON partition
 """
 
 
+_WATCHED = (
+    ("task_instance", "id", "state"),
+    ("workflow_instance", "id", "state"),
+    ("command", "id", "state"),
+    ("partition", "number", "epoch"),
+)
+_INSTALL_SQLITE = """
+CREATE TABLE IF NOT EXISTS chaos_step (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    of_table TEXT NOT NULL,
+    of_row INTEGER NOT NULL,
+    before TEXT NOT NULL,
+    after TEXT NOT NULL
+);
+""" + "".join(
+    f"""CREATE TRIGGER IF NOT EXISTS chaos_{table} AFTER UPDATE ON {table}
+    WHEN OLD.{column} <> NEW.{column} BEGIN
+    INSERT INTO chaos_step (of_table, of_row, before, after)
+    VALUES ('{table}', NEW.{row}, OLD.{column}, NEW.{column});
+END;
+"""
+    for table, row, column in _WATCHED
+)
+
+
 def install(database_url: str) -> None:
     """Add the triggers to a migrated database."""
-    url = database_url.replace("postgresql+psycopg://", "postgresql://", 1)
-    with psycopg.connect(url) as connection:
+    if is_sqlite(database_url):
+        path = database_url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path, timeout=20, isolation_level=None)) as file:
+            file.executescript(_INSTALL_SQLITE)
+        return
+    with psycopg.connect(plain_url(database_url)) as connection:
         connection.execute(_INSTALL)
 
 
-def read(connection: psycopg.Connection[Mapping[str, Any]]) -> list[Step]:
+def read(database_url: str, select: Select) -> list[Step]:
     """Return the changes in order; none if the triggers were never installed."""
-    found = connection.execute("SELECT to_regclass('chaos.step') AS found").fetchone()
-    if found is None or found["found"] is None:
+    if is_sqlite(database_url):
+        steps = "chaos_step"
+        there = select("SELECT name AS found FROM sqlite_master WHERE name = 'chaos_step'")
+    else:
+        steps, there = "chaos.step", select("SELECT to_regclass('chaos.step') AS found")
+    if not there or there[0]["found"] is None:
         return []
-    rows = connection.execute("SELECT of_table, of_row, before, after FROM chaos.step ORDER BY id")
+    rows = select(f"SELECT of_table, of_row, before, after FROM {steps} ORDER BY id")
     return [Step(r["of_table"], r["of_row"], r["before"], r["after"]) for r in rows]

@@ -8,8 +8,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import psycopg
-
+from tests.chaos.cluster.queries import fetch
 from tests.chaos.workload.dags import PASSING, passing
 from tests.chaos.workload.rest import Api
 
@@ -20,7 +19,7 @@ _ORPHANS = """
                (SELECT 1 FROM workflow_instance i WHERE i.id = t.workflow_instance_id))
          + (SELECT count(*) FROM event e WHERE e.workflow_instance_id IS NOT NULL AND NOT EXISTS
                (SELECT 1 FROM workflow_instance i WHERE i.id = e.workflow_instance_id))"""
-_STATES = "SELECT id, state FROM workflow_instance WHERE id = ANY(%s)"
+_STATES = "SELECT id, state FROM workflow_instance WHERE id IN ({})"
 
 
 class History:
@@ -77,7 +76,7 @@ class History:
         gone = [number for number in self.open if number not in left]
         if gone:
             return f"instances {gone} were purged although they were open"
-        [(orphans,)] = await self._select(_ORPHANS)
+        [(orphans,)] = await fetch(self._url, _ORPHANS)
         return f"{orphans} rows are left of instances that have gone" if orphans else ""
 
     async def gone(self) -> int:
@@ -85,8 +84,5 @@ class History:
         return len(self.over) - len(await self._states(self.over))
 
     async def _states(self, instances: list[int]) -> dict[int, str]:
-        return dict(await self._select(_STATES, instances))
-
-    async def _select(self, query: str, *values: Any) -> list[Any]:
-        async with await psycopg.AsyncConnection.connect(self._url) as connection:
-            return await (await connection.execute(query.encode(), values)).fetchall()
+        holes = ", ".join(["%s"] * len(instances)) or "NULL"
+        return dict(await fetch(self._url, _STATES.format(holes), *instances))

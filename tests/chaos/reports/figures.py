@@ -37,6 +37,15 @@ class Figure:
         """Return the faults that speak of this figure."""
         return [fault for fault in faults if fault.name.startswith(self.faults)]
 
+    def is_met(
+        self, verdict: Verdict, records: Sequence[FaultRecord], session_timeout_s: float
+    ) -> bool:
+        """Whether the target is reached: no offence, every fault recovered from, in time."""
+        if not verdict.is_clean or any(record.recovered_s is None for record in records):
+            return False
+        times = self.times(verdict, records)
+        return not times or percentile(times, self.quantile) <= self.bound_s(session_timeout_s)
+
 
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that at least ``share`` of all do not exceed (nearest rank)."""

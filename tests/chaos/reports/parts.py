@@ -16,6 +16,8 @@ from pydantic import TypeAdapter
 
 from tests.chaos.judging.verdict import Verdict
 from tests.chaos.plan import Outcome
+from tests.chaos.records import STALL, FaultRecord
+from tests.chaos.reports.figures import FIGURES
 
 FAULTS = 80  # of a part, at most: every kind once, and no history that takes minutes to judge
 
@@ -31,12 +33,39 @@ class Result:
     open_instances: list[int] = field(default_factory=list)
     duration_s: float = 0.0
     commit: str = ""
+    session_timeout_s: float = 4.0
 
     @property
-    def is_clean(self) -> bool:
+    def injected(self) -> list[FaultRecord]:
+        """All faults; pauses of the machine itself are left out."""
+        return [record for record in self.outcome.records if record.name != STALL]
+
+    @property
+    def harmless(self) -> list[FaultRecord]:
+        """Faults without an effect that could be shown. Such a fault proves nothing."""
+        return [record for record in self.injected if not record.bit]
+
+    @property
+    def missed(self) -> list[str]:
+        """The ids of the figures whose target was not reached."""
+        return [
+            figure.id
+            for figure in FIGURES
+            if (records := figure.records(self.injected))
+            and not figure.is_met(self.verdict, records, self.session_timeout_s)
+        ]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing wrong was found, however little the run has tried."""
         return self.verdict.is_clean and not (
             self.outcome.trouble or self.leftovers or self.open_instances
         )
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing wrong was found, and everything that was asked for was tried and met."""
+        return self.is_sound and not (self.outcome.skipped or self.harmless or self.missed)
 
 
 @dataclass(frozen=True)
@@ -136,6 +165,7 @@ def merge(results: Sequence[Result]) -> Result:
         list(chain.from_iterable(result.open_instances for result in results)),
         sum(result.duration_s for result in results),
         ", ".join(sorted({result.commit for result in results})),
+        max(result.session_timeout_s for result in results),
     )
 
 

@@ -11,11 +11,11 @@ from math import isinf
 from pathlib import Path
 
 from tests.chaos.judging.verdict import Kind, Verdict
-from tests.chaos.records import FaultRecord
+from tests.chaos.records import STALL, FaultRecord
 from tests.chaos.reports.figures import FIGURES, Figure, percentile, recoveries, takeovers
+from tests.chaos.reports.parts import Result
 
 MOST_OFFENCES = 100
-STALL = "machine-stall"
 _BUCKETS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # upper bounds, in session timeouts
 _BAR = 40  # characters
 
@@ -52,18 +52,19 @@ class RunInfo:
     machine: str = field(default_factory=_machine)
 
 
-def render(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> str:
-    """Return the whole report. Stalls of the machine are not faults, and are told apart."""
-    stalls = [fault for fault in faults if fault.name == STALL]
-    faults = [fault for fault in faults if fault.name != STALL]
+def render(result: Result, info: RunInfo) -> str:
+    """Return the whole report. Stalls of the machine are not faults and are listed separately."""
+    verdict, faults = result.verdict, result.injected
+    stalls = [fault for fault in result.outcome.records if fault.name == STALL]
     parts = [
-        _head(verdict, faults, info),
+        _head(result, info),
         _stalls(stalls),
         _offences(verdict),
         _figures(verdict, faults, info),
         _faults(faults),
         _histogram(faults, info),
         _counts(verdict),
+        _notes(result),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -73,23 +74,56 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _head(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> str:
-    found = verdict.by_kind
-    result = "**clean**" if verdict.is_clean else f"**{len(verdict.offences)} offences**"
+def _head(result: Result, info: RunInfo) -> str:
+    verdict, faults, found = result.verdict, result.injected, result.verdict.by_kind
+    said = "**clean**" if result.is_clean else f"**not clean** ({', '.join(_wrong(result))})"
     bit = sum(fault.bit for fault in faults)
     lines = [
-        f"`{info.command}`, seed {info.seed}: {result}, {len(faults)} faults, of which {bit} bit, "
+        f"`{info.command}`, seed {info.seed}: {said}, {len(faults)} faults, of which {bit} bit, "
         f"in {info.duration_s / 60:.1f} minutes.",
         f"Session timeout T = {info.session_timeout_s:g} s. {info.machine}."
         + (f" Commit {info.commit}." if info.commit else ""),
     ]
-    if verdict.is_clean and faults:
+    if verdict.is_clean and bit:
         lines.append(
-            f"No offence in {len(faults)} faults: with 95 % confidence fewer than "
-            f"{min(1.0, 3 / len(faults)):.2%} of such faults cause one."
+            f"No offence in {bit} faults with an effect: with 95 % confidence fewer than "
+            f"{min(1.0, 3 / bit):.2%} of such faults cause one."
         )
     kinds = [kind for kind in Kind if kind is not Kind.BLIND or found[kind]]
     return "\n".join(lines) + "\n\n" + _table(kinds, [[str(found[kind]) for kind in kinds]])
+
+
+def _wrong(result: Result) -> list[str]:
+    """Return what keeps a run from being clean, each kind with its number."""
+    numbers = {
+        "offences": len(result.verdict.offences),
+        "times in trouble": len(result.outcome.trouble),
+        "processes left": len(result.leftovers),
+        "instances open": len(result.open_instances),
+        "targets missed": len(result.missed),
+        "faults skipped": len(result.outcome.skipped),
+        "faults without effect": len(result.harmless),
+    }
+    return [f"{number} {name}" for name, number in numbers.items() if number]
+
+
+def _notes(result: Result) -> str:
+    """Return what the report's tables do not say."""
+    parts = {
+        "Trouble": result.outcome.trouble,
+        "Processes that outlived their role": result.leftovers,
+        "Instances that did not end": [str(number) for number in result.open_instances],
+        "Roles that ended by themselves and were restarted": result.exits,
+        "Skipped": result.outcome.skipped,
+        "Without an effect that could be shown": [
+            f"{fault.name} {fault.target}: {fault.evidence}" for fault in result.harmless
+        ],
+    }
+    return "\n\n".join(
+        f"{title}:\n\n" + "\n".join(f"- {line}" for line in lines)
+        for title, lines in parts.items()
+        if lines
+    )
 
 
 def _stalls(stalls: Sequence[FaultRecord]) -> str:
@@ -132,19 +166,10 @@ def _figures(verdict: Verdict, faults: Sequence[FaultRecord], info: RunInfo) -> 
 
 
 def _result(figure: Figure, verdict: Verdict, records: Sequence[FaultRecord], info: RunInfo) -> str:
-    if not is_met(figure, verdict, records, info):
+    if not figure.is_met(verdict, records, info.session_timeout_s):
         return "**missed**"
     timed = figure.times(verdict, records) or isinf(figure.bound_s(info.session_timeout_s))
     return "met" if timed else "met, not timed"
-
-
-def is_met(figure: Figure, verdict: Verdict, records: Sequence[FaultRecord], info: RunInfo) -> bool:
-    """Say whether a figure's target is reached: nothing wrong, nothing left broken, in time."""
-    if not verdict.is_clean or any(record.recovered_s is None for record in records):
-        return False
-    times = figure.times(verdict, records)
-    bound_s = figure.bound_s(info.session_timeout_s)
-    return not times or percentile(times, figure.quantile) <= bound_s
 
 
 def _measured(figure: Figure, verdict: Verdict, records: Sequence[FaultRecord]) -> str:

@@ -1,18 +1,20 @@
 """The checker on a real database: what is planted there with plain SQL is found."""
 
 import asyncio
+import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.events import Begun, TaskClaimed, TaskEnded, TaskStarted
 from shoal.core.runs.states import TaskSignal
 from shoal.sql import Database
+from tests.chaos.cluster.cluster import DATABASES, SQLITE
+from tests.chaos.cluster.queries import connected, fetch, is_sqlite
 from tests.chaos.judging import audit
 from tests.chaos.judging.checker import check
 from tests.chaos.judging.history import History
@@ -76,18 +78,34 @@ async def one_instance(url: str) -> tuple[list[Row], list[Asked]]:
     return rows, [Asked("key-1", "START", None, {command.id})]
 
 
-@pytest.fixture(scope="module")
-def template(postgresql_server: PostgresqlServer) -> Iterator[Honest]:
+@pytest.fixture(scope="module", params=DATABASES)
+def template(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Honest]:
     """A database with one honest history, to be copied."""
+    if request.param == SQLITE:
+        url = f"sqlite:///{tmp_path_factory.mktemp('template') / 'shoal.db'}"
+        rows, asked = asyncio.run(one_instance(url))
+        yield Honest(url, rows, asked)
+        return
+    server: PostgresqlServer = request.getfixturevalue("postgresql_server")
     name = f"test_template_{uuid.uuid4().hex[:12]}"
-    rows, asked = asyncio.run(one_instance(postgresql_server.create(name)))
+    rows, asked = asyncio.run(one_instance(server.create(name)))
     yield Honest(name, rows, asked)
-    postgresql_server.drop(name)
+    server.drop(name)
 
 
 @pytest.fixture
-def honest(template: Honest, postgresql_server: PostgresqlServer) -> Iterator[Honest]:
-    """A copy of its own for each test."""
+def honest(template: Honest, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Honest]:
+    """A separate copy for each test."""
+    if is_sqlite(template.url):
+        url = f"sqlite:///{tmp_path / 'shoal.db'}"
+        shutil.copytree(
+            Path(template.url.removeprefix("sqlite:///")).parent, tmp_path, dirs_exist_ok=True
+        )
+        yield Honest(url, template.rows, template.asked)
+        return
+    postgresql_server: PostgresqlServer = request.getfixturevalue("postgresql_server")
     name = f"test_{uuid.uuid4().hex[:12]}"
     url = postgresql_server.create(name, template.url)
     yield Honest(url, template.rows, template.asked)
@@ -126,16 +144,16 @@ def test_honest_database_is_clean(honest: Honest) -> None:
 def test_what_is_planted_in_the_database_is_found(
     honest: Honest, statement: str, rule: str
 ) -> None:
-    with psycopg.connect(honest.url) as connection:
-        connection.execute(statement.encode())
+    with connected(honest.url) as execute:
+        execute(statement)
     verdict = honest.check()
     assert rule in rules(verdict)
     assert not verdict.is_clean
 
 
 def test_runs_that_are_purged_meanwhile_are_left_out(honest: Honest) -> None:
-    with psycopg.connect(honest.url) as connection:
-        connection.execute(f"UPDATE project SET name = '{PASSING}'".encode())
+    with connected(honest.url) as execute:
+        execute(f"UPDATE project SET name = '{PASSING}'")
     verdict = honest.check(rows=[])
     assert verdict.counts["instances"] == verdict.counts["attempts"] == 0
     assert verdict.counts["commands in the database"] == verdict.counts["changes of state"] == 0
@@ -143,13 +161,14 @@ def test_runs_that_are_purged_meanwhile_are_left_out(honest: Honest) -> None:
 
 async def test_purge_that_takes_too_much_or_leaves_something_is_noticed(honest: Honest) -> None:
     history = History(None, honest.url, "marker", "key")
-    with psycopg.connect(honest.url, autocommit=True) as connection:
-        [(number,)] = connection.execute("SELECT id FROM workflow_instance").fetchall()
-        history.over = [number]
-        assert (await history.gone(), await history.check()) == (0, "")
+    [(number,)] = await fetch(honest.url, "SELECT id FROM workflow_instance")
+    history.over = [number]
+    assert (await history.gone(), await history.check()) == (0, "")
+    with connected(honest.url) as execute:
         # As one that deletes an instance alone: the database would not let it.
-        connection.execute("SET session_replication_role = replica")
-        connection.execute("DELETE FROM workflow_instance")
+        if not is_sqlite(honest.url):
+            execute("SET session_replication_role = replica")
+        execute("DELETE FROM workflow_instance")
     assert await history.gone() == 1
     assert "rows are left" in await history.check()
     history.open = [number]

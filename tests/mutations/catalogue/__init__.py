@@ -52,6 +52,7 @@ from tests.mutations.catalogue.storage import (
     retention,
     rollups,
     silence,
+    store_trouble,
 )
 from tests.mutations.catalogue.worker import (
     container,
@@ -77,6 +78,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *federation.MUTATIONS,
     *audit.MUTATIONS,
     *database.MUTATIONS,
+    *store_trouble.MUTATIONS,
     *coordination.MUTATIONS,
     *copies.MUTATIONS,
     *claims.MUTATIONS,

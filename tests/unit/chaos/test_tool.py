@@ -3,24 +3,27 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from shoal.runtime import failpoints
 from tests.chaos import plan
-from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.cluster import POSTGRESQL, SQLITE, Cluster
 from tests.chaos.cluster.links import Link, Mode, Network
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
 from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.observer import View
 from tests.chaos.plan import Outcome, draw
-from tests.chaos.records import FaultRecord, now_s
+from tests.chaos.records import STALL, FaultRecord, now_s
 from tests.chaos.reports.figures import FIGURES, LOSS_DELAY
 from tests.chaos.reports.parts import Result, load, merge, split, store
-from tests.chaos.reports.report import RunInfo, is_met, render
+from tests.chaos.reports.report import RunInfo, render
 from tests.chaos.stalls import StallWatch
 
 INFO = RunInfo(seed=7, duration_s=90, session_timeout_s=2.0, commit="abc", machine="2 cores")
@@ -129,16 +132,48 @@ def test_only_a_long_stall_of_the_machine_is_an_excuse() -> None:
 
 def test_a_missed_figure_and_an_offence_are_shown_and_company_is_not_held_against_it() -> None:
     figure, crowded = FIGURES[0], replace(KILL, taken_over_s=99.0, alone=False)
-    assert is_met(figure, CLEAN, [KILL, crowded], INFO)
+    assert figure.is_met(CLEAN, [KILL, crowded], INFO.session_timeout_s)
     for verdict, record in (
         (CLEAN, replace(KILL, taken_over_s=15.1)),  # the session timeout and 3 s are 5 s
         (CLEAN, replace(KILL, recovered_s=None)),
         (STUCK, KILL),
     ):
-        assert not is_met(figure, verdict, [KILL, record], INFO)
-        assert "**missed**" in render(verdict, [KILL, record], INFO)
-    assert "**101 offences**" in (text := render(STUCK, [], INFO))
+        assert not figure.is_met(verdict, [KILL, record], INFO.session_timeout_s)
+        assert "**missed**" in render(result(verdict, [KILL, record]), INFO)
+    assert "**not clean** (101 offences)" in (text := render(result(STUCK), INFO))
     assert "- stuck (open instance): instance 3 a attempt 1 — still RUNNING" in text
+
+
+def result(
+    verdict: Verdict, records: Sequence[FaultRecord] = (), skipped: Sequence[str] = ()
+) -> Result:
+    outcome = Outcome(list(records), list(skipped))
+    return Result(verdict, outcome, session_timeout_s=INFO.session_timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("records", "skipped", "said"),
+    [
+        ([KILL], ["disk-full: not root"], "1 faults skipped"),
+        ([KILL, replace(KILL, bit=False)], [], "1 faults without effect"),
+        ([replace(KILL, taken_over_s=15.1)], [], "1 targets missed"),
+    ],
+)
+def test_run_that_tried_or_reached_less_than_asked_is_not_clean(
+    records: list[FaultRecord], skipped: list[str], said: str
+) -> None:
+    found = result(CLEAN, records, skipped)
+    assert (found.is_sound, found.is_clean) == (True, False)
+    assert f"**not clean** ({said})" in render(found, INFO)
+    for whole in (merge([found, result(CLEAN, [KILL])]), merge([result(CLEAN, [KILL]), found])):
+        assert not whole.is_clean
+
+
+def test_run_whose_faults_had_effects_and_met_their_targets_is_clean() -> None:
+    stall = FaultRecord(STALL, "the machine", 10.0, 12.0, 12.0, False, "stood still")
+    found = result(CLEAN, [KILL, stall])
+    assert found.is_clean
+    assert "**clean**" in render(found, INFO)
 
 
 def test_what_a_part_found_is_stored_and_in_the_whole(tmp_path: Path) -> None:
@@ -155,3 +190,11 @@ def test_what_a_part_found_is_stored_and_in_the_whole(tmp_path: Path) -> None:
     assert whole.outcome.trouble == ["part 2: never whole"]
     assert whole.leftovers == ["part 2: pid 9"]
     assert whole.open_instances == [3]
+
+
+def test_sqlite_has_every_fault_but_those_of_a_database_server() -> None:
+    without = set(chosen("", POSTGRESQL)) - set(chosen("", SQLITE))
+    assert {"postgresql-down", "cut-database", "swallow-commit"} <= without
+    assert not without & set(chosen("kill-,pause-,junk-,power-cut,purge-", POSTGRESQL))
+    with pytest.raises(ValueError, match="no fault is called 'postgresql-down'"):
+        chosen("postgresql-down", SQLITE)

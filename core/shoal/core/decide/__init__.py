@@ -49,7 +49,7 @@ def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
     draft = Draft(run, event.at, most)
     match event:
         case Begun():
-            starts.begin(draft)
+            starts.begin(draft, event.without_slot)
         case Admitted():
             starts.admit(draft)
         case TimeReached():

@@ -216,7 +216,10 @@ class Renderer:
 
     def _value(self, name: str, position: int, text: str, of: "_Definition | None") -> str:
         if name in BUILTINS:
-            return self._builtin(name, position, text, of)
+            try:
+                return compile_expression(BUILTINS[name])(self._base)
+            except BadExpression as error:
+                raise InvalidMacro(text, position, error.reason, parameter=of and of[0]) from None
         if self._secret is not None and name.startswith(SECRETS_PREFIX):
             plain = name.removeprefix(SECRETS_PREFIX)
             value = self._secret(plain)
@@ -234,12 +237,6 @@ class Renderer:
     def _level_of(self, name: str, below: int) -> int | None:
         """Return the innermost level outside of ``below`` that has the name."""
         return next((i for i in range(below - 1, -1, -1) if name in self._levels[i]), None)
-
-    def _builtin(self, name: str, position: int, text: str, of: "_Definition | None") -> str:
-        try:
-            return compile_expression(BUILTINS[name])(self._base)
-        except BadExpression as error:
-            raise InvalidMacro(text, position, error.reason, parameter=of and of[0]) from None
 
     def _definition(self, wanted: "_Definition", position: int, text: str) -> str:
         if wanted not in self._done:

@@ -266,7 +266,11 @@ class PastReader:
     def _of_instance(self, files: Sequence[HistoryFile], instance_id: int) -> list[dict[str, Any]]:
         def read(file: HistoryFile) -> list[dict[str, Any]]:
             parquet = self._open(file)
-            groups = _groups_with(parquet.metadata, instance_id)
+            groups = [
+                group
+                for group, least, most in _id_ranges(parquet.metadata)
+                if least <= instance_id <= most
+            ]
             if not groups:
                 return []
             ids = parquet.read_row_groups(groups, columns=["instance_id"])["instance_id"]
@@ -367,10 +371,6 @@ def _id_ranges(footer: pq.FileMetaData) -> Iterator[tuple[int, int, int]]:
             yield group, 0, 2**63 - 1
         else:
             yield group, numbers.min, numbers.max
-
-
-def _groups_with(footer: pq.FileMetaData, instance_id: int) -> list[int]:
-    return [group for group, least, most in _id_ranges(footer) if least <= instance_id <= most]
 
 
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:

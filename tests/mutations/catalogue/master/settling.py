@@ -25,7 +25,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.KILLED_MEANS_DEAD.broken_if(
         "what could not be settled is called killed",
-        _SETTLING["complete"].drop("outcome=Outcome.FAILED"),
+        _SETTLING["complete"].drop("outcome=ProcessOutcome.FAILED"),
         f"{_TESTS}::test_what_cannot_be_settled_is_not_called_killed",
     ),
     Promise.PROGRESS.broken_if(
@@ -72,7 +72,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.SENT_ONCE.broken_if(
         "what may have taken effect is run again when its process is killed",
         _SETTLING["complete"].replace(
-            "once is not None and record.outcome is Outcome.FAILED", "not record.id"
+            "once is not None and record.outcome is ProcessOutcome.FAILED", "not record.id"
         ),
         f"{_ONCE}::test_request_whose_process_is_killed_is_sent_again_if_that_does_no_harm[POST]",
     ),

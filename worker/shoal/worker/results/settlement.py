@@ -17,7 +17,7 @@ from shoal.worker.attempts.held import AtWork, HeldAttempt
 from shoal.worker.logs.lines import last_line
 from shoal.worker.processes.environment import NOT_REACHED
 from shoal.worker.processes.launcher import Launcher
-from shoal.worker.processes.program import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.processes.program import ExitRecord, LaunchRequest, ProcessOutcome
 from shoal.worker.results.error_line import plain, with_line
 from shoal.worker.results.results import is_not_yet, made_permanent
 from shoal.worker.supervisor.causes import EndCause
@@ -55,7 +55,7 @@ class Settler:
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
             record = replace(record, context={**record.context, "again_s": again_s})
-        elif once is not None and record.outcome is Outcome.FAILED:
+        elif once is not None and record.outcome is ProcessOutcome.FAILED:
             told = Masker(attempt.launch.masks).mask(f"{record.reason}; {once}")
             record = made_permanent(replace(record, reason=told))
         if settling is None:
@@ -67,7 +67,7 @@ class Settler:
         reason = f"{record.reason}; it may still run elsewhere, since settling failed: {why}"
         # Of a look, too: no other one may begin beside what it has left.
         known = {**record.context, "not_yet_exit_code": None}
-        return replace(record, outcome=Outcome.FAILED, reason=reason, context=known)
+        return replace(record, outcome=ProcessOutcome.FAILED, reason=reason, context=known)
 
     async def _settle(self, attempt: HeldAttempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""
@@ -86,7 +86,7 @@ class Settler:
             except ShoalError as error:
                 why = str(error)
             else:
-                if record.outcome is Outcome.SUCCEEDED:
+                if record.outcome is ProcessOutcome.SUCCEEDED:
                     return None
                 why = record.reason
                 is_permanent = record.exit_code in work.task_type.permanent_exit_codes
@@ -118,11 +118,11 @@ class Settler:
 
 async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
     """Return ``record``, as a failure if the program was not reached: that is not a success."""
-    if record.outcome is not Outcome.SUCCEEDED or work.setup is None:
+    if record.outcome is not ProcessOutcome.SUCCEEDED or work.setup is None:
         return record
     if await asyncio.to_thread(work.setup.failure) is None:
         return record
-    return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
+    return replace(record, outcome=ProcessOutcome.FAILED, reason=NOT_REACHED)
 
 
 def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, str | None, Settling | None]:

@@ -195,7 +195,10 @@ class Purger(Listener):
         job = PurgeWalk(self._retention.limits(self._clock()), dict(self._engine.epochs))
         await self._walk(job)
         if HOME in job.epochs:
-            await self._forget_requests(job)
+            async with self._database.unit_of_work() as uow:
+                await self._fence(uow, job, [HOME])
+                await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
+                await uow.commit()
         if job.gone:
             log.info("history purged", **job.gone)
         self._tell_held(job)
@@ -214,12 +217,6 @@ class Purger(Listener):
             exported_at=verified.verified_at and verified.verified_at.isoformat(),
             why=verified.trouble,
         )
-
-    async def _forget_requests(self, job: PurgeWalk) -> None:
-        async with self._database.unit_of_work() as uow:
-            await self._fence(uow, job, [HOME])
-            await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
-            await uow.commit()
 
     # -- on request ----------------------------------------------------------------------------
 
