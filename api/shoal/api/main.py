@@ -20,7 +20,7 @@ from shoal.api.access.first_admin import make_first_admin, show
 from shoal.api.access.identities import Identities
 from shoal.api.access.one_time import OneTimeCodes
 from shoal.api.access.passwords import Passwords
-from shoal.api.access.sessions import Sessions
+from shoal.api.access.sessions import BrowserSessions
 from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
 from shoal.api.federation.issuers import open_federation
@@ -184,7 +184,7 @@ async def open_services(
             passwords=passwords,
             failed_logins=FailedLogins(),
             auditor=auditor,
-            sessions=Sessions(auditor, timedelta(hours=settings.session_hours), idle),
+            sessions=BrowserSessions(auditor, timedelta(hours=settings.session_hours), idle),
             one_time=OneTimeCodes(),
         ),
         federation=federation,

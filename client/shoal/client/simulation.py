@@ -321,7 +321,19 @@ _SIGNALS = {
 def runs_of(client: ShoalClient, day: datetime) -> list[RecordedRun]:
     """Return the runs that were started within a day from ``day`` on, without sub-workflows."""
     listed = client.pages(client.list_instances, since=day, until=day + _DAY, limit=PAGE)
-    found = [_run(one) for one in listed if one["parent"] is None]
+    found = [
+        RecordedRun(
+            id=one["id"],
+            workflow=f"{one['project']}/{one['workflow']}",
+            created_at=datetime.fromisoformat(one["created_at"]),
+            logical_time=datetime.fromisoformat(one["logical_time"]),
+            timezone=one["timezone"],
+            priority=Priority[one["priority"]].value,
+            is_free=one["backfill_id"] is not None or one["rerun_of"] is not None,
+        )
+        for one in listed
+        if one["parent"] is None
+    ]
     return sorted(found, key=lambda run: (run.created_at, run.id))
 
 
@@ -333,18 +345,6 @@ def attempts_of(client: ShoalClient, day: datetime) -> Iterator[RecordedAttempt]
     for one in listed:
         if not is_logic(one["type"]) and one["queued_at"] and one["started_at"]:
             yield _attempt(one)
-
-
-def _run(one: "InstanceOut") -> RecordedRun:
-    return RecordedRun(
-        id=one["id"],
-        workflow=f"{one['project']}/{one['workflow']}",
-        created_at=datetime.fromisoformat(one["created_at"]),
-        logical_time=datetime.fromisoformat(one["logical_time"]),
-        timezone=one["timezone"],
-        priority=Priority[one["priority"]].value,
-        is_free=one["backfill_id"] is not None or one["rerun_of"] is not None,
-    )
 
 
 def _attempt(one: "TaskOut") -> RecordedAttempt:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from shoal.worker.types.ssh import remote
-from shoal.worker.types.ssh.host import _Answer
+from shoal.worker.types.ssh.host import _MarkedAnswer
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_answer_between_marks_however_it_is_cut(before: str, size: int) -> None:
     answer = "é\n@12 7".encode()
     stream = before.encode() + mark + answer + mark + b"more"
     logged = bytearray()
-    taken = _Answer(mark, logged.extend)
+    taken = _MarkedAnswer(mark, logged.extend)
     cuts = [*range(0, len(stream), size), len(stream)]
     for start, stop in pairwise(cuts):
         taken.add(stream[start:stop])
@@ -47,7 +47,7 @@ def test_answer_between_marks_however_it_is_cut(before: str, size: int) -> None:
 
 def test_stream_that_ends_in_the_beginning_of_a_mark() -> None:
     logged = bytearray()
-    taken = _Answer(b"@1234", logged.extend)
+    taken = _MarkedAnswer(b"@1234", logged.extend)
     taken.add(b"hello @12")
     assert logged == b"hello "
     taken.flush()

@@ -12,7 +12,7 @@ from shoal.api.access.failed_logins import FailedLogins
 from shoal.api.access.identities import Identities
 from shoal.api.access.one_time import OneTimeCodes
 from shoal.api.access.passwords import Passwords
-from shoal.api.access.sessions import Browser, Sessions
+from shoal.api.access.sessions import Browser, BrowserSessions
 from shoal.api.web.errors import TooManyRequests, Unauthorized
 from shoal.core.access.audit.entries import NewEntry, Outcome
 from shoal.core.access.principals import key_of
@@ -28,7 +28,7 @@ class AccessControl:
     passwords: Passwords
     failed_logins: FailedLogins
     auditor: Auditor
-    sessions: Sessions
+    sessions: BrowserSessions
     one_time: OneTimeCodes = field(repr=False)
 
     @property

@@ -27,7 +27,7 @@ class Browser:
         return cls(address_of(request), request.headers.get("user-agent", ""))
 
 
-class Sessions:
+class BrowserSessions:
     """Begins sessions. ``life``: how long each lasts at most; ``idle``: how long unused."""
 
     def __init__(self, auditor: Auditor, life: timedelta, idle: timedelta) -> None:

@@ -20,7 +20,7 @@ from shoal.core.untrusted import is_more
 from shoal.runtime.storage import PIECE, RangeReader, Storage, StorageLimits, Writer
 from shoal.sql import Database, Recorder, UnitOfWork
 from shoal.sql.errors import NotFound
-from shoal.sql.repositories.definitions.resources import StoredResource, Upload
+from shoal.sql.repositories.definitions.resources import PendingUpload, StoredResource
 
 log = structlog.get_logger()
 
@@ -111,7 +111,7 @@ class ResourceFiles:
         await asyncio.to_thread(writing.__exit__, None, None, None)
         return digest.hexdigest(), size
 
-    async def _forget(self, upload: Upload) -> None:
+    async def _forget(self, upload: PendingUpload) -> None:
         try:
             await asyncio.to_thread(self._storage.remove, upload.object)
             async with self._database.unit_of_work() as uow:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictStr, model_validator
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.receivers import Address, ChannelSpec, ReceiverSpec
 from shoal.core.alerts.records import AlertState, DeliveryKind, DeliveryState
@@ -143,7 +143,7 @@ class AlertExplanationOut(Answer):
     rules: list[AlertVerdictOut]
 
 
-class AlertPreviewIn(Strict):
+class AlertPreviewIn(RequestBody):
     """A rule, and the notifications it would send."""
 
     rule: RuleSpec
@@ -160,7 +160,7 @@ class AlertPreviewOut(Answer):
     html: str
 
 
-class AlertTestIn(Strict):
+class AlertTestIn(RequestBody):
     """The addresses of a message that tries a channel."""
 
     to: Annotated[list[Address], Field(max_length=20)] = Field(
@@ -168,7 +168,7 @@ class AlertTestIn(Strict):
     )
 
 
-class AlertSilenceIn(Strict):
+class AlertSilenceIn(RequestBody):
     """Alerts without notifications, and until when."""
 
     workflow: Annotated[StrictStr, Field(max_length=200)] = Field(

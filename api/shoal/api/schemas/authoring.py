@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, StrictInt, StrictStr, model_validator
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.api.schemas.definitions import ChangeOut
 from shoal.api.schemas.schedules import ScheduleOut
 from shoal.api.web.problems import ProblemField
@@ -56,7 +56,7 @@ class DiffOut(ComparisonOut):
     version: int
 
 
-class DefinitionIn(Strict):
+class DefinitionIn(RequestBody):
     """A definition that is not published: its text, or its value."""
 
     text: StrictStr | None = Field(
@@ -104,7 +104,7 @@ class DraftDetail(DraftOut):
     text: str
 
 
-class DraftIn(Strict):
+class DraftIn(RequestBody):
     """What a draft becomes."""
 
     text: StrictStr = Field(
@@ -172,7 +172,7 @@ class WorkflowPlanOut(Answer):
     hanging: HangingOut = Field(description="Open runs go on with the version they began with.")
 
 
-class RenameIn(Strict):
+class RenameIn(RequestBody):
     """What a workflow is to be called."""
 
     name: Name
@@ -193,7 +193,7 @@ class RenameOut(Answer):
     hidden: int
 
 
-class CopyIn(Strict):
+class CopyIn(RequestBody):
     """What is copied; its project has to be readable for the caller."""
 
     project: Name
@@ -205,7 +205,7 @@ class CopyIn(Strict):
         yield self.project
 
 
-class ImportIn(Strict):
+class ImportIn(RequestBody):
     """What was exported, or written like that."""
 
     text: StrictStr = Field(max_length=4 * LONGEST_TEXT, description="Documents of YAML.")
@@ -241,14 +241,14 @@ class ExportOut(Answer):
     )
 
 
-class PlaceIn(Strict):
+class PlaceIn(RequestBody):
     """The upper left corner of a task."""
 
     x: float = Field(ge=-_FARTHEST, le=_FARTHEST, allow_inf_nan=False, strict=True)
     y: float = Field(ge=-_FARTHEST, le=_FARTHEST, allow_inf_nan=False, strict=True)
 
 
-class LayoutIn(Strict):
+class LayoutIn(RequestBody):
     """Where tasks are on the canvas. It replaces what was there."""
 
     places: dict[Name, PlaceIn] = Field(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.api.web.paging import MAX_ID
 from shoal.core.access.authorization import Thing
 from shoal.core.definition.fields import ONE_LINE, Priority, PriorityName, scalar_text
@@ -53,7 +53,7 @@ _FIELDS: Mapping[CommandType, frozenset[str]] = {
 _OF_EVERY_TYPE = frozenset({"type", "idempotency_key"})
 
 
-class CommandIn(Strict):
+class CommandIn(RequestBody):
     """A request to the masters. START names a workflow, all others an instance or a task."""
 
     type: RequestType

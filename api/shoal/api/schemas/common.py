@@ -24,7 +24,7 @@ class Page(Answer, Generic[T]):
     )
 
 
-class Strict(BaseModel):
+class RequestBody(BaseModel):
     """Base of request bodies: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field, StrictInt
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.definition.fields import ONE_LINE
 from shoal.core.runs.concurrency import MOST_SLOTS
 from shoal.core.runs.states import TaskState
@@ -46,7 +46,7 @@ class ConcurrencyGroupDetail(ConcurrencyGroupOut):
     waiters: list[SlotUserOut] = Field(description="In the order in which they get one.")
 
 
-class ConcurrencyGroupIn(Strict):
+class ConcurrencyGroupIn(RequestBody):
     """What can be set."""
 
     slots: StrictInt = Field(ge=0, le=MOST_SLOTS, description="0: nothing of the group starts.")

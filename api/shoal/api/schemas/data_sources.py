@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.data_sources.kind import FieldNeed
 from shoal.core.data_sources.spec import DataSourceSpec
 
@@ -66,7 +66,7 @@ class DataSourceKindOut(Answer):
     options_schema: dict[str, Any] = Field(description="JSON Schema of `options`.")
 
 
-class ProbeIn(Strict):
+class ProbeIn(RequestBody):
     """From where a data source is tried."""
 
     worker_group: str = Field(default="default", description="Any worker of it.", max_length=100)

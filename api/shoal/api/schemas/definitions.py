@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.definition.diff import Op
 from shoal.core.definition.model import WorkflowHead
 from shoal.core.runs.records import StoredWorkflow
@@ -23,7 +23,7 @@ class ProjectOut(Answer):
     created_at: datetime
 
 
-class ProjectIn(Strict):
+class ProjectIn(RequestBody):
     """What can be changed of a project."""
 
     description: str = Field(default="", max_length=2000)

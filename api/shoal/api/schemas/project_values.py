@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.checks.secrets import SHORTEST_SECRET
 from shoal.core.definition.fields import scalar_text
 from shoal.runtime.secret_stores.reference import LONGEST as LONGEST_REFERENCE
@@ -21,7 +21,7 @@ class ParameterOut(Answer):
     value: str = Field(description="A definition: placeholders are not rendered.")
 
 
-class ParameterIn(Strict):
+class ParameterIn(RequestBody):
     """The new value of a parameter."""
 
     value: Annotated[
@@ -40,7 +40,7 @@ class SecretOut(Answer):
     updated_at: datetime
 
 
-class SecretIn(Strict):
+class SecretIn(RequestBody):
     """The new value of a secret, or where it is kept: one of the two."""
 
     value: SecretStr = Field(

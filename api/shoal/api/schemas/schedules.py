@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, StrictInt, field_validator
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.api.schemas.runs.bulk import ItemProblem
 from shoal.core.access.authorization import Thing
 from shoal.core.definition.fields import Day, Name, PriorityName, WallTime, Zone
@@ -47,7 +47,7 @@ class ScheduleOut(Answer):
     next_fire_times: list[datetime] = Field(description="The next five, as far as there are any.")
 
 
-class BulkSchedulesIn(Strict):
+class BulkSchedulesIn(RequestBody):
     """The request and its schedules: by id, or, without ids, by the query."""
 
     type: Literal["pause", "resume"]
@@ -97,7 +97,7 @@ class PreviewOut(Answer):
     fire_times: list[FireTimeOut] = Field(description="Fewer than asked for: there are no more.")
 
 
-class PreviewIn(Strict):
+class PreviewIn(RequestBody):
     """A schedule that need not exist."""
 
     cron: str = Field(max_length=255)
@@ -127,7 +127,7 @@ class CalendarOut(Answer):
     updated_at: datetime
 
 
-class CalendarIn(Strict):
+class CalendarIn(RequestBody):
     """What a calendar holds; it is replaced as a whole."""
 
     days: tuple[Day, ...] = Field(max_length=5_000)

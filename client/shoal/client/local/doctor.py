@@ -43,7 +43,10 @@ class DoctorFinding:
 
 def examine(data: Path) -> Iterator[DoctorFinding]:
     """Look at this machine and the cluster of ``data``; yield findings as they come."""
-    yield _python()
+    # An older one cannot even load this file; `make` says so before.
+    yield DoctorFinding(
+        "Python", CheckVerdict.OK, f"{platform.python_version()} ({sys.executable})"
+    )
     yield _system()
     yield from _packages()
     yield _guarded("Java", _java)
@@ -77,13 +80,6 @@ def _guarded(check: str, look: Callable[[], DoctorFinding]) -> DoctorFinding:
         return DoctorFinding(
             check, CheckVerdict.FAILED, f"{error.filename or ''} {error.strerror}".strip()
         )
-
-
-def _python() -> DoctorFinding:
-    # An older one cannot even load this file; `make` says so before.
-    return DoctorFinding(
-        "Python", CheckVerdict.OK, f"{platform.python_version()} ({sys.executable})"
-    )
 
 
 def _system() -> DoctorFinding:

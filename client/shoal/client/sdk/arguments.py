@@ -130,7 +130,7 @@ def _mismatches(value: Any, hint: Any, where: str) -> Iterator[tuple[str, Any, A
         for key, one in value.items():
             yield from _mismatches(key, name, f"a key of {where}")
             yield from _mismatches(one, item, f"{where}[{reprlib.repr(key)}]")
-    elif _is_of(hint, Sequence) and isinstance(value, Collection):
+    elif (get_origin(hint) or hint) is Sequence and isinstance(value, Collection):
         for number, one in enumerate(value):
             yield from _mismatches(one, get_args(hint)[0], f"{where}[{number}]")
 
@@ -149,10 +149,6 @@ def _is_wrong(value: Any, hint: Any) -> bool:
     if origin in (int, float) and isinstance(value, bool):
         return True
     return not isinstance(value, (int, float) if origin is float else origin)
-
-
-def _is_of(hint: Any, kind: Any) -> bool:
-    return (get_origin(hint) or hint) is kind
 
 
 def _words(hint: Any) -> str:

@@ -83,7 +83,7 @@ class NotForTrial(ShoalError):
 
 
 @dataclass(frozen=True)
-class RenderedTask:
+class MaskedInputs:
     """What the task would get. Secrets are masked."""
 
     task: str
@@ -190,10 +190,10 @@ class TaskInputs:
         return self.kind.Params.model_validate_json(self.payload.params_json)
 
     @property
-    def rendered(self) -> RenderedTask:
+    def rendered(self) -> MaskedInputs:
         """What the task gets."""
         made = self.payload
-        return RenderedTask(
+        return MaskedInputs(
             task=made.task,
             type=made.type,
             parameters={n: self.masker.mask(v) for n, v in sorted(made.parameters.items())},

@@ -20,7 +20,7 @@ Kafka's result may depend on the order of a hash table, or give a partition to o
 another may still hold it. Ours is fixed there, and safe; the functions say where.
 """
 
-from shoal.coordination.assignors.member import Assignor, Member, Partition
+from shoal.coordination.assignors.member import Assignor, GroupMember, Partition
 from shoal.coordination.assignors.protocol import (
     RebalanceProtocol,
     cooperative,
@@ -32,7 +32,7 @@ from shoal.coordination.assignors.stickiness import cooperative_sticky, sticky
 
 __all__ = [
     "Assignor",
-    "Member",
+    "GroupMember",
     "Partition",
     "RebalanceProtocol",
     "cooperative",

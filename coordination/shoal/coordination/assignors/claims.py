@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shoal.coordination.assignors.member import Member, Partition
+from shoal.coordination.assignors.member import GroupMember, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Claims:
         return self.owner.get(partition, member_id) == member_id
 
 
-def settle(partition_counts: Mapping[str, int], members: Iterable[Member]) -> Claims:
+def settle(partition_counts: Mapping[str, int], members: Iterable[GroupMember]) -> Claims:
     """Return the owners. Of equal runner-ups the order of ``members`` decides."""
-    claimants: dict[Partition, list[Member]] = defaultdict(list)
+    claimants: dict[Partition, list[GroupMember]] = defaultdict(list)
     for member in members:
         for partition in dict.fromkeys(member.owned):
             if 0 <= partition.index < partition_counts.get(partition.topic, 0):

@@ -18,7 +18,7 @@ class Partition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A member and its claims.
 
     ``owned`` is what it had when it joined, and ``generation`` the one in which it got that.
@@ -33,10 +33,10 @@ class Member:
 
 
 Assignment = dict[str, list[Partition]]
-Assignor = Callable[[Mapping[str, int], Sequence[Member]], Assignment]
+Assignor = Callable[[Mapping[str, int], Sequence[GroupMember]], Assignment]
 
 
-def rank(member: Member) -> tuple[bool, str]:
+def rank(member: GroupMember) -> tuple[bool, str]:
     """Return the sort key of Kafka's stateless assignors: static members first, by instance id.
 
     So a static member that restarts under a new ``id`` gets the same partitions again.
@@ -44,9 +44,9 @@ def rank(member: Member) -> tuple[bool, str]:
     return member.instance_id is None, member.instance_id or member.id
 
 
-def by_id(members: Sequence[Member]) -> dict[str, Member]:
+def by_id(members: Sequence[GroupMember]) -> dict[str, GroupMember]:
     """Return the members in the order of their ids. Raises DuplicateMember."""
-    found: dict[str, Member] = {}
+    found: dict[str, GroupMember] = {}
     for member in sorted(members, key=lambda member: member.id):
         if member.id in found:
             raise DuplicateMember(member.id)
@@ -55,13 +55,13 @@ def by_id(members: Sequence[Member]) -> dict[str, Member]:
 
 
 def subscribers(
-    partition_counts: Mapping[str, int], members: Sequence[Member]
-) -> dict[str, list[Member]]:
+    partition_counts: Mapping[str, int], members: Sequence[GroupMember]
+) -> dict[str, list[GroupMember]]:
     """Return the members that want each existing topic, in the order of ``members``; topics sorted.
 
     A topic that no member wants, or that has no partitions, is left out.
     """
-    found: dict[str, list[Member]] = {}
+    found: dict[str, list[GroupMember]] = {}
     for topic in sorted(partition_counts):
         wanting = [member for member in members if topic in member.topics]
         if wanting and partition_counts[topic] > 0:

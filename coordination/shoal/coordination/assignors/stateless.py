@@ -5,7 +5,7 @@ from itertools import cycle
 
 from shoal.coordination.assignors.member import (
     Assignment,
-    Member,
+    GroupMember,
     Partition,
     by_id,
     rank,
@@ -13,7 +13,7 @@ from shoal.coordination.assignors.member import (
 )
 
 
-def range_(partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+def range_(partition_counts: Mapping[str, int], members: Sequence[GroupMember]) -> Assignment:
     """Give each subscriber of a topic a contiguous run of its partitions.
 
     What does not divide evenly goes, one each, to the first members, in every topic anew: with
@@ -31,7 +31,7 @@ def range_(partition_counts: Mapping[str, int], members: Sequence[Member]) -> As
     return assigned
 
 
-def round_robin(partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+def round_robin(partition_counts: Mapping[str, int], members: Sequence[GroupMember]) -> Assignment:
     """Deal all partitions out, topic by topic, to one member after the other.
 
     Members that do not want a topic are passed over, so with unequal subscriptions the result
@@ -47,7 +47,7 @@ def round_robin(partition_counts: Mapping[str, int], members: Sequence[Member]) 
     return assigned
 
 
-def modulo(partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+def modulo(partition_counts: Mapping[str, int], members: Sequence[GroupMember]) -> Assignment:
     """Give partition i of a topic to its subscriber number i mod n.
 
     Who owns a partition follows from the members, without the whole assignment. When
@@ -61,6 +61,6 @@ def modulo(partition_counts: Mapping[str, int], members: Sequence[Member]) -> As
 
 
 def _ranked(
-    partition_counts: Mapping[str, int], members: Sequence[Member]
-) -> dict[str, list[Member]]:
+    partition_counts: Mapping[str, int], members: Sequence[GroupMember]
+) -> dict[str, list[GroupMember]]:
     return subscribers(partition_counts, sorted(members, key=rank))

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from shoal.coordination.assignors.claims import Claims, settle
 from shoal.coordination.assignors.equal_subscriptions import deal
-from shoal.coordination.assignors.member import Assignment, Member, by_id, subscribers
+from shoal.coordination.assignors.member import Assignment, GroupMember, by_id, subscribers
 from shoal.coordination.assignors.protocol import cooperative
 from shoal.coordination.assignors.unequal_subscriptions import Balancing
 
 
-def sticky(partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+def sticky(partition_counts: Mapping[str, int], members: Sequence[GroupMember]) -> Assignment:
     """Share partitions evenly, and move as few as possible.
 
     With equal subscriptions the numbers of partitions differ by one at most, and no assignment
@@ -26,7 +26,7 @@ def sticky(partition_counts: Mapping[str, int], members: Sequence[Member]) -> As
 
 @cooperative
 def cooperative_sticky(
-    partition_counts: Mapping[str, int], members: Sequence[Member]
+    partition_counts: Mapping[str, int], members: Sequence[GroupMember]
 ) -> Assignment:
     """As ``sticky``, for members that go on working while the group rebalances.
 
@@ -46,7 +46,7 @@ def cooperative_sticky(
 
 
 def _assign(
-    partition_counts: Mapping[str, int], members: Sequence[Member]
+    partition_counts: Mapping[str, int], members: Sequence[GroupMember]
 ) -> tuple[Assignment, Claims]:
     ordered = by_id(members)
     wanting = {

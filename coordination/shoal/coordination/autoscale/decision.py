@@ -63,7 +63,7 @@ def decide(
     ``now_s`` are seconds on any clock that never runs backwards.
     """
     work = observation.backlog + observation.running
-    needed = _clamp(_ceil(work, settings.slots), settings.min_count, settings.max_count)
+    needed = min(max(_ceil(work, settings.slots), settings.min_count), settings.max_count)
     if needed > state.count:
         count = max(min(needed, state.count + settings.max_step_up), settings.min_count)
         return ScalingState(count), count
@@ -90,7 +90,3 @@ def _lower(
 
 def _ceil(units: int, per_worker: int) -> int:
     return -(-units // per_worker)
-
-
-def _clamp(value: int, low: int, high: int) -> int:
-    return min(max(value, low), high)

@@ -66,7 +66,10 @@ class LocalProcesses:
 
     async def scale_to(self, count: int) -> None:
         """Raises OSError when a process cannot be started."""
-        self._drop_dead()
+        for worker in self._workers:
+            if worker.returncode is not None:
+                log.warning("worker ended by itself", pid=worker.pid, status=worker.returncode)
+        self._workers = [worker for worker in self._workers if worker.returncode is None]
         while len(self._workers) > count:
             self._send_away(self._workers.pop())
         while len(self._workers) < count:
@@ -84,12 +87,6 @@ class LocalProcesses:
         )
         log.info("worker started", pid=worker.pid)
         return worker
-
-    def _drop_dead(self) -> None:
-        for worker in self._workers:
-            if worker.returncode is not None:
-                log.warning("worker ended by itself", pid=worker.pid, status=worker.returncode)
-        self._workers = [worker for worker in self._workers if worker.returncode is None]
 
     def _send_away(self, worker: Process) -> None:
         if worker.returncode is None:

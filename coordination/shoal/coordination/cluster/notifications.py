@@ -127,7 +127,10 @@ class Notifications:
                 elif isinstance(result, BaseException):
                     raise result
                 else:
-                    self._armed(subscription, result.stat.version)
+                    # The event of a later notification can arrive before this answer.
+                    if subscription.version is None or subscription.version < result.stat.version:
+                        subscription.version = result.stat.version
+                        self._call(subscription)
 
     async def _recreate(self, subscription: _Subscription) -> None:
         """The znode is missing: create it and watch it again."""
@@ -141,15 +144,6 @@ class Notifications:
         self._unarmed.add(subscription.number)
         self._work.set()
         self._call(subscription)
-
-    def _armed(self, subscription: _Subscription, version: int) -> None:
-        """The watch is set again: pass on what came meanwhile.
-
-        The event of a later notification can be quicker than this answer.
-        """
-        if subscription.version is None or subscription.version < version:
-            subscription.version = version
-            self._call(subscription)
 
     def _call(self, subscription: _Subscription) -> None:
         try:

@@ -259,16 +259,13 @@ class _Turn:
             self.group = replace(self.group, assignment=assignment)
             self._signal(GroupSignal.ASSIGN)
         if self.group.state is GroupState.STABLE:
-            self._answer_assigned()
-
-    def _answer_assigned(self) -> None:
-        for member in list(self.group.members.values()):
-            if member.is_syncing:
-                partitions = self.group.assignment.get(member.id, ())
-                self.answers.append(Assigned(member.id, self.group.generation, partitions))
-                self._put(replace(member, is_syncing=False, has_synced=True))
-        if all(member.has_synced for member in self.group.members.values()):
-            self.group = replace(self.group, deadline_s=None)
+            for member in list(self.group.members.values()):
+                if member.is_syncing:
+                    partitions = self.group.assignment.get(member.id, ())
+                    self.answers.append(Assigned(member.id, self.group.generation, partitions))
+                    self._put(replace(member, is_syncing=False, has_synced=True))
+            if all(member.has_synced for member in self.group.members.values()):
+                self.group = replace(self.group, deadline_s=None)
 
     def _heartbeat(self, beat: Heartbeat) -> None:
         self._current(beat.member_id, beat.instance_id, beat.generation)

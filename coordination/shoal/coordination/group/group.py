@@ -209,7 +209,15 @@ class Group:
     async def _live(self) -> None:
         """One membership, under a new id. However it ends, nothing is held afterwards."""
         member_id = f"{self._client_id}-{uuid.uuid4().hex}"
-        self._member = self._participant(member_id)
+        self._member = Participant(
+            member_id,
+            self._assignors,
+            self._topics,
+            rebalance_timeout_s=self._settings.rebalance_timeout_s,
+            cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
+            instance_id=self.instance_id,
+            client_id=self._client_id,
+        )
         life = Life(
             session=self._session,
             store=self._store,
@@ -258,17 +266,6 @@ class Group:
                 await life.leave()
         except (TimeoutError, CoordinationError, Expelled) as error:
             log.info("not left; others will see", group=self.name, error=str(error))
-
-    def _participant(self, member_id: str) -> Participant:
-        return Participant(
-            member_id,
-            self._assignors,
-            self._topics,
-            rebalance_timeout_s=self._settings.rebalance_timeout_s,
-            cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
-            instance_id=self.instance_id,
-            client_id=self._client_id,
-        )
 
     def _note(self, metadata: GroupMetadata) -> None:
         if self.member_id in metadata.members:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shoal.coordination.assignors import Member, Partition
+from shoal.coordination.assignors import GroupMember, Partition
 from shoal.coordination.assignors.member import NO_GENERATION
 from shoal.coordination.errors import GroupError
 
@@ -15,7 +15,7 @@ class Join:
     ``member_id`` is None from a member that has none yet; ``fresh_id`` is the id to give it, chosen
     by the receiver of the request. ``assignors`` are names, the preferred one first.
     ``topics`` are those it subscribes to, with the number of partitions that it knows of each.
-    ``owned`` and ``generation`` are for the assignor (see ``assignors.Member``).
+    ``owned`` and ``generation`` are for the assignor (see ``assignors.GroupMember``).
     """
 
     member_id: str | None
@@ -79,7 +79,7 @@ class Joined:
     generation: int
     assignor: str
     leader_id: str
-    members: Sequence[Member] = ()
+    members: Sequence[GroupMember] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shoal.coordination.assignors import Member, Partition
+from shoal.coordination.assignors import GroupMember, Partition
 from shoal.coordination.group.messages import Answer, Join
 from shoal.coordination.group.states import GroupState
 
@@ -23,9 +23,11 @@ class MemberState:
         """The member's name for people; its id changes with every life, this does not."""
         return self.join.client_id
 
-    def describe(self) -> Member:
+    def describe(self) -> GroupMember:
         join = self.join
-        return Member(self.id, tuple(join.topics), join.owned, join.generation, join.instance_id)
+        return GroupMember(
+            self.id, tuple(join.topics), join.owned, join.generation, join.instance_id
+        )
 
 
 @dataclass(frozen=True, slots=True)

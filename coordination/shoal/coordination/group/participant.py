@@ -192,10 +192,6 @@ def _problem(group: GroupMetadata, counts: dict[str, int], assignment: Assignmen
     given = Counter(partition for each in assignment.values() for partition in each)
     if twice := sorted(partition for partition, times in given.items() if times > 1):
         return f"gives {twice[0]} to two members"
-    if unknown := sorted(each for each in given if not _exists(each, counts)):
+    if unknown := sorted(each for each in given if not 0 <= each.index < counts.get(each.topic, 0)):
         return f"gives away {unknown[0]}, which no member asked for"
     return None
-
-
-def _exists(partition: Partition, counts: dict[str, int]) -> bool:
-    return 0 <= partition.index < counts.get(partition.topic, 0)

@@ -105,7 +105,11 @@ class GroupStore:
         known = view.names & self._of_sessions
         paths = {n: f"{znodes.group_members(self._name)}/{n}" for n in view.names - known}
         stats = await asyncio.gather(*(self._session.exists(path) for path in paths.values()))
-        of_sessions = {name for name, stat in zip(paths, stats, strict=True) if _is_held(stat)}
+        of_sessions = {
+            name
+            for name, stat in zip(paths, stats, strict=True)
+            if stat is not None and stat.session_id != 0
+        }
         # What is quarantined is not known: it may be there again at once.
         self._of_sessions = known | of_sessions
         for (name, path), stat in zip(paths.items(), stats, strict=True):
@@ -182,11 +186,6 @@ async def _delete(session: ZkSession, name: str) -> None:
             raise GroupNotEmpty(name, ()) from error
         if not isinstance(error.cause, NoNode):
             raise error.cause from error
-
-
-def _is_held(stat: Stat | None) -> bool:
-    """Return whether a session holds the node."""
-    return stat is not None and stat.session_id != 0
 
 
 class EnsembleClock:

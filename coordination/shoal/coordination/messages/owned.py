@@ -124,7 +124,9 @@ class OwnedPartition:
             if message is None:
                 self._done(number)
                 return None
-            self._wake_in_time()
+            deadline_s = self.backlog.next_deadline_s
+            if deadline_s is not None and deadline_s < self._wakes_at_s:
+                self._changes.set()
             return number, message, self.backlog.deliveries.get(number, 1)
 
     async def _record(self, number: int) -> Message | None:
@@ -198,11 +200,6 @@ class OwnedPartition:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._wakes_at_s - time.monotonic()):
                 await self._changes.wait()
-
-    def _wake_in_time(self) -> None:
-        deadline_s = self.backlog.next_deadline_s
-        if deadline_s is not None and deadline_s < self._wakes_at_s:
-            self._changes.set()
 
     def _changed(self, _: WatchEvent) -> None:
         self._changes.set()

@@ -104,13 +104,11 @@ class Pruner:
         if read.cancelled():
             return
         stats = zip(paths, read.result(), strict=True)
-        empty = [Delete(path) for path, stat in stats if _is_empty(stat)]
+        empty = [
+            Delete(path) for path, stat in stats if isinstance(stat, Stat) and not stat.children
+        ]
         if empty:
             self._session.multi(empty).add_done_callback(ignore)
-
-
-def _is_empty(stat: object) -> bool:
-    return isinstance(stat, Stat) and not stat.children
 
 
 def ignore(answer: "asyncio.Future[Any]") -> None:

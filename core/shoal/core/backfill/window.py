@@ -1,6 +1,8 @@
 """What a backfill does next: a true sliding window over its dates.
 
 Never more than ``parallel`` runs are under way, and the next one starts when any of them ends.
+A run that is quarantined takes no place; once it is repaired it counts again, and none starts until
+there is room.
 Everything is derived from the stored runs and from what has become of their newest tries, so it
 can be computed again at any time, by any master.
 """
@@ -57,6 +59,7 @@ class DayOutcome:
     instance: WorkflowState | None = None
     partition: int | None = None  # of the instance
     reason: str | None = None  # why the command was refused, or why the instance ended so
+    is_quarantined: bool = False  # the instance: nothing happens in it until it is repaired
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +113,8 @@ def window(
     _give_up(now, cancelling, stop_after, others[_S.FAILED])
     start: list[int] = []
     if state is BackfillState.RUNNING:
-        start = _next_ones(now, parallel, waits_for)
+        stuck = {position for position, outcome in outcomes.items() if outcome.is_quarantined}
+        start = _next_ones(now, parallel, waits_for, stuck)
     for position in start:
         now[position] = replace(now[position].after(_G.START), tries=now[position].tries + 1)
     changed = {run.position: now[run.position] for run in runs if now[run.position] != run}
@@ -175,11 +179,18 @@ def _give_up(
             now[run.position] = run.after(_G.CANCEL, reason)
 
 
-def _next_ones(now: dict[int, BackfillRun], parallel: int, waits_for: WaitsFor) -> list[int]:
-    """Return what starts now; what cannot start any more is settled in ``now``."""
+def _next_ones(
+    now: dict[int, BackfillRun], parallel: int, waits_for: WaitsFor, stuck: Collection[int]
+) -> list[int]:
+    """Return what starts now; what cannot start any more is settled in ``now``.
+
+    ``stuck``: the positions of runs that take no place in the window.
+    """
     while True:
-        under_way = sum(run.state is _S.STARTED for run in now.values())
-        found, given_up = _first_ones(now, parallel - under_way, waits_for)
+        started = [run.position for run in now.values() if run.state is _S.STARTED]
+        under_way = len(started)
+        taken = sum(position not in stuck for position in started)
+        found, given_up = _first_ones(now, parallel - taken, waits_for)
         waiting = [run for run in now.values() if run.state is _S.WAITING]
         if found or under_way or not waiting:
             return found

@@ -1,5 +1,6 @@
 """What a task waits for once it may start, and where an instance begins."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from shoal.core.decide import deadlines, logic
@@ -7,14 +8,17 @@ from shoal.core.decide.draft import Draft
 from shoal.core.decide.endings import must_end
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.runs.events import SlotGranted
-from shoal.core.runs.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch
+from shoal.core.runs.run import AskSlot, Attempt, Enqueue, Kill, WakeAt, Watch, Withdraw
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowSignal, WorkflowState
 
 _W, _T = WorkflowState, TaskState
 
 
-def begin(draft: Draft) -> None:
-    """Start a new instance, or derive the actions of a stored one again."""
+def begin(draft: Draft, without_slot: Collection[int] = ()) -> None:
+    """Start a new instance, or derive the actions of a stored one again.
+
+    ``without_slot``: queued attempts, by task instance, that wait for a slot once more.
+    """
     if draft.state is _W.QUEUED and draft.run.admitted_at is not None:
         draft.move(WorkflowSignal.START)
     deadlines.remind(draft)
@@ -22,6 +26,11 @@ def begin(draft: Draft) -> None:
         key = (attempt.task, attempt.number)
         match attempt.state:
             case _T.WAITING:
+                draft.to_judge.append((attempt.task, None))
+            case _T.QUEUED if attempt.id in without_slot:
+                draft.act(Withdraw(key))
+                draft.signal(attempt.task, TaskSignal.HOLD)
+                draft.signal(attempt.task, TaskSignal.RELEASE)
                 draft.to_judge.append((attempt.task, None))
             case _T.QUEUED:
                 draft.act(Enqueue(key))

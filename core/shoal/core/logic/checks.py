@@ -8,8 +8,8 @@ from shoal.core.definition.kinds import LogicKind, choices_of, is_logic, named_i
 from shoal.core.definition.model import RunWhen, TaskSpec, TimeoutAction, WorkflowSpec
 from shoal.core.hints import Hints
 from shoal.core.logic.children import MapParams, SubWorkflowParams
-from shoal.core.logic.conditions import Params as ConditionsParams
-from shoal.core.logic.dependent import Params as DependentParams
+from shoal.core.logic.conditions import ConditionsParams
+from shoal.core.logic.dependent import DependentParams
 
 Finding = tuple[tuple[str | int, ...], str]
 

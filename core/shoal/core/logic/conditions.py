@@ -58,7 +58,7 @@ class Condition(TaskParams):
         return not self.not_.holds(outcome_of)
 
 
-class Params(TaskParams):
+class ConditionsParams(TaskParams):
     """``then`` runs if the condition holds, ``else`` if not; both name direct downstream tasks."""
 
     when: Condition
@@ -74,15 +74,15 @@ class Params(TaskParams):
         return self
 
 
-class Conditions(LogicType[Params]):
+class Conditions(LogicType[ConditionsParams]):
     """Chooses by results."""
 
-    Params = Params
+    Params = ConditionsParams
 
 
 def choose(
     params: Mapping[str, Any], outcome_of: Callable[[str], ConditionOutcome]
 ) -> tuple[str, ...]:
     """Return the chosen tasks of a CONDITIONS task."""
-    checked = Params.model_validate(params)
+    checked = ConditionsParams.model_validate(params)
     return checked.then if checked.when.holds(outcome_of) else checked.else_

@@ -56,13 +56,13 @@ class Dependency(TaskParams):
             yield from inner.items()
 
 
-class Params(TaskParams):
+class DependentParams(TaskParams):
     """What must have run."""
 
     when: Dependency
 
 
-class Dependent(LogicType[Params]):
+class Dependent(LogicType[DependentParams]):
     """Waits for runs of other workflows."""
 
-    Params = Params
+    Params = DependentParams

@@ -32,7 +32,7 @@ class Case(TaskParams):
         return value
 
 
-class Params(TaskParams):
+class SwitchParams(TaskParams):
     """The first case whose expression is true chooses; ``default`` if none is."""
 
     cases: tuple[Case, ...] = Field(min_length=1, max_length=MOST_CASES)
@@ -53,16 +53,16 @@ class Params(TaskParams):
         return self
 
 
-class Switch(LogicType[Params]):
+class Switch(LogicType[SwitchParams]):
     """Chooses by values."""
 
-    Params = Params
+    Params = SwitchParams
 
 
 def choose(params: Mapping[str, Any], parameters: Mapping[str, str]) -> tuple[str, ...]:
     """Return the chosen tasks of a SWITCH task. Raises InvalidExpression, InvalidSwitch."""
     try:
-        checked = Params.model_validate(params)
+        checked = SwitchParams.model_validate(params)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))

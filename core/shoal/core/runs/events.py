@@ -15,9 +15,14 @@ LONGEST_ERROR = 500  # characters of an error line
 
 @dataclass(frozen=True)
 class Begun:
-    """A master holds the instance now: it is new, or was taken over."""
+    """A master holds the instance now: it is new, was taken over, or left quarantine.
+
+    ``without_slot``: task instances that stand in the queue and have lost the slot of their
+    concurrency group while the instance was quarantined.
+    """
 
     at: datetime
+    without_slot: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

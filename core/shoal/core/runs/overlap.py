@@ -5,13 +5,14 @@ that creates or ends runs of a workflow holds the lock on its row, calls ``refus
 ``settle``, and stores their results. The rules in words: docs/semantics.md, section 5.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Self
 
 from shoal.core.definition.model import Overlap, WorkflowSpec
 
+_MOST_NAMED = 3  # runs in one reason
 _QUEUES = frozenset({Overlap.QUEUE, Overlap.QUEUE_BY_PRIORITY})
 
 
@@ -45,13 +46,14 @@ class Lineup:
     What the policy does not need may be left out: of ``waiting``, in the two policies that only
     queue, those behind the first ``max_active`` in the order of admission (``waiting_count``
     counts all); ``replaceable``, the active runs that are not being stopped, unless the policy
-    is ``replace``.
+    is ``replace``. ``active_ids`` are some of the active runs, for people: the oldest ones.
     """
 
     active: int = 0
     waiting: tuple[Waiter, ...] = ()
     waiting_count: int = 0
     replaceable: tuple[int, ...] = ()
+    active_ids: tuple[int, ...] = field(default=(), compare=False)
 
     def joined_by(self, newcomer: Waiter) -> "Lineup":
         """Return the line-up with one more run that waits."""
@@ -68,6 +70,7 @@ class Lineup:
             waiting=stayed,
             waiting_count=self.waiting_count - (len(self.waiting) - len(stayed)),
             replaceable=tuple(run for run in there if run not in moves.replace),
+            active_ids=(*self.active_ids, *moves.admit),
         )
 
 
@@ -85,17 +88,22 @@ class Moves:
     by: int | None = None
 
 
-def refusal(policy: OverlapPolicy, active: int, waiting: int) -> str | None:
-    """Return why one more run is refused, given those that are active and wait; None: it is not."""
+def refusal(
+    policy: OverlapPolicy, active: int, waiting: int, active_ids: Sequence[int] = ()
+) -> str | None:
+    """Return why one more run is refused, given those that are active and wait; None: it is not.
+
+    ``active_ids``: active runs to name in the reason.
+    """
     room = max(0, policy.max_active - active)
     if policy.overlap is Overlap.SKIP_NEW and waiting >= room:
         return (
-            f"{_runs(active + waiting)} unfinished, and no more than "
+            f"{_runs(active + waiting)} unfinished{_named(active_ids)}, and no more than "
             f"{policy.max_active} may overlap (overlap: skip_new)"
         )
     if policy.overlap in _QUEUES and waiting + 1 - room > policy.max_queued:
         return (
-            f"{_runs(waiting)} waiting already, and no more than "
+            f"{_runs(waiting)} waiting already{_named(active_ids, 'behind ')}, and no more than "
             f"{policy.max_queued:,} may wait (max_queued)"
         )
     return None
@@ -149,6 +157,15 @@ def _age(waiter: Waiter) -> int:
 
 def _rank(waiter: Waiter) -> tuple[int, datetime, int]:
     return waiter.priority, waiter.logical_time, waiter.id
+
+
+def _named(ids: Sequence[int], before: str = "") -> str:
+    """Return the first of these runs in brackets."""
+    if not ids:
+        return ""
+    names = ", ".join(map(str, ids[:_MOST_NAMED]))
+    more = ", …" if len(ids) > _MOST_NAMED else ""
+    return f" ({before}run{'s' if len(ids) > 1 else ''} {names}{more})"
 
 
 def _runs(count: int) -> str:

@@ -91,7 +91,9 @@ class ClusterTime:
 
     def _judge(self, own: ClockReading) -> tuple[float, bool]:
         """Return the time that most clocks show, and whether the own clock is among them."""
-        others = self._fresh(own)
+        # Only recent readings: even boot time drifts in the long run.
+        oldest_s = own.since_boot_s - LONGEST_AGE_S
+        others = [one.ahead_s for one in self._others.values() if one.since_boot_s >= oldest_s]
         if not others or any(abs(own.ahead_s - other) <= STEP_S for other in others):
             return own.ahead_s, True
         if len(others) > 1 and max(others) - min(others) <= STEP_S:
@@ -100,8 +102,3 @@ class ClusterTime:
             return self._ahead_s, False
         # Nothing is known yet: of two clocks the own one, of more the one in the middle.
         return (own.ahead_s, True) if len(others) == 1 else (median([own.ahead_s, *others]), False)
-
-    def _fresh(self, own: ClockReading) -> list[float]:
-        """Return what the other clocks showed lately: even boot time drifts in the long run."""
-        oldest_s = own.since_boot_s - LONGEST_AGE_S
-        return [one.ahead_s for one in self._others.values() if one.since_boot_s >= oldest_s]

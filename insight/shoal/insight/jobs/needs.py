@@ -18,7 +18,7 @@ _ALWAYS = ("attempt_id", "instance_id", "project", "workflow", "version", "finis
 
 
 @dataclass(frozen=True)
-class Needs:
+class JobNeeds:
     """Which files, days and columns the jobs need."""
 
     all_files: Sequence[SourceFile]

@@ -10,7 +10,7 @@ from pyspark import SparkContext
 
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, PLANS
 from shoal.insight.jobs.catalogue import Inputs
-from shoal.insight.jobs.needs import Needs
+from shoal.insight.jobs.needs import JobNeeds
 from shoal.insight.jobs.rollups.loads import Sorted, Swept
 from shoal.insight.jobs.rows.chunks import Chunk, ColumnSelection
 from shoal.insight.jobs.rows.division import Cut, Gather
@@ -28,7 +28,7 @@ class Preparation:
     """Divides the current rows into parts, and sweeps the loads of days."""
 
     context: SparkContext
-    wanted: Needs
+    wanted: JobNeeds
     scratch: Path
 
     def inputs(self) -> Inputs:

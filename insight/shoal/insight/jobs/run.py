@@ -11,7 +11,7 @@ from shoal.insight.jobs import late_rows
 from shoal.insight.jobs.catalogue import InsightJob
 from shoal.insight.jobs.days import Days
 from shoal.insight.jobs.errors import SparkEnded
-from shoal.insight.jobs.needs import Needs
+from shoal.insight.jobs.needs import JobNeeds
 from shoal.insight.jobs.output import Format, Staging, scratch_folder
 from shoal.insight.jobs.preparation import Preparation
 from shoal.insight.jobs.session import started
@@ -62,7 +62,7 @@ def run(request: JobsRequest) -> Iterator[StepDone]:
     """
     began = time.monotonic()
     files = manifested(request.history)
-    wanted = Needs(files, request.jobs, request.days)
+    wanted = JobNeeds(files, request.jobs, request.days)
     rows = sum(one.rows for one in wanted.files)
     with (
         scratch_folder(request.out, request.scratch) as scratch,

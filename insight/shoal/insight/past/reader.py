@@ -247,8 +247,7 @@ class PastReader:
             return None
         # Attempts end between the beginning of a run and its end; a skipped one has no time itself.
         # A day more on either side: clocks of masters and workers differ.
-        one_day = timedelta(days=1)
-        days = (_day(row["created_at"]) - one_day, _day(row["finished_at"]) + one_day)
+        days = (_day(row["created_at"], -1), _day(row["finished_at"], 1))
         files = [
             file
             for file in self._contents.of(ATTEMPTS.name, days)
@@ -266,7 +265,11 @@ class PastReader:
     def _of_instance(self, files: Sequence[HistoryFile], instance_id: int) -> list[dict[str, Any]]:
         def read(file: HistoryFile) -> list[dict[str, Any]]:
             parquet = self._open(file)
-            groups = _groups_with(parquet.metadata, instance_id)
+            groups = [
+                group
+                for group, least, most in _id_ranges(parquet.metadata)
+                if least <= instance_id <= most
+            ]
             if not groups:
                 return []
             ids = parquet.read_row_groups(groups, columns=["instance_id"])["instance_id"]
@@ -369,10 +372,6 @@ def _id_ranges(footer: pq.FileMetaData) -> Iterator[tuple[int, int, int]]:
             yield group, numbers.min, numbers.max
 
 
-def _groups_with(footer: pq.FileMetaData, instance_id: int) -> list[int]:
-    return [group for group, least, most in _id_ranges(footer) if least <= instance_id <= most]
-
-
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
     """Return rows as they are told: times are microseconds, labels a map."""
     columns = []
@@ -402,8 +401,10 @@ def _growing(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
         start, size = start + size, min(2 * size, most)
 
 
-def _day(at_us: int) -> date:
-    return (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
+def _day(at_us: int, later: int = 0) -> date:
+    """Return the day of an instant, or one that is ``later`` by so many, within what dates hold."""
+    day = (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
+    return date.fromordinal(min(max(day.toordinal() + later, 1), date.max.toordinal()))
 
 
 def _start_us(day: date) -> int:

@@ -40,7 +40,8 @@ class Collected:
         return [
             one
             for one in self.slower
-            if (one["duration_change_s"] or 0) > max(1.0, 0.1 * _before(one))
+            if (one["duration_change_s"] or 0)
+            > max(1.0, 0.1 * float(one["before"]["duration_p50_s"] or 0.0))
         ]
 
     @property
@@ -69,7 +70,3 @@ class Collected:
 def waited_s(values: Answer) -> float:
     """Return how long a run waits for its admission, and an attempt in the queue, on average."""
     return (values["admission_mean_s"] or 0.0) + (values["wait_mean_s"] or 0.0)
-
-
-def _before(one: Answer) -> float:
-    return float(one["before"]["duration_p50_s"] or 0.0)

@@ -15,7 +15,6 @@ from shoal.insight.simulate.result import (
     HourOfPool,
     PoolResult,
     SimulationResult,
-    Spread,
     WorkflowResult,
 )
 
@@ -88,7 +87,7 @@ def _pool_row(pool: PoolResult, limit_s: float) -> list[str]:
         f"{pool.slots:,}",
         f"{pool.utilisation:.0%}",
         f"{pool.attempts:,}",
-        *_spread(waits),
+        *[format_duration(one) for one in (waits.p50_s, waits.p95_s, waits.max_s)],
         f"{pool.still_waiting:,}" if pool.still_waiting else "",
         f"{pool.congested:,}x, {format_duration(pool.congested_s)}" if pool.congested else "",
     ]
@@ -214,10 +213,6 @@ def _left_out(result: SimulationResult) -> Iterator[str]:
     yield "<h2>What was assumed or left out</h2><ul>"
     yield from (f"<li>{escape(sentence)}</li>" for sentence in result.left_out)
     yield "</ul>"
-
-
-def _spread(spread: Spread) -> list[str]:
-    return [format_duration(one) for one in (spread.p50_s, spread.p95_s, spread.max_s)]
 
 
 def _time(text: str) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 from shoal.insight.simulate.bottleneck import Bottleneck, first_bottleneck
 from shoal.insight.simulate.engine.chance import quantile
 from shoal.insight.simulate.engine.cluster import SimulatedCluster
-from shoal.insight.simulate.engine.ledger import Notes
 from shoal.insight.simulate.engine.pool import Pool
 from shoal.insight.simulate.engine.workflow import PreparedPlan
 from shoal.insight.simulate.model import Model
@@ -138,7 +137,25 @@ def result_of(
     bottleneck: Bottleneck | None,
 ) -> SimulationResult:
     """Return what a simulated cluster says."""
-    workflows = tuple(_workflow(name, notes) for name, notes in cluster.ledger.of.items())
+    workflows = tuple(
+        WorkflowResult(
+            name=name,
+            runs=notes.runs,
+            succeeded=notes.succeeded,
+            failed=notes.failed,
+            stopped=notes.stopped,
+            unfinished=notes.unfinished,
+            refused=notes.refused,
+            lasted=Spread.of(notes.lasted),
+            waits=Spread.of(notes.waits),
+            admission=Spread.of(notes.admission),
+            with_deadline=notes.with_deadline,
+            late=Spread.of(notes.late),
+            first_late_at=_text(notes.first_late_at) if notes.first_late_at else None,
+            reasons=dict(notes.reasons),
+        )
+        for name, notes in cluster.ledger.of.items()
+    )
     return SimulationResult(
         start=_text(question.start),
         end=_text(question.end),
@@ -205,25 +222,6 @@ def _pool(pool: Pool, question: Question) -> PoolResult:
         congested=len(pool.congestions),
         congested_s=round(congested_s, 3),
         hours=tuple(hours),
-    )
-
-
-def _workflow(name: str, notes: Notes) -> WorkflowResult:
-    return WorkflowResult(
-        name=name,
-        runs=notes.runs,
-        succeeded=notes.succeeded,
-        failed=notes.failed,
-        stopped=notes.stopped,
-        unfinished=notes.unfinished,
-        refused=notes.refused,
-        lasted=Spread.of(notes.lasted),
-        waits=Spread.of(notes.waits),
-        admission=Spread.of(notes.admission),
-        with_deadline=notes.with_deadline,
-        late=Spread.of(notes.late),
-        first_late_at=_text(notes.first_late_at) if notes.first_late_at else None,
-        reasons=dict(notes.reasons),
     )
 
 

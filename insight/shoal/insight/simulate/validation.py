@@ -150,23 +150,23 @@ def _waits(
             waits[run_id, attempt.task, attempt.number] = wait_s
 
     arrivals = sorted(
-        (_arrival(run, question.seed) for run in runs), key=lambda one: (one.at, one.key)
+        (
+            Arrival(
+                run.created_at,
+                run.workflow,
+                _key(question.seed, run.id),
+                run.logical_time,
+                run.timezone,
+                run.priority,
+                parameters=run.parameters,
+                is_free=run.is_free,
+            )
+            for run in runs
+        ),
+        key=lambda one: (one.at, one.key),
     )
     play(model, question, prepared=prepared, arrivals=arrivals, on_claim=note)
     return waits
-
-
-def _arrival(run: RecordedRun, seed: int) -> Arrival:
-    return Arrival(
-        run.created_at,
-        run.workflow,
-        _key(seed, run.id),
-        run.logical_time,
-        run.timezone,
-        run.priority,
-        parameters=run.parameters,
-        is_free=run.is_free,
-    )
 
 
 def _key(seed: int, run_id: int) -> int:

@@ -207,6 +207,7 @@ class Engine(HeldRuns):
         items = [item for item in items if self._is_ours(item)]
         changes: dict[int, RunChange] = {}
         try:
+            await self._readmit(items)
             await self._bring_in(items)
             changes, refusals = await self._decide_all(items)
             await self._store(items, changes, refusals)  # fence, save, commit
@@ -291,6 +292,7 @@ class Engine(HeldRuns):
             item.event = Begun(item.event.at)
             self._evict_spoilt()
             self.quarantine.try_again(ItemKind.INSTANCE, item.instance_id)
+            self._on_trial.add(item.instance_id)
             return True
         else:
             item.fail(self._quarantined(item.instance_id))
@@ -298,6 +300,25 @@ class Engine(HeldRuns):
 
     def _quarantined(self, instance_id: int) -> Quarantined:
         return Quarantined(instance_id, self.quarantine.reason(ItemKind.INSTANCE, instance_id))
+
+    async def _readmit(self, items: list[PendingEvent]) -> None:
+        """Let runs that leave quarantine count again, and learn which slots they have lost.
+
+        In this order: what they still have when it is read is not given to others any longer.
+        """
+        begun = [i for i in items if i.instance_id in self._on_trial and isinstance(i.event, Begun)]
+        if not begun:
+            return
+        ids = {item.instance_id for item in begun}
+        async with self._database.unit_of_work() as uow:
+            await uow.fence({item.partition: self.epochs[item.partition] for item in begun})
+            await uow.quarantine.remove([(ItemKind.INSTANCE, str(one)) for one in ids])
+            await uow.commit()
+        async with self._database.unit_of_work(read_only=True) as uow:
+            lost = await uow.slots.without_lease(ids)
+        for item in begun:
+            item.event = Begun(item.event.at, lost.get(item.instance_id, frozenset()))
+        self._on_trial -= ids
 
     async def _bring_in(self, items: list[PendingEvent]) -> None:
         """Load the runs of these events that are not held, since they are paused or have ended."""

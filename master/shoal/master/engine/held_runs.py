@@ -54,9 +54,13 @@ class HeldRuns(ABC):
         self.epochs: dict[int, int] = {}  # of the partitions held; read by rpc and services
         self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
         self.runs: dict[int, Run] = {}  # open runs by instance id
-        self.quarantine = Quarantine(database, clock, self.epochs, retry_s, self._try_again)
+        self.quarantine = Quarantine(
+            database, clock, self.epochs, retry_s, self._try_again, self._put_aside
+        )
         self._spoilt: set[int] = set()  # runs to be evicted as soon as nothing is being decided
         self._stale: set[int] = set()  # runs whose events a failed store has lost, see heal()
+        # Runs that leave quarantine, or may do so: their slots may have been given to others.
+        self._on_trial: set[int] = set()
 
     @abstractmethod
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
@@ -93,7 +97,7 @@ class HeldRuns(ABC):
                 if self._tree is not None:
                     await uow.cluster.require_tree(self._tree(), self._database.address)
                 await uow.partitions.raise_epochs(epochs, owner)
-                await uow.quarantine.clear(epochs)
+                self._on_trial |= await uow.quarantine.clear(epochs)
                 failpoints.hit("takeover.before_commit")
                 await uow.commit()
             failpoints.hit("takeover.after_commit")
@@ -176,6 +180,12 @@ class HeldRuns(ABC):
         """A quarantined run is due: the next ``heal`` reads it again."""
         if one.kind is ItemKind.INSTANCE:
             self._stale.add(int(one.item))
+            self._on_trial.add(int(one.item))
+
+    def _put_aside(self, items: Collection[QuarantinedItem]) -> None:
+        """It is stored that these are quarantined."""
+        if ids := [int(one.item) for one in items if one.kind is ItemKind.INSTANCE]:
+            self._listeners.on_quarantined(ids)
 
     def _evict(self, instance_ids: Iterable[int]) -> None:
         """After a failed store: what memory decided did not happen, so it is read again."""

@@ -36,6 +36,9 @@ class Listener:
     def on_ended(self, run: Run) -> None:
         """The end of a run was committed."""
 
+    def on_quarantined(self, instance_ids: Collection[int]) -> None:
+        """It was committed that these runs are quarantined."""
+
     def on_dropped(self, instance_id: int) -> None:
         """A run was given up together with its partition."""
 
@@ -83,6 +86,10 @@ class Listeners(Listener):
     def on_ended(self, run: Run) -> None:
         for one in self._of["on_ended"]:
             one.on_ended(run)
+
+    def on_quarantined(self, instance_ids: Collection[int]) -> None:
+        for one in self._of["on_quarantined"]:
+            one.on_quarantined(instance_ids)
 
     def on_dropped(self, instance_id: int) -> None:
         for one in self._of["on_dropped"]:

@@ -45,10 +45,12 @@ class Quarantine:
         epochs: Mapping[int, int],
         first_retry_s: float,
         on_retry: Callable[[QuarantinedItem], None] = lambda _: None,
+        on_stored: Callable[[Collection[QuarantinedItem]], None] = lambda _: None,
     ) -> None:
         """``epochs``: of the partitions held, at any time.
 
-        ``on_retry`` is called with each item that is due to be tried again.
+        ``on_retry`` is called with each item that is due to be tried again, ``on_stored`` with
+        the items that were committed.
         """
         self._database = database
         self._clock = clock
@@ -57,7 +59,7 @@ class Quarantine:
         self._items: dict[_Key, _Held] = {}
         self._to_store: set[_Key] = set()
         self._news = asyncio.Event()
-        self._on_retry = on_retry
+        self._on_retry, self._on_stored = on_retry, on_stored
 
     def put(self, kind: ItemKind, item: object, partition: int, error: BaseException) -> None:
         """Quarantine a thing because of ``error``; its trace is logged the first time."""
@@ -167,3 +169,4 @@ class Quarantine:
             await uow.quarantine.put(ours)
             await uow.commit()
         self._to_store -= keys
+        self._on_stored(ours)

@@ -68,6 +68,11 @@ class Gate:
         """Lock those of the workflows whose runs may have to wait; see ``admission.lock``."""
         return cls(uow, await uow.admission.lock(newest))
 
+    @property
+    def workflow_ids(self) -> Collection[int]:
+        """The locked workflows."""
+        return self._policies.keys()
+
     async def read(self) -> None:
         """Read the active and waiting runs; the transaction's own ends are written by now."""
         for workflow_id, policy in self._policies.items():
@@ -85,7 +90,8 @@ class Gate:
         if (reason := self._unknown.get(workflow_id)) is not None:
             return f"it is not known whether another run may start: {reason}"
         line = self._lines[workflow_id]
-        return refusal(line.policy, line.lineup.active, line.lineup.waiting_count + coming)
+        lineup = line.lineup
+        return refusal(line.policy, lineup.active, lineup.waiting_count + coming, lineup.active_ids)
 
     def enter(self, workflow_id: int, run: Run) -> None:
         """Let a run that was created, not admitted, take its place."""
@@ -160,6 +166,17 @@ class Admitter(PeriodicService):
         super().__init__(self._interval_s, first_s=self._interval_s)
         self._database, self._engine = context.database, context.engine
         self._clock, self._notify_owners = context.clock, context.notify_owners
+        self._quarantined: set[int] = set()  # runs that hold no place any longer
+
+    def on_quarantined(self, instance_ids: Collection[int]) -> None:
+        """These runs are quarantined: others may take their places."""
+        self._quarantined |= set(instance_ids)
+        self._wakeup.notify()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the next poll gives places away."""
+        return bool(self._quarantined)
 
     async def on_ending(self, uow: UnitOfWork, runs: Sequence[Run]) -> EndOfRuns:
         """Let others start in the transaction that stores the end of ``runs``."""
@@ -167,7 +184,30 @@ class Admitter(PeriodicService):
         return _AfterEnds(Gate(uow, policies), self._notify_owners)
 
     async def poll(self, is_regular: bool) -> None:
-        await self.admit_waiting()
+        await self._give_up_places()
+        if is_regular:
+            await self.admit_waiting()
+
+    async def _give_up_places(self) -> None:
+        """Let others start in the places of quarantined runs.
+
+        Of those, the ones that have not begun wait in line again once they are repaired.
+        """
+        ids, self._quarantined = self._quarantined, set()
+        if not ids:
+            return
+        try:
+            async with self._database.unit_of_work() as uow:
+                gate = Gate(uow, await uow.admission.lock_of(ids))
+                await uow.admission.withdraw(ids, gate.workflow_ids)
+                await gate.read()
+                gate.settle()
+                await gate.write(self._clock())
+                await uow.commit()
+        except BaseException:
+            self._quarantined |= ids
+            raise
+        self._notify_owners(gate.to_notify)
 
     async def admit_waiting(self) -> None:
         """Admit what waits in this master's partitions although there is room for it."""

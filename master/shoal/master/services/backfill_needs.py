@@ -23,7 +23,7 @@ _S = BackfillRunState
 
 
 @dataclass(frozen=True)
-class Needs:
+class BackfillNeeds:
     """A backfill as it is stored, and what is to be done."""
 
     backfill: Backfill
@@ -52,7 +52,7 @@ class Needs:
         return bool(self.step.changed or self.step.state or self.stops)
 
 
-async def needs_of(uow: UnitOfWork, backfill: Backfill) -> Needs | None:
+async def needs_of(uow: UnitOfWork, backfill: Backfill) -> BackfillNeeds | None:
     """Return what a backfill needs; None if it has ended."""
     if backfill.state in ENDED_BACKFILL:
         return None
@@ -79,7 +79,7 @@ async def needs_of(uow: UnitOfWork, backfill: Backfill) -> Needs | None:
         waits_for=Upstream(runs, followers).of,
         unseen=Counter(counts) - Counter(run.state for run in runs),
     )
-    return Needs(backfill, runs, outcomes, workflows, step)
+    return BackfillNeeds(backfill, runs, outcomes, workflows, step)
 
 
 async def _first_runs(

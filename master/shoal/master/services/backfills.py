@@ -38,7 +38,7 @@ from shoal.core.runs.states import IllegalTransition
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
 from shoal.core.timing.cron.fields import InvalidCron
-from shoal.master.services.backfill_needs import Needs, needs_of
+from shoal.master.services.backfill_needs import BackfillNeeds, needs_of
 from shoal.master.services.backfill_rights import require_plan, require_rights
 from shoal.master.services.service import MasterContext, PeriodicService, is_passing
 from shoal.runtime import failpoints
@@ -236,7 +236,9 @@ class BackfillRunner(PeriodicService):
         if needs.step.state is not None:
             log.info("backfill ended", backfill=backfill_id, state=needs.step.state)
 
-    async def _store(self, uow: UnitOfWork, needs: Needs, now: datetime) -> list[NewCommand]:
+    async def _store(
+        self, uow: UnitOfWork, needs: BackfillNeeds, now: datetime
+    ) -> list[NewCommand]:
         """Store a step; return the commands that are new with it."""
         changed = dict(needs.step.changed)
         starts = [self._start(needs, changed[position]) for position in needs.step.start]
@@ -251,7 +253,7 @@ class BackfillRunner(PeriodicService):
             )
         return [*starts, *stops]
 
-    def _start(self, needs: Needs, run: BackfillRun) -> NewCommand:
+    def _start(self, needs: BackfillNeeds, run: BackfillRun) -> NewCommand:
         request = needs.backfill.request
         is_root = run.workflow_id == needs.backfill.workflow_id
         workflow = needs.workflows.get(run.workflow_id)
@@ -290,7 +292,7 @@ async def _retry(uow: UnitOfWork, backfill: Backfill) -> None:
     await uow.backfills.save(backfill.id, list(changed.values()))
 
 
-def _stop(needs: Needs, run: BackfillRun) -> NewCommand:
+def _stop(needs: BackfillNeeds, run: BackfillRun) -> NewCommand:
     outcome = needs.outcomes[run.position]
     assert outcome.partition is not None, "its instance is there"
     return NewCommand(

@@ -31,7 +31,7 @@ from shoal.core.logic.dependency_rules import (
     judge,
     question_of,
 )
-from shoal.core.logic.dependent import Params
+from shoal.core.logic.dependent import DependentParams
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Action, AttemptKey, Decision, Run, SkipCause, Watch
 from shoal.core.runs.states import TaskState
@@ -95,7 +95,7 @@ class DependencyWatcher(PeriodicService):
         attempt = run.attempts[task]
         if attempt.number != number or attempt.id is None or attempt.state is not TaskState.RUNNING:
             return
-        when = Params.model_validate(run.plan.tasks[task].params).when
+        when = DependentParams.model_validate(run.plan.tasks[task].params).when
         base = run.logical_time.astimezone(ZoneInfo(run.timezone))
         question = question_of(when, base, run.plan.spec.project)
         names = frozenset(item.workflow for item in items_of(question))

@@ -94,7 +94,11 @@ class _Reader:
         if value is None and not start.explicit:
             return None  # nothing but comments
         if isinstance(value, dict):
-            value = {key: item for key, item in value.items() if not _only_for_anchors(key)}
+            value = {
+                key: item
+                for key, item in value.items()
+                if not (isinstance(key, str) and key.startswith("x-"))
+            }
         return DocumentSource(value, document.positions)
 
     def _build(self, event: Any, path: ValuePath, depth: int) -> Any:
@@ -264,7 +268,3 @@ _BY_TAG: dict[str, Callable[[str], Any]] = {
     _CORE + "bool": lambda text: _TRUTHS.get(text, _NONE),
     _CORE + "null": lambda text: None if text in _NULLS else _NONE,
 }
-
-
-def _only_for_anchors(key: object) -> bool:
-    return isinstance(key, str) and key.startswith("x-")

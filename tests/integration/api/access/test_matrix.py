@@ -27,7 +27,7 @@ from shoal.core.access.audit.entries import NewEntry
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.access.principals import EVERYTHING
 from shoal.core.logic.children import MapParams, SubWorkflowParams
-from shoal.core.logic.dependent import Params as DependentParams
+from shoal.core.logic.dependent import DependentParams
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql import UnitOfWork

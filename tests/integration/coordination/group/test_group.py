@@ -8,7 +8,7 @@ import pytest
 from shoal.coordination import Partition, ZkSession, read_group
 from shoal.coordination.assignors import (
     Assignor,
-    Member,
+    GroupMember,
     cooperative_sticky,
     modulo,
     range_,
@@ -158,11 +158,11 @@ def test_eager_and_cooperative_assignors_do_not_mix(zk_chroot: str) -> None:
         Bench(zk_chroot).prepare("a", assignors=[cooperative_sticky, range_])
 
 
-def broken(_: Mapping[str, int], __: Sequence[Member]) -> dict[str, list[Partition]]:
+def broken(_: Mapping[str, int], __: Sequence[GroupMember]) -> dict[str, list[Partition]]:
     raise RuntimeError("the assignor has a bug")
 
 
-def generous(_: Mapping[str, int], members: Sequence[Member]) -> dict[str, list[Partition]]:
+def generous(_: Mapping[str, int], members: Sequence[GroupMember]) -> dict[str, list[Partition]]:
     return {member.id: [Partition("jobs", 0)] for member in members}
 
 

@@ -385,3 +385,56 @@ async def test_sub_workflows_are_not_held_back(harness: Harness) -> None:
         inner = await harness.start(workflow, partition=0, parent=parent)
         await harness.is_in(inner, RUNNING)
         assert (await harness.command(waiting.id)).state is CommandState.PENDING
+
+
+# -- quarantine ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", ["queue", "skip_new"])
+async def test_quarantined_run_holds_no_place(any_harness: Harness, overlap: str) -> None:
+    """It waits in line again if it had not begun; a run that had begun takes its place back."""
+    harness = any_harness
+    workflow = await harness.publish(overlap=overlap, max_active=1)
+    async with harness.working() as masters:
+        first = await harness.start(workflow)
+        await harness.is_in(first, RUNNING)
+        quarantined = [await harness.start(workflow)] if overlap == "queue" else []
+        engine = masters[first.partition].engine
+        engine.quarantine_run(engine.runs[first.id], RuntimeError("beyond us"))
+        await eventually(lambda: masters[first.partition].admission.has_work)
+        await masters[first.partition].admission.poll(False)
+        second = quarantined[0] if quarantined else await harness.start(workflow)
+        await harness.is_in(second, RUNNING)
+        repaired = await harness.request(CommandType.RECOVER, first)
+        assert repaired.state is CommandState.DONE, repaired.reason
+        (command,) = await harness.send(harness.new_start(workflow))
+        found = await harness.outcome(command)
+        if overlap == "skip_new":
+            assert f"(run {first.id})" in (found.reason or "")
+            return
+        third = await harness.instance(found.result_instance_id or 0)
+        await harness.end(second)
+        await harness.stays(QUEUED, third)
+        await harness.end(first)
+        await harness.is_in(third, RUNNING)
+
+
+async def test_quarantined_run_that_has_not_begun_waits_in_line_again(harness: Harness) -> None:
+    workflow = await harness.publish(overlap="queue")
+    async with harness.working() as masters:
+        first, second, third = [await harness.start(workflow) for _ in range(3)]
+        home = masters[second.partition]
+        run = home.engine.runs[second.id]
+        home.engine.quarantine_run(run, RuntimeError("beyond us"))
+        async with harness.database.unit_of_work() as uow:  # as if it had been quarantined there
+            await uow.admission.admit([second.id], utc_now())
+            await uow.commit()
+        await eventually(lambda: home.admission.has_work)
+        await home.admission.poll(False)
+        assert (await harness.instance(second.id)).admitted_at is None
+        await harness.end(first)
+        await harness.is_in(third, RUNNING)
+        await harness.request(CommandType.RECOVER, second)
+        await harness.stays(QUEUED, second)
+        await harness.end(third)
+        await harness.is_in(second, RUNNING)

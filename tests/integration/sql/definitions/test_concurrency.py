@@ -9,6 +9,7 @@ import pytest
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.definition.fields import Priority
 from shoal.core.runs.events import Begun, PauseRequested, ResumeRequested, SlotGranted, TaskEnded
+from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.sql import Database
@@ -309,3 +310,65 @@ async def test_group_cannot_go_while_its_first_user_is_published(database: Datab
         await uow.commit()
     with pytest.raises(ConcurrencyGroupInUse, match="flow"):
         await deleting
+
+
+async def quarantine(database: Database, run: Run) -> None:
+    async with database.unit_of_work() as uow:
+        item = QuarantinedItem(ItemKind.INSTANCE, str(run.id), run.partition, "why", 1, NOW)
+        await uow.quarantine.put([item])
+        await uow.commit()
+
+
+async def repair(database: Database, run: Run) -> frozenset[int]:
+    """Let a run leave quarantine; return the queued attempts that have lost their slots."""
+    async with database.unit_of_work() as uow:
+        await uow.quarantine.remove([(ItemKind.INSTANCE, str(run.id))])
+        lost = (await uow.slots.without_lease([run.id])).get(run.id, frozenset())
+        await uow.commit()
+    return lost
+
+
+async def test_quarantined_run_gets_no_slot(database: Database) -> None:
+    await put(database, 1)
+    bad, good = await waiting(database, 2)
+    await quarantine(database, bad)
+    assert await give(database) == ids([good])
+    async with database.unit_of_work(read_only=True) as uow:
+        assert (await uow.concurrency.get("demo", "gpu")).waiting == 0
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+async def test_quarantined_run_keeps_no_slot(database: Database, is_taken: bool) -> None:
+    await put(database, 1)
+    bad, good, last = await waiting(database, 3)
+    assert await give(database) == ids([bad])
+    if is_taken:
+        await take(database, bad)
+    await quarantine(database, bad)
+    async with database.unit_of_work(read_only=True) as uow:
+        assert (await uow.concurrency.get("demo", "gpu")).taken == 0
+        assert (await uow.slots.shortages([GROUP]))[GROUP].is_free
+    assert await give(database) == ids([good])
+    lost = await repair(database, bad)
+    assert lost == (frozenset(ids([bad])) if is_taken else frozenset())
+    # It waits in line once more, in its place, and the group is not exceeded.
+    await stored(database, bad, Begun(NOW, lost))
+    assert bad.attempts["a"].state is TaskState.BLOCKED
+    assert await give(database) == []
+    async with database.unit_of_work() as uow:
+        with pytest.raises(StaleRow):
+            await uow.slots.require([attempt_id(bad)])
+    await take(database, good)
+    await stored(database, good, PauseRequested(NOW))
+    assert await give(database) == ids([bad])
+    assert last.attempts["a"].state is TaskState.BLOCKED
+
+
+async def test_run_that_is_repaired_in_time_keeps_its_slot(database: Database) -> None:
+    await put(database, 1)
+    bad, _ = await waiting(database, 2)
+    await give(database)
+    await take(database, bad)
+    await quarantine(database, bad)
+    assert await repair(database, bad) == frozenset()
+    assert await give(database) == []

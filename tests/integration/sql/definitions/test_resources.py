@@ -19,7 +19,7 @@ from shoal.sql.errors import (
     UnreadableRow,
     UploadExpired,
 )
-from shoal.sql.repositories.definitions.resources import StoredResource, Upload
+from shoal.sql.repositories.definitions.resources import PendingUpload, StoredResource
 from shoal.sql.schema.tables import workflow_instance
 from tests.integration.sql.given import LATER, created, published
 
@@ -31,7 +31,7 @@ def at(seconds: float) -> datetime:
     return LATER + timedelta(seconds=seconds)
 
 
-async def begin(database: Database, path: str, seconds: float = 0) -> Upload:
+async def begin(database: Database, path: str, seconds: float = 0) -> PendingUpload:
     async with database.unit_of_work() as uow:
         upload = await uow.resources.begin("demo", path, f"demo/{uuid.uuid4().hex}", at(seconds))
         await uow.commit()
@@ -39,7 +39,11 @@ async def begin(database: Database, path: str, seconds: float = 0) -> Upload:
 
 
 async def complete(
-    database: Database, upload: Upload, content: str, seconds: float, expected: int | None = None
+    database: Database,
+    upload: PendingUpload,
+    content: str,
+    seconds: float,
+    expected: int | None = None,
 ) -> tuple[StoredResource, bool]:
     digest = hashlib.sha256(content.encode()).hexdigest()
     async with database.unit_of_work() as uow:

@@ -11,7 +11,7 @@ import pytest
 
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.processes.launcher import Launched, Launcher, NoRoomToStart
-from shoal.worker.processes.program import Outcome
+from shoal.worker.processes.program import ProcessOutcome
 from shoal.worker.supervisor.shim.descriptors import RESERVE
 from tests.integration.worker.agent.kit import InProcessWorker, children, the_worker, until
 from tests.integration.worker.supervisor.attempt_site import Site
@@ -82,12 +82,12 @@ async def test_shim_without_descriptors_hands_its_attempt_back(
     launcher: Launcher, site: Site
 ) -> None:
     first = await launcher.launch(site.request("first", "true"))
-    assert (await first.wait()).outcome is Outcome.SUCCEEDED
+    assert (await first.wait()).outcome is ProcessOutcome.SUCCEEDED
     (shim,) = children(launcher.pid)
     with descriptors_of(shim.pid, 3), pytest.raises(NoRoomToStart, match="Too many open files"):
         await launcher.launch(site.request("second", "true"))
     again = await launcher.launch(site.request("second", "true"))
-    assert (await again.wait()).outcome is Outcome.SUCCEEDED
+    assert (await again.wait()).outcome is ProcessOutcome.SUCCEEDED
 
 
 async def test_launcher_keeps_enough_to_kill_and_to_store(launcher: Launcher, site: Site) -> None:
@@ -103,7 +103,7 @@ async def test_launcher_keeps_enough_to_kill_and_to_store(launcher: Launcher, si
         for each in running:
             await launcher.kill(each.id, "enough", 0.0)
             record = await each.wait()
-            assert (record.outcome, record.durable) == (Outcome.KILLED, True)
+            assert (record.outcome, record.durable) == (ProcessOutcome.KILLED, True)
     assert not site.survivors()
 
 

@@ -8,7 +8,7 @@ import pytest
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.spark import servers as servers_module
 from shoal.worker.spark.jobs import ServerJobs
-from shoal.worker.spark.server import SparkServer
+from shoal.worker.spark.server import SparkServerProcess
 from tests.integration.worker.agent.kit import InProcessWorker
 from tests.integration.worker.spark.kit import Endless, ask, ended, servers
 from tests.support.fake_master import FakeMaster
@@ -107,10 +107,10 @@ async def test_job_of_one_that_has_left_is_ended_beside_others_that_go_on(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    async def no_release(server: SparkServer, session: str) -> None:
+    async def no_release(server: SparkServerProcess, session: str) -> None:
         """Spark does not end what it begins after this."""
 
-    monkeypatch.setattr(SparkServer, "release", no_release)
+    monkeypatch.setattr(SparkServerProcess, "release", no_release)
     here, stop = tmp_path / "here", tmp_path / "stop"
     stays = await program(
         master, STAYS.format(here=str(here), stop=str(stop), two_seconds=TWO_SECONDS)

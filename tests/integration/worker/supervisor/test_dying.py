@@ -22,7 +22,7 @@ from shoal.worker.processes.launcher import (
     LauncherUnavailable,
     LaunchFailed,
 )
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.cgroups import Cgroup
 from shoal.worker.supervisor.clock import boottime
@@ -102,8 +102,8 @@ async def test_nothing_survives_an_agent_that_is_killed(
 
     records = [ExitRecord.from_json(entry.record) for entry in Spool(site.spool).pending()]
     assert {(each.id, each.outcome, each.reason) for each in records} == {
-        ("a", Outcome.KILLED, "the worker agent ended"),
-        ("b", Outcome.KILLED, "the worker agent ended"),
+        ("a", ProcessOutcome.KILLED, "the worker agent ended"),
+        ("b", ProcessOutcome.KILLED, "the worker agent ended"),
     }
     assert [each.context for each in records] == [{"epoch": 3}] * 2
     assert {each.cause for each in records} == {EndCause.SHUTDOWN}
@@ -188,7 +188,7 @@ async def test_a_killed_watchdog_ends_its_launcher_in_good_order(
 
     record = await launched.wait()
     assert not site.survivors()
-    assert record.outcome is Outcome.KILLED
+    assert record.outcome is ProcessOutcome.KILLED
     assert record.reason == "the watchdog of the launcher process ended"
     assert record.cause is EndCause.SHUTDOWN
     await eventually(lambda: launcher.pid != old)

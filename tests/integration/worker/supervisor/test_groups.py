@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.processes.launcher import Launcher
-from shoal.worker.processes.program import Outcome
+from shoal.worker.processes.program import ProcessOutcome
 from shoal.worker.supervisor import proctree
 from tests.integration.worker.agent.kit import children
 from tests.integration.worker.supervisor.attempt_site import Site, alive, parent_of
@@ -141,7 +141,7 @@ async def test_what_has_left_its_group_dies_with_its_tree(
     await launcher.kill("a", "stop", 0)
     record = await launched.wait()
     assert not site.survivors()
-    assert record.outcome is Outcome.KILLED
+    assert record.outcome is ProcessOutcome.KILLED
 
 
 @pytest.fixture(params=["folder", "room"])
@@ -163,7 +163,7 @@ async def test_attempts_run_without_groups_where_none_can_be_made(
         )
         await site.until_ready("a", 2)
         await launcher.kill("a", "stop", 0)
-        assert (await launched.wait()).outcome is Outcome.KILLED
+        assert (await launched.wait()).outcome is ProcessOutcome.KILLED
         assert not site.survivors()
 
 

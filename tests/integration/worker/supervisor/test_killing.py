@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.processes.launcher import Launcher, LaunchFailed
-from shoal.worker.processes.program import Outcome
+from shoal.worker.processes.program import ProcessOutcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.supervisor.attempt_site import Site, alive
@@ -60,7 +60,7 @@ async def test_no_process_survives_a_kill(
     record = await launched.wait()
 
     assert not site.survivors()
-    assert (record.outcome, record.reason) == (Outcome.KILLED, "stopped by the user")
+    assert (record.outcome, record.reason) == (ProcessOutcome.KILLED, "stopped by the user")
     assert record.cause is EndCause.KILL
     assert record.signal is not None
 
@@ -78,7 +78,7 @@ async def test_nothing_outlives_a_main_process_that_ends_by_itself(
 
     assert not site.survivors()
     assert log.read_text().count("ready\n") == count  # they did live
-    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 5)
+    assert (record.outcome, record.exit_code) == (ProcessOutcome.FAILED, 5)
 
 
 async def test_a_chain_of_processes_that_keeps_running_away_is_caught(
@@ -138,7 +138,7 @@ async def test_a_fork_bomb_is_killed_faster_than_it_grows(launcher: Launcher, si
     await site.until_ready("bomb", 50)
     await launcher.kill("bomb", "enough", 0)
     record = await asyncio.wait_for(launched.wait(), 60)
-    assert record.outcome is Outcome.KILLED
+    assert record.outcome is ProcessOutcome.KILLED
     assert not site.survivors()
     assert alive(neighbour.pid)
 
@@ -195,7 +195,7 @@ async def test_a_start_that_hangs_can_be_killed(launcher: Launcher, site: Site) 
     await (await launcher.launch(site.request("other", "true"))).wait()
     assert not launching.done()
     await launcher.kill("hangs", "test", 0.1)
-    assert (await (await launching).wait()).outcome is Outcome.KILLED
+    assert (await (await launching).wait()).outcome is ProcessOutcome.KILLED
 
 
 async def test_a_program_may_clean_up_within_the_grace_period(
@@ -207,7 +207,7 @@ async def test_a_program_may_clean_up_within_the_grace_period(
     await launcher.kill("a", "stop", 60)
     record = await launched.wait()
     assert site.log("a").endswith(b"cleaned\n")  # shells may also announce the signal
-    assert (record.outcome, record.exit_code) == (Outcome.KILLED, 0)
+    assert (record.outcome, record.exit_code) == (ProcessOutcome.KILLED, 0)
 
 
 async def test_children_keep_the_grace_period_when_their_parent_ends_first(
@@ -269,7 +269,7 @@ async def test_many_attempts_are_killed_together(launcher: Launcher, site: Site)
     await asyncio.gather(*(launcher.kill(each, "all", 0.2) for each in ids))
     records = await asyncio.gather(*(each.wait() for each in launched))
     assert not site.survivors()
-    assert {record.outcome for record in records} == {Outcome.KILLED}
+    assert {record.outcome for record in records} == {ProcessOutcome.KILLED}
 
 
 async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Site) -> None:
@@ -282,7 +282,7 @@ async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Si
             break
     assert site.log(name).count(b"ready\n") == 2
     assert not site.survivors()
-    assert (record.outcome, record.timed_out) == (Outcome.FAILED, True)
+    assert (record.outcome, record.timed_out) == (ProcessOutcome.FAILED, True)
     assert record.cause is EndCause.TIMEOUT
     assert record.reason == f"timed out after {timeout_s} s"
     assert record.finished_at - record.started_at >= timeout_s + 0.2
@@ -290,7 +290,7 @@ async def test_a_timeout_ends_the_attempt_as_failed(launcher: Launcher, site: Si
 
 async def test_an_attempt_in_time_is_not_timed_out(launcher: Launcher, site: Site) -> None:
     record = await (await launcher.launch(site.request("a", "true", timeout_s=600))).wait()
-    assert (record.outcome, record.timed_out) == (Outcome.SUCCEEDED, False)
+    assert (record.outcome, record.timed_out) == (ProcessOutcome.SUCCEEDED, False)
 
 
 async def test_a_lease_that_runs_out_kills_everything_and_refuses_more(
@@ -306,7 +306,7 @@ async def test_a_lease_that_runs_out_kills_everything_and_refuses_more(
 
     assert boottime() >= deadline
     assert not site.survivors()
-    assert record.outcome is Outcome.KILLED
+    assert record.outcome is ProcessOutcome.KILLED
     assert record.reason == "worker lost its ZooKeeper session"
     assert record.cause is EndCause.LEASE_LOST
     with pytest.raises(LaunchFailed, match="lost its ZooKeeper session") as refusal:
@@ -320,7 +320,7 @@ async def test_a_lease_that_is_extended_lets_attempts_live(launcher: Launcher, s
     launcher.extend_lease(boottime() + 0.3)
     launcher.extend_lease(boottime() + 600)
     launched = await launcher.launch(site.request("a", "sleep", "0.6"))
-    assert (await launched.wait()).outcome is Outcome.SUCCEEDED
+    assert (await launched.wait()).outcome is ProcessOutcome.SUCCEEDED
 
 
 async def test_cancelling_a_wait_leaves_the_attempt_alone(launcher: Launcher, site: Site) -> None:

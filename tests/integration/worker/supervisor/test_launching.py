@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from shoal.worker.home.spool import Spool
 from shoal.worker.processes.launcher import Launcher, LauncherUnavailable, LaunchFailed
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.supervisor.causes import EndCause
 from shoal.worker.supervisor.shims import MOST_IDLE
 from tests.integration.worker.agent.kit import children
@@ -33,7 +33,7 @@ async def test_success_is_stored_before_it_is_reported(launcher: Launcher, site:
     request = site.request("ok", "sh", "-c", "echo out; echo err >&2", context={"epoch": 7})
     record = await run(launcher, request)
 
-    assert (record.outcome, record.exit_code, record.signal) == (Outcome.SUCCEEDED, 0, None)
+    assert (record.outcome, record.exit_code, record.signal) == (ProcessOutcome.SUCCEEDED, 0, None)
     assert (record.timed_out, record.durable, record.context) == (False, True, {"epoch": 7})
     assert before <= record.started_at <= record.finished_at <= time.time()
     assert record.max_rss_kb > 0
@@ -47,14 +47,14 @@ async def test_success_is_stored_before_it_is_reported(launcher: Launcher, site:
 
 async def test_an_exit_code_fails_the_attempt(launcher: Launcher, site: Site) -> None:
     record = await run(launcher, site.request("a", "sh", "-c", "exit 41"))
-    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 41)
+    assert (record.outcome, record.exit_code) == (ProcessOutcome.FAILED, 41)
     assert (record.reason, record.cause) == ("exit code 41", EndCause.EXITED)
 
 
 async def test_death_by_a_signal_fails_the_attempt(launcher: Launcher, site: Site) -> None:
     record = await run(launcher, site.request("a", "sh", "-c", "kill -SEGV $$"))
     assert (record.outcome, record.exit_code, record.signal) == (
-        Outcome.FAILED,
+        ProcessOutcome.FAILED,
         None,
         signal.SIGSEGV,
     )
@@ -180,14 +180,18 @@ async def test_a_failed_start_says_why(
         await launcher.launch(request)
     assert complaint in error.value.why
     assert launcher.running == {}
-    assert (await run(launcher, site.request("a", "true"))).outcome is Outcome.SUCCEEDED
+    assert (await run(launcher, site.request("a", "true"))).outcome is ProcessOutcome.SUCCEEDED
 
 
 async def test_a_result_that_cannot_be_stored_stays_what_it_is_and_says_so(
     launcher: Launcher, site: Site
 ) -> None:
     record = await run(launcher, site.request("a", "true", record_path=Path("/dev/null/a.json")))
-    assert (record.outcome, record.exit_code, record.durable) == (Outcome.SUCCEEDED, 0, False)
+    assert (record.outcome, record.exit_code, record.durable) == (
+        ProcessOutcome.SUCCEEDED,
+        0,
+        False,
+    )
     assert "cannot store the exit record" in record.reason
     assert "/dev/null" in record.reason
     assert (await run(launcher, site.request("b", "true"))).durable
@@ -196,10 +200,10 @@ async def test_a_result_that_cannot_be_stored_stays_what_it_is_and_says_so(
 async def test_a_full_log_disk_hurts_only_its_attempt(launcher: Launcher, site: Site) -> None:
     request = site.request("a", "sh", "-c", "echo lost", log_path=Path("/dev/full"))
     record = await run(launcher, request)
-    assert record.outcome is Outcome.FAILED
+    assert record.outcome is ProcessOutcome.FAILED
     assert record.exit_code != 0
     assert "the log may be incomplete" in record.reason
-    assert (await run(launcher, site.request("b", "true"))).outcome is Outcome.SUCCEEDED
+    assert (await run(launcher, site.request("b", "true"))).outcome is ProcessOutcome.SUCCEEDED
 
 
 async def test_two_hundred_attempts_at_once(launcher: Launcher, site: Site) -> None:
@@ -230,7 +234,7 @@ async def test_an_id_is_running_only_once(launcher: Launcher, site: Site) -> Non
     with pytest.raises(LaunchFailed, match="running already"):
         await launcher.launch(site.request("a", "true"))
     await launcher.kill("a", "done", 0)
-    assert (await launched.wait()).outcome is Outcome.KILLED
+    assert (await launched.wait()).outcome is ProcessOutcome.KILLED
 
 
 async def test_every_exit_is_announced_even_if_the_listener_fails(site: Site) -> None:
@@ -304,5 +308,5 @@ async def test_attempt_with_a_filter_ends_whatever_becomes_of_the_filter(
     os.kill(filter_pid, signal.SIGKILL)
     (site.work / "go").touch()
     record = await launched.wait()
-    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 3)
+    assert (record.outcome, record.exit_code) == (ProcessOutcome.FAILED, 3)
     assert "its log may be incomplete" in record.reason

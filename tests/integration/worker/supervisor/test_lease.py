@@ -12,7 +12,7 @@ import pytest
 
 from shoal.worker.processes import launcher
 from shoal.worker.processes.launcher import Launcher, LauncherDied, LaunchFailed
-from shoal.worker.processes.program import Outcome
+from shoal.worker.processes.program import ProcessOutcome
 from shoal.worker.supervisor.clock import boottime
 from tests.integration.worker.supervisor.attempt_site import Site, eventually
 from tests.support.waiting import DEADLINE_S
@@ -99,7 +99,7 @@ async def test_lease_ends_while_the_machine_is_suspended(machine: Machine, site:
         async with asyncio.timeout(DEADLINE_S):  # long before the wait for the lease would end
             record = await launched.wait()
         assert (record.outcome, record.reason) == (
-            Outcome.KILLED,
+            ProcessOutcome.KILLED,
             "worker lost its ZooKeeper session",
         )
         assert not site.survivors()

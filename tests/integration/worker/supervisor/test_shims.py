@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.worker.processes.launcher import Launched, Launcher
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.supervisor.clock import boottime
 from shoal.worker.supervisor.shim.shim import SHIM
 from shoal.worker.supervisor.shims import MOST_IDLE
@@ -93,7 +93,7 @@ async def test_attempt_whose_shim_is_killed_ends_with_all_its_processes_and_no_o
     os.kill(parent_of(launched.pid), signal.SIGKILL)
     record = await asyncio.wait_for(launched.wait(), DEADLINE_S)
     assert not site.survivors()
-    assert (record.outcome, record.signal) == (Outcome.FAILED, signal.SIGKILL)
+    assert (record.outcome, record.signal) == (ProcessOutcome.FAILED, signal.SIGKILL)
     assert record.durable
     assert record.max_rss_kb > 0
     assert ExitRecord.from_json(json.loads((site.spool / "a.json").read_text())) == record
@@ -119,7 +119,7 @@ async def test_attempt_whose_shim_stands_still_can_be_killed(
     await launcher.kill("a", "enough", grace_s)
     record = await launched.wait()
     assert not site.survivors()
-    assert (record.outcome, record.reason) == (Outcome.KILLED, "enough")
+    assert (record.outcome, record.reason) == (ProcessOutcome.KILLED, "enough")
 
 
 async def test_shim_that_stands_still_cannot_stop_the_lease(launcher: Launcher, site: Site) -> None:
@@ -144,7 +144,7 @@ async def test_shim_that_is_stopped_and_then_killed_makes_way_for_what_the_progr
     await until_dead(launched.pid)
     os.kill(shim, signal.SIGKILL)
     record = await launched.wait()
-    assert (record.outcome, record.exit_code) == (Outcome.FAILED, 7)
+    assert (record.outcome, record.exit_code) == (ProcessOutcome.FAILED, 7)
 
 
 async def test_timeout_of_an_attempt_that_is_over_does_not_hit_the_next_one(
@@ -223,7 +223,7 @@ async def test_disk_that_hangs_holds_up_no_other_attempt(launcher: Launcher, sit
     await until_stuck(launcher)
     assert (await run(launcher, site, "b", "exit 5")).exit_code == 5
     reader = os.open(trap_of(site, "a"), os.O_RDONLY)  # the disk answers again
-    assert (await launched.wait()).outcome is Outcome.SUCCEEDED
+    assert (await launched.wait()).outcome is ProcessOutcome.SUCCEEDED
     os.close(reader)
 
 
@@ -250,7 +250,7 @@ async def test_shim_of_an_attempt_that_obeyed_is_used_again(
     shim = parent_of(launched.pid)
     await launcher.kill("a", "stop", 600)
     record = await launched.wait()
-    assert (record.outcome, record.reason) == (Outcome.KILLED, "stop")
+    assert (record.outcome, record.reason) == (ProcessOutcome.KILLED, "stop")
     assert kept(record)
-    assert (await run(launcher, site, "b", "echo $PPID")).outcome is Outcome.SUCCEEDED
+    assert (await run(launcher, site, "b", "echo $PPID")).outcome is ProcessOutcome.SUCCEEDED
     assert int(site.log("b")) == shim

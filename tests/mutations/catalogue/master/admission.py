@@ -7,6 +7,7 @@ _ADMISSION = Place("shoal.sql.repositories.runs.admission")
 _ENGINE = Place("shoal.master.engine.engine")
 _OVERLAP = Place("shoal.core.runs.overlap")
 _STARTING = Place("shoal.core.decide.starts")
+_ADMITTER = Place("shoal.master.services.admission")
 _SCAN = Place("shoal.master.services.commands.scanner")
 _SQL_TESTS = "tests/integration/sql/runs/test_admission.py"
 _TESTS = "tests/integration/master/services/test_admission.py"
@@ -16,6 +17,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a workflow is not locked before its runs are counted",
         _ADMISSION.replace("(...).with_for_update(...)", "..."),
         f"{_SQL_TESTS}::test_second_master_sees_what_the_first_one_has_admitted[postgresql]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a quarantined run keeps its place",
+        _ADMISSION.replace(
+            "HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None) & ~_IS_QUARANTINED",
+            "HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None)",
+        ),
+        f"{_TESTS}::test_quarantined_run_holds_no_place[harness-queue]",
+    ),
+    Promise.ROOM.broken_if(
+        "a quarantined run that has not begun keeps its admission",
+        _ADMITTER["_give_up_places"].drop("await uow.admission.withdraw(ids, gate.workflow_ids)"),
+        f"{_TESTS}::test_quarantined_run_that_has_not_begun_waits_in_line_again",
     ),
     Promise.PROGRESS.broken_if(
         "ends are written before their workflow is locked",

@@ -6,6 +6,7 @@ from tests.mutations.place import Place
 _SLOTS = Place("shoal.sql.repositories.runs.slots")
 _ENGINE = Place("shoal.master.engine.engine")
 _GROUPS = Place("shoal.sql.repositories.definitions.concurrency")
+_DECIDING = Place("shoal.core.decide.starts")
 _JUDGING = Place("shoal.core.logic.dependency_rules")
 _SQL = "tests/integration/sql/definitions/test_concurrency.py"
 _MASTER = "tests/integration/master/engine/test_slots.py"
@@ -21,6 +22,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         _SLOTS["give"].drop("await self._take_back(row.id)"),
         f"{_SQL}::test_slot_ends_with_its_attempt[sqlite-SUCCEED]",
         f"{_SQL}::test_slot_of_a_paused_attempt_is_free_and_not_its_own_any_more[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "tasks of quarantined runs keep their slots",
+        _GROUPS.replace(
+            "task_instance.c.state.in_(...) & ~_IS_QUARANTINED", "task_instance.c.state.in_(...)"
+        ),
+        f"{_SQL}::test_quarantined_run_keeps_no_slot[sqlite-True]",
+    ),
+    Promise.ROOM.broken_if(
+        "a repaired run goes on with a slot that others have been given",
+        _DECIDING["begin"].never("attempt.id in without_slot"),
+        f"{_SQL}::test_quarantined_run_keeps_no_slot[sqlite-True]",
     ),
     Promise.ROOM.broken_if(
         "an attempt goes on with a slot that it has no more",

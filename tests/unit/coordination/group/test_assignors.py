@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.coordination.assignors import (
     Assignor,
-    Member,
+    GroupMember,
     Partition,
     cooperative_sticky,
     modulo,
@@ -31,12 +31,12 @@ claims = st.lists(st.builds(Partition, st.sampled_from(TOPICS), st.integers(0, 8
 
 
 @st.composite
-def groups(draw: st.DrawFn, *, equal: bool = False, most: int = 6) -> list[Member]:
+def groups(draw: st.DrawFn, *, equal: bool = False, most: int = 6) -> list[GroupMember]:
     """Members of any past: claims may contradict each other, or be to what is not there."""
     topics = st.lists(st.sampled_from(TOPICS), unique=True)
     shared = draw(topics)
     return [
-        Member(
+        GroupMember(
             name,
             shared if equal else draw(topics),
             draw(claims),
@@ -47,7 +47,7 @@ def groups(draw: st.DrawFn, *, equal: bool = False, most: int = 6) -> list[Membe
     ]
 
 
-def wanted(partition_counts: Mapping[str, int], members: Sequence[Member]) -> list[Partition]:
+def wanted(partition_counts: Mapping[str, int], members: Sequence[GroupMember]) -> list[Partition]:
     topics = {topic for member in members for topic in member.topics}
     return sorted(
         Partition(topic, index)
@@ -64,7 +64,7 @@ def flat(assigned: Mapping[str, list[Partition]]) -> list[Partition]:
 @COMPLETE
 @given(counts, groups())
 def test_every_wanted_partition_is_assigned_exactly_once(
-    assignor: Assignor, partition_counts: dict[str, int], members: list[Member]
+    assignor: Assignor, partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     assert flat(assignor(partition_counts, members)) == wanted(partition_counts, members)
 
@@ -72,7 +72,7 @@ def test_every_wanted_partition_is_assigned_exactly_once(
 @ANY
 @given(counts, groups())
 def test_everybody_is_there_and_gets_only_what_they_want(
-    assignor: Assignor, partition_counts: dict[str, int], members: list[Member]
+    assignor: Assignor, partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     assigned = assignor(partition_counts, members)
     assert assigned.keys() == {member.id for member in members}
@@ -85,7 +85,7 @@ def test_everybody_is_there_and_gets_only_what_they_want(
 def test_the_order_of_members_and_of_what_they_say_does_not_matter(
     assignor: Assignor,
     partition_counts: dict[str, int],
-    members: list[Member],
+    members: list[GroupMember],
     rng: random.Random,
 ) -> None:
     shuffled = [
@@ -102,7 +102,7 @@ def test_the_order_of_members_and_of_what_they_say_does_not_matter(
 @pytest.mark.parametrize("assignor", [round_robin, sticky])
 @given(counts, groups(equal=True).filter(bool))
 def test_equal_subscriptions_are_shared_evenly(
-    assignor: Assignor, partition_counts: dict[str, int], members: list[Member]
+    assignor: Assignor, partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     sizes = [len(owned) for owned in assignor(partition_counts, members).values()]
     assert max(sizes) - min(sizes) <= 1
@@ -111,7 +111,7 @@ def test_equal_subscriptions_are_shared_evenly(
 @pytest.mark.parametrize("assignor", [range_, modulo])
 @given(counts, groups())
 def test_each_topic_is_shared_evenly_among_its_subscribers(
-    assignor: Assignor, partition_counts: dict[str, int], members: list[Member]
+    assignor: Assignor, partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     assigned = assignor(partition_counts, members)
     for topic in partition_counts:
@@ -126,14 +126,14 @@ def test_each_topic_is_shared_evenly_among_its_subscribers(
 @ANY
 def test_two_members_of_one_id_are_refused(assignor: Assignor) -> None:
     with pytest.raises(DuplicateMember, match="'a'"):
-        assignor({"jobs": 1}, [Member("a", ["jobs"]), Member("a", ["mail"])])
+        assignor({"jobs": 1}, [GroupMember("a", ["jobs"]), GroupMember("a", ["mail"])])
 
 
 # ------------------------------------------------------------------ stickiness
 
 
 @st.composite
-def settled(draw: st.DrawFn, *, equal: bool) -> tuple[dict[str, int], list[Member]]:
+def settled(draw: st.DrawFn, *, equal: bool) -> tuple[dict[str, int], list[GroupMember]]:
     """A group in which nobody contradicts anybody: any division of what is there, or of less."""
     partition_counts = draw(
         st.dictionaries(st.sampled_from(TOPICS[:3]), st.integers(0, 5), min_size=1)
@@ -152,15 +152,15 @@ def settled(draw: st.DrawFn, *, equal: bool) -> tuple[dict[str, int], list[Membe
             holder = draw(st.sampled_from(holders))
             if holder is not None:
                 owned[holder].append(Partition(topic, index))
-    return partition_counts, [Member(name, topics[name], owned[name], 1) for name in names]
+    return partition_counts, [GroupMember(name, topics[name], owned[name], 1) for name in names]
 
 
-def kept(members: Sequence[Member], assigned: Mapping[str, list[Partition]]) -> int:
+def kept(members: Sequence[GroupMember], assigned: Mapping[str, list[Partition]]) -> int:
     return sum(len(set(member.owned) & set(assigned[member.id])) for member in members)
 
 
 @given(settled(equal=True))
-def test_no_assignment_as_even_keeps_more(group: tuple[dict[str, int], list[Member]]) -> None:
+def test_no_assignment_as_even_keeps_more(group: tuple[dict[str, int], list[GroupMember]]) -> None:
     partition_counts, members = group
     partitions = wanted(partition_counts, members)[:6]
     members = [
@@ -181,7 +181,7 @@ def test_no_assignment_as_even_keeps_more(group: tuple[dict[str, int], list[Memb
 
 @given(settled(equal=False))
 def test_unequal_subscriptions_are_as_even_as_single_moves_can_make_them(
-    group: tuple[dict[str, int], list[Member]],
+    group: tuple[dict[str, int], list[GroupMember]],
 ) -> None:
     partition_counts, members = group
     assigned = sticky(partition_counts, members)
@@ -191,7 +191,7 @@ def test_unequal_subscriptions_are_as_even_as_single_moves_can_make_them(
 
 
 def pairs_that_exchange(
-    partition_counts: Mapping[str, int], members: Sequence[Member]
+    partition_counts: Mapping[str, int], members: Sequence[GroupMember]
 ) -> set[tuple[str, str, str]]:
     owner = {partition: member.id for member in members for partition in member.owned}
     moves = {
@@ -205,7 +205,7 @@ def pairs_that_exchange(
 
 @given(settled(equal=False))
 def test_between_two_members_partitions_of_a_topic_move_in_one_direction_only(
-    group: tuple[dict[str, int], list[Member]],
+    group: tuple[dict[str, int], list[GroupMember]],
 ) -> None:
     assert not pairs_that_exchange(*group)
 
@@ -213,9 +213,9 @@ def test_between_two_members_partitions_of_a_topic_move_in_one_direction_only(
 def test_partitions_that_crossed_each_other_on_the_way_go_home() -> None:
     crowded = [Partition("t0", 1), Partition("t0", 3), *(Partition("t1", i) for i in range(4))]
     members = [
-        Member("c0", ["t0"], [Partition("t0", 0), Partition("t0", 2)], 1),
-        Member("c1", ["t0", "t1"], crowded, 1),
-        Member("c2", ["t1"], [], 1),
+        GroupMember("c0", ["t0"], [Partition("t0", 0), Partition("t0", 2)], 1),
+        GroupMember("c1", ["t0", "t1"], crowded, 1),
+        GroupMember("c2", ["t1"], [], 1),
     ]
     assert not pairs_that_exchange({"t0": 4, "t1": 4}, members)
 
@@ -234,7 +234,7 @@ def test_a_result_is_its_own_successor(equal: bool, data: st.DataObject) -> None
 
 @given(settled(equal=True), st.data())
 def test_when_a_member_goes_the_others_lose_nothing(
-    group: tuple[dict[str, int], list[Member]], data: st.DataObject
+    group: tuple[dict[str, int], list[GroupMember]], data: st.DataObject
 ) -> None:
     partition_counts, members = group
     before = sticky(partition_counts, members)
@@ -249,14 +249,14 @@ def test_when_a_member_goes_the_others_lose_nothing(
 
 
 def next_round(
-    members: Sequence[Member], assigned: Mapping[str, list[Partition]], generation: int
-) -> list[Member]:
+    members: Sequence[GroupMember], assigned: Mapping[str, list[Partition]], generation: int
+) -> list[GroupMember]:
     return [replace(m, owned=assigned[m.id], generation=generation) for m in members]
 
 
 @given(counts, groups())
 def test_nobody_gets_what_another_one_may_still_hold(
-    partition_counts: dict[str, int], members: list[Member]
+    partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     assigned = cooperative_sticky(partition_counts, members)
     for member in members:
@@ -269,7 +269,7 @@ def test_nobody_gets_what_another_one_may_still_hold(
 
 @given(counts, groups())
 def test_what_is_not_held_back_is_as_sticky_says(
-    partition_counts: dict[str, int], members: list[Member]
+    partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     whole = sticky(partition_counts, members)
     part = cooperative_sticky(partition_counts, members)
@@ -281,7 +281,7 @@ def test_what_is_not_held_back_is_as_sticky_says(
 
 @given(counts, groups(equal=True))
 def test_two_rounds_complete_a_change_of_equal_subscriptions(
-    partition_counts: dict[str, int], members: list[Member]
+    partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     first = cooperative_sticky(partition_counts, members)
     then = cooperative_sticky(partition_counts, next_round(members, first, generation=4))
@@ -292,7 +292,7 @@ def test_two_rounds_complete_a_change_of_equal_subscriptions(
 
 @given(counts, groups())
 def test_a_few_rounds_complete_any_change(
-    partition_counts: dict[str, int], members: list[Member]
+    partition_counts: dict[str, int], members: list[GroupMember]
 ) -> None:
     for generation in range(4, 8):
         assigned = cooperative_sticky(partition_counts, members)
@@ -303,8 +303,8 @@ def test_a_few_rounds_complete_any_change(
 
 
 def test_a_second_master_takes_half_and_disturbs_nothing_else() -> None:
-    alone = Member("m1", ["partitions"], [Partition("partitions", i) for i in range(128)], 1)
-    joined = [alone, Member("m2", ["partitions"])]
+    alone = GroupMember("m1", ["partitions"], [Partition("partitions", i) for i in range(128)], 1)
+    joined = [alone, GroupMember("m2", ["partitions"])]
     first = cooperative_sticky({"partitions": 128}, joined)
     assert (len(first["m1"]), first["m2"]) == (64, [])
     then = cooperative_sticky({"partitions": 128}, next_round(joined, first, generation=2))
@@ -313,7 +313,7 @@ def test_a_second_master_takes_half_and_disturbs_nothing_else() -> None:
 
 
 def test_modulo_is_predictable() -> None:
-    members = [Member("b", ["jobs"]), Member("a", ["jobs"]), Member("c", ["mail"])]
+    members = [GroupMember("b", ["jobs"]), GroupMember("a", ["jobs"]), GroupMember("c", ["mail"])]
     assert modulo({"jobs": 5}, members) == {
         "a": [Partition("jobs", 0), Partition("jobs", 2), Partition("jobs", 4)],
         "b": [Partition("jobs", 1), Partition("jobs", 3)],

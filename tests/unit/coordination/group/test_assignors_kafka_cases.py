@@ -10,7 +10,7 @@ import pytest
 
 from shoal.coordination.assignors import (
     Assignor,
-    Member,
+    GroupMember,
     Partition,
     cooperative_sticky,
     range_,
@@ -26,12 +26,12 @@ def partitions(text: str) -> list[Partition]:
 
 def member(
     name: str, topics: str, owned: str = "", generation: int = 1, instance_id: str | None = None
-) -> Member:
-    return Member(name, topics.split(), partitions(owned), generation, instance_id)
+) -> GroupMember:
+    return GroupMember(name, topics.split(), partitions(owned), generation, instance_id)
 
 
 def check(
-    assignor: Assignor, counts: dict[str, int], members: list[Member], **expected: str
+    assignor: Assignor, counts: dict[str, int], members: list[GroupMember], **expected: str
 ) -> None:
     """Compare as Kafka's tests do: what each member has, in whatever order."""
     assigned = assignor(counts, members)
@@ -197,15 +197,15 @@ def test_two_members_come_and_the_two_others_go() -> None:
 
 def test_each_topic_stays_evenly_shared_when_members_come_and_go() -> None:
     counts = {"t1": 12, "t2": 12}
-    members: list[Member] = []
+    members: list[GroupMember] = []
     for names in ("c1", "c1 c2", "c1 c2 c3 c4", "c3 c4"):
         owned = {member.id: member.owned for member in members}
-        members = [Member(name, ["t1", "t2"], owned.get(name, ())) for name in names.split()]
+        members = [GroupMember(name, ["t1", "t2"], owned.get(name, ())) for name in names.split()]
         assigned = sticky(counts, members)
         share = 12 // len(members)
         for had in assigned.values():
             assert Counter(partition.topic for partition in had) == {"t1": share, "t2": share}
-        members = [Member(name, ["t1", "t2"], had, 1) for name, had in assigned.items()]
+        members = [GroupMember(name, ["t1", "t2"], had, 1) for name, had in assigned.items()]
 
 
 @STICKY

@@ -10,7 +10,7 @@ import pytest
 from shoal.coordination import GroupListener, GroupMetadata, GroupSettings, Partition
 from shoal.coordination.assignors import (
     Assignor,
-    Member,
+    GroupMember,
     RebalanceProtocol,
     cooperative_sticky,
     modulo,
@@ -111,7 +111,7 @@ def test_of_two_opinions_about_a_topic_the_larger_counts() -> None:
 def test_an_impossible_assignment_is_refused(
     assignment: dict[str, list[Partition]], words: str
 ) -> None:
-    def own(_: Mapping[str, int], __: Sequence[Member]) -> dict[str, list[Partition]]:
+    def own(_: Mapping[str, int], __: Sequence[GroupMember]) -> dict[str, list[Partition]]:
         return assignment
 
     with pytest.raises(AssignorFailed, match=words):

@@ -429,3 +429,18 @@ def test_a_date_that_somebody_else_has_just_started_is_left_to_him() -> None:
     run = BackfillRun(0, 1, FIRST, S.STARTED, 1, 5)
     step = window(BackfillState.RUNNING, [run], {}, parallel=1, stop_after=None, waits_for=free)
     assert step == WindowStep()
+
+
+def test_quarantined_run_takes_no_place_in_the_window() -> None:
+    backfill = Backfill(3)
+    backfill.step()
+    stuck = DayOutcome(CommandState.DONE, 100, W.RUNNING, partition=0, is_quarantined=True)
+    backfill.outcomes[0] = stuck
+    assert backfill.step().start == (1,)
+    # Repaired, it counts again: the next date waits for both.
+    backfill.instance(0, W.RUNNING)
+    assert backfill.end(1).start == ()
+    assert backfill.end(0).start == (2,)
+    # The last runs are stuck: the backfill has not ended.
+    backfill.outcomes[2] = stuck
+    assert backfill.step().state is None

@@ -100,6 +100,19 @@ def test_policy_comes_from_the_definition() -> None:
     assert OverlapPolicy.of(spec) == OverlapPolicy(Overlap.REPLACE, 3, 7)
 
 
+def test_refusal_names_the_runs_in_the_way() -> None:
+    skip = OverlapPolicy(Overlap.SKIP_NEW, 1, 1)
+    assert "1 run is unfinished (run 312), and" in (refusal(skip, 1, 0, (312,)) or "")
+    queue = OverlapPolicy(Overlap.QUEUE, 4, 1)
+    reason = refusal(queue, 4, 1, (5, 6, 7, 8))
+    assert reason == (
+        "1 run is waiting already (behind runs 5, 6, 7, …), and no more than 1 may wait "
+        "(max_queued)"
+    )
+    lineup = Lineup(active=1, active_ids=(5,)).after(Moves(admit=(6,)))
+    assert lineup.active_ids == (5, 6)
+
+
 def test_allow_starts_everything() -> None:
     runs = workflow(Overlap.ALLOW)
     assert runs.start(*[2] * 5) == [None] * 5

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.worker.processes.program import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.processes.program import ExitRecord, LaunchRequest, ProcessOutcome
 from shoal.worker.results.results import as_json, was_interrupted
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 
@@ -58,7 +58,7 @@ def test_requests_that_cannot_work_are_refused_at_once(
 
 def test_an_exit_record_is_read_from_its_file_form() -> None:
     record = ExitRecord.from_json(RECORD)
-    assert record.outcome is Outcome.FAILED
+    assert record.outcome is ProcessOutcome.FAILED
     assert (record.exit_code, record.context, record.durable) == (3, {"partition": 1}, True)
 
 

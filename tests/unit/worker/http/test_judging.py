@@ -12,7 +12,7 @@ from shoal.worker.types.http.answer import HttpAnswer
 from shoal.worker.types.http.checks import SearchTooSlow, found_in, missed, same
 from shoal.worker.types.http.disclosure import PREVIEW, Shown
 from shoal.worker.types.http.failures import Fate, may_pass, retry_after
-from shoal.worker.types.http.kind import Auth, Checks
+from shoal.worker.types.http.kind import AnswerChecks, Auth
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -111,15 +111,15 @@ def answer_of(folder: Path, body: bytes, status: int = 200, **headers: str) -> H
 
 def test_default_statuses_count_only_where_there_are_some(tmp_path: Path) -> None:
     answer = answer_of(tmp_path, b"{}", 404)
-    assert missed(Checks(), answer) is None
-    assert missed(Checks(), answer, ("2xx",)) == "the status is 404, not 2xx"
-    assert missed(Checks(status=("404",)), answer, ("2xx",)) is None
+    assert missed(AnswerChecks(), answer) is None
+    assert missed(AnswerChecks(), answer, ("2xx",)) == "the status is 404, not 2xx"
+    assert missed(AnswerChecks(status=("404",)), answer, ("2xx",)) is None
 
 
 def test_list_is_wanted_as_one_of_a_list(tmp_path: Path) -> None:
     answer = answer_of(tmp_path, b'{"a": [1, 2]}')
-    assert missed(Checks(json_={"$.a": [[1, 2]]}), answer) is None
-    assert missed(Checks(json_={"$.a": [1, 2]}), answer) == "$.a is [1, 2], not 1 or 2"
+    assert missed(AnswerChecks(json_={"$.a": [[1, 2]]}), answer) is None
+    assert missed(AnswerChecks(json_={"$.a": [1, 2]}), answer) == "$.a is [1, 2], not 1 or 2"
 
 
 def test_slow_search_ends_and_a_quick_one_is_not_disturbed() -> None:

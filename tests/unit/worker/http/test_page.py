@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from shoal.worker.settings import WorkerSettings
 from shoal.worker.types.http.disclosure import PREVIEW
-from shoal.worker.types.http.kind import Auth, Body, Checks, HttpParams, Poll
+from shoal.worker.types.http.kind import AnswerChecks, Auth, Body, HttpParams, Poll
 from shoal.worker.types.http.values import AnswerPart
 
 PAGE = (Path(__file__).parents[4] / "docs" / "tasks" / "http.md").read_text()
@@ -28,7 +28,7 @@ def table_below(words: str) -> dict[str, str]:
         ("## Fields\n", HttpParams),
         ("\n`auth`:\n", Auth),
         ("\n`body`:\n", Body),
-        ("## Checks\n", Checks),
+        ("## Checks\n", AnswerChecks),
         ("## Polling\n", Poll),
     ],
 )

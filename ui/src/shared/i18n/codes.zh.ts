@@ -30,7 +30,9 @@ export const codesZh = {
   'dependency.run': (a, state) => `${of(a)}：${a.instance === null ? '还没有运行' : `实例 ${a.instance}，${state(a.state)}`}`,
   'fire.late': (a) => `调度 ${a.schedule} 本应在 ${a.at} 触发`,
   'instance.more_tasks': (a) => `还有 ${a.tasks} 个任务`,
-  'instance.quarantined': (a) => `自 ${a.since} 起被隔离，已尝试 ${a.tries} 次：${a.reason}`,
+  'instance.quarantined': (a) =>
+    `自 ${a.since} 起被隔离，已尝试 ${a.tries} 次：${a.reason}` +
+    (a.running ? `；可能仍在运行的任务：${a.running}` : ''),
   'look.waits': (a) => `自 ${a.since} 起已查看 ${a.looks} 次${a.answer ? `；最近的结果：${a.answer}` : ''}`,
   'overlap.admits': () => '主节点下一次查看时会放行',
   'overlap.instance': (a, state) => `实例 ${a.instance}（${a.logical_time}）：${state(a.state)}`,

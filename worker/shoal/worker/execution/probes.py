@@ -20,7 +20,7 @@ from shoal.proto.shoal_pb2_grpc import ProbeServiceServicer
 from shoal.runtime.source_kinds import load_source_kind
 from shoal.worker.logs.secret_forms import forms
 from shoal.worker.processes.launcher import Launcher
-from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.processes.program import LaunchRequest, ProcessOutcome
 from shoal.worker.processes.variables import base_environment
 from shoal.worker.supervisor.shim.masks import Masker
 from shoal.worker.types.child import outcome
@@ -104,7 +104,7 @@ class ProbeService(ProbeServiceServicer):
             )
         )
         record = await launched.wait()
-        if record.outcome is Outcome.SUCCEEDED:
+        if record.outcome is ProcessOutcome.SUCCEEDED:
             return True, await asyncio.to_thread(_answer, folder / "log")
         reason = await asyncio.to_thread(outcome.read_reason, folder) or record.reason
         return False, Masker(masks).mask(reason)

@@ -40,7 +40,7 @@ from shoal.worker.processes.launcher import (
     LaunchFailed,
     NoRoomToStart,
 )
-from shoal.worker.processes.program import LaunchRequest, Outcome
+from shoal.worker.processes.program import LaunchRequest, ProcessOutcome
 from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.endings import Endings
 from shoal.worker.results.facilities import Facilities
@@ -199,7 +199,7 @@ class Runner:
         elif error is not None:
             await self._endings.fail(attempt, payload, error)
         else:
-            outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
+            outcome = ProcessOutcome.SUCCEEDED if code == 0 else ProcessOutcome.FAILED
             await self._endings.conclude(
                 attempt, outcome, EndCause.EXITED, f"exit code {code}", code
             )
@@ -229,7 +229,22 @@ class Runner:
                 await self._stage(payload, work_dir)
 
         async def run(argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Exit:
-            request = self._request(attempt, payload, prepared, argv, env, stdin)
+            request = LaunchRequest(
+                id=str(attempt.id),
+                argv=list(argv),
+                env=env,
+                cwd=prepared.work_dir,
+                stdin=stdin,
+                log_path=self._facilities.log_path(payload),
+                record_path=self._facilities.spool.path(str(attempt.id)),
+                timeout_s=payload.timeout_s or None,
+                timeout_grace_s=self._facilities.kill_grace_s,
+                output_path=prepared.output_file,
+                refused_outputs=RESERVED_PATTERN,
+                outputs_from_log=payload.outputs_from_log,
+                journaled=not payload.publish,  # it is stored again when they are handed over
+                masks=attempt.launch.masks,
+            )
             about = record_context(
                 facilities.worker_id, attempt, permanent, kind.not_yet_exit_code, repeats=repeats
             )
@@ -259,32 +274,6 @@ class Runner:
         line = resources_used([f"{one.path}@{one.version}" for one in payload.resources])
         await asyncio.to_thread(append_line, self._facilities.log_path(payload), line)
         await self._facilities.resources.stage(payload.resources, work_dir)
-
-    def _request(
-        self,
-        attempt: HeldAttempt,
-        payload: pb.Payload,
-        prepared: Prepared,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        stdin: str | None,
-    ) -> LaunchRequest:
-        return LaunchRequest(
-            id=str(attempt.id),
-            argv=list(argv),
-            env=env,
-            cwd=prepared.work_dir,
-            stdin=stdin,
-            log_path=self._facilities.log_path(payload),
-            record_path=self._facilities.spool.path(str(attempt.id)),
-            timeout_s=payload.timeout_s or None,
-            timeout_grace_s=self._facilities.kill_grace_s,
-            output_path=prepared.output_file,
-            refused_outputs=RESERVED_PATTERN,
-            outputs_from_log=payload.outputs_from_log,
-            journaled=not payload.publish,  # it is stored again when they are handed over
-            masks=attempt.launch.masks,
-        )
 
     async def _run_process(self, attempt: HeldAttempt, request: LaunchRequest) -> Exit:
         attempt.require_startable()

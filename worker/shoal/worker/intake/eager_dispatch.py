@@ -109,7 +109,14 @@ class EagerDispatch:
             request.room = max(len(ends), self._attempts.room - self._offered)
             self._offered += request.room
         if first is not None:
-            request.before.CopyFrom(_place(first))
+            request.before.CopyFrom(
+                pb.Place(
+                    workflow_priority=first.workflow_priority,
+                    workflow_instance_id=first.workflow_instance_id,
+                    task_priority=first.task_priority,
+                    task_instance_id=first.task_instance_id,
+                )
+            )
         return request
 
     def request_done(self, request: pb.EagerRequest) -> None:
@@ -219,15 +226,6 @@ class _Past:
 
     def knows(self, ref: pb.AttemptRef) -> bool:
         return ref.task_instance_id in self._gone.get(ref.workflow_instance_id, ())
-
-
-def _place(entry: QueueEntry) -> pb.Place:
-    return pb.Place(
-        workflow_priority=entry.workflow_priority,
-        workflow_instance_id=entry.workflow_instance_id,
-        task_priority=entry.task_priority,
-        task_instance_id=entry.task_instance_id,
-    )
 
 
 def _entry(group: str, grant: pb.EagerTask) -> QueueEntry:

@@ -63,7 +63,13 @@ class LogService(LogServiceServicer):
         attempt = self._live(request.log)
         try:
             if attempt is None and not await asyncio.to_thread(self._store.exists, *address):
-                await context.abort(grpc.StatusCode.NOT_FOUND, _unknown(request.log))
+                wanted = request.log
+                await context.abort(
+                    grpc.StatusCode.NOT_FOUND,
+                    f"this worker has no log of task instance {wanted.task_instance_id} of "
+                    f"{wanted.project}.{wanted.workflow}; it has not run here, or its log was "
+                    "removed",
+                )
             offset = await self._offset(address, request.offset, growing=attempt is not None)
             over = attempt.over if attempt is not None else _already()
             async for data in self._store.follow(*address, over, offset):
@@ -128,13 +134,6 @@ class LogService(LogServiceServicer):
 def _next(offset: int, limit: int | None) -> int:
     """Return how many bytes to read next."""
     return CHUNK if limit is None else max(0, min(CHUNK, limit - offset))
-
-
-def _unknown(log: pb.LogRef) -> str:
-    return (
-        f"this worker has no log of task instance {log.task_instance_id} of {log.project}."
-        f"{log.workflow}; it has not run here, or its log was removed"
-    )
 
 
 def _already() -> asyncio.Event:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shoal.core.errors import ShoalError
 from shoal.worker.processes.launcher import Launcher, LaunchFailed
-from shoal.worker.processes.program import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.processes.program import ExitRecord, LaunchRequest, ProcessOutcome
 from shoal.worker.processes.variables import base_environment
 from shoal.worker.processes.work_files import ANSWER_FILE, make_folder
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
@@ -34,7 +34,7 @@ class Ended:
 
     @property
     def is_well(self) -> bool:
-        return self.record.outcome is Outcome.SUCCEEDED
+        return self.record.outcome is ProcessOutcome.SUCCEEDED
 
     @property
     def why(self) -> str:

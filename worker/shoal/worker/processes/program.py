@@ -12,7 +12,7 @@ from shoal.worker.supervisor.causes import EndCause
 ATTEMPT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
-class Outcome(StrEnum):
+class ProcessOutcome(StrEnum):
     SUCCEEDED = "SUCCEEDED"  # exit code 0
     FAILED = "FAILED"  # another exit code, a signal, or the timeout
     KILLED = "KILLED"  # by request, because the lease ran out, or because the agent ended
@@ -102,7 +102,7 @@ class ExitRecord:
     """
 
     id: str
-    outcome: Outcome
+    outcome: ProcessOutcome
     cause: EndCause
     exit_code: int | None
     signal: int | None
@@ -122,7 +122,7 @@ class ExitRecord:
     def from_json(cls, record: Mapping[str, Any], *, durable: bool = True) -> Self:
         """Build it from what the launcher wrote. Raises ValueError if that is something else."""
         try:
-            outcome = Outcome(record["outcome"])
+            outcome = ProcessOutcome(record["outcome"])
             cause = EndCause(record["cause"])
             return cls(**{**record, "outcome": outcome, "cause": cause, "durable": durable})
         except (KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ from shoal.worker.intake.held_claims import HeldClaims
 from shoal.worker.intake.prefetch import Waiting
 from shoal.worker.intake.starts import StartGuard
 from shoal.worker.logs.lines import append_line
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.results.cleanup import Cleaner
 from shoal.worker.results.error_line import with_error_line
 from shoal.worker.results.facilities import Facilities
@@ -70,10 +70,10 @@ class Endings:
             await self.abandon(attempt, record.reason)
             return
         if attempt.end.type_failure is not None:
-            record = replace(record, outcome=Outcome.FAILED, reason=attempt.end.type_failure)
+            record = replace(record, outcome=ProcessOutcome.FAILED, reason=attempt.end.type_failure)
         if attempt.launch.at_work is not None:
             record = await confirmed(record, attempt.launch.at_work)
-        if record.outcome is not Outcome.SUCCEEDED and attempt.launch.at_work is not None:
+        if record.outcome is not ProcessOutcome.SUCCEEDED and attempt.launch.at_work is not None:
             record = await self._settler.complete(attempt, record, attempt.launch.at_work)
             if attempt.over.is_set():
                 return
@@ -104,7 +104,7 @@ class Endings:
 
     async def _hand_over(self, attempt: HeldAttempt, record: ExitRecord) -> ExitRecord | None:
         """Return the record when the files of the attempt are handed over; None: it is over."""
-        if attempt.launch.publications and record.outcome is Outcome.SUCCEEDED:
+        if attempt.launch.publications and record.outcome is ProcessOutcome.SUCCEEDED:
             record = await self._facilities.publisher.complete(attempt, record)
             if attempt.over.is_set():
                 return None
@@ -124,16 +124,16 @@ class Endings:
             )
         except OSError as trouble:
             log.warning("log not written", task_instance=attempt.id, error=str(trouble))
-        await self.conclude(attempt, Outcome.FAILED, EndCause.NOT_STARTED, reason)
+        await self.conclude(attempt, ProcessOutcome.FAILED, EndCause.NOT_STARTED, reason)
 
     async def conclude_killed(self, attempt: HeldAttempt, reason: str) -> None:
         """End an attempt that has no process with the result KILLED."""
-        await self.conclude(attempt, Outcome.KILLED, EndCause.KILL, reason)
+        await self.conclude(attempt, ProcessOutcome.KILLED, EndCause.KILL, reason)
 
     async def conclude(
         self,
         attempt: HeldAttempt,
-        outcome: Outcome,
+        outcome: ProcessOutcome,
         cause: EndCause,
         reason: str,
         exit_code: int | None = None,

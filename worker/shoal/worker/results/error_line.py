@@ -17,7 +17,7 @@ import structlog
 from shoal.core.errors import shortened
 from shoal.core.runs.events import LONGEST_ERROR
 from shoal.worker.logs.files import LogStore
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.results.results import ERROR_LINE, WORKFLOW, is_not_yet, was_interrupted
 from shoal.worker.supervisor.shim.masks import MASK, Masker
 
@@ -51,7 +51,7 @@ async def with_error_line(
 
     Without it if there is none, or the log cannot be read in ``PATIENCE_S``.
     """
-    is_failure = record.outcome is not Outcome.SUCCEEDED and not is_not_yet(record)
+    is_failure = record.outcome is not ProcessOutcome.SUCCEEDED and not is_not_yet(record)
     if not is_failure or was_interrupted(record) or ERROR_LINE in record.context:
         return record
     if not record.max_rss_kb:  # it had no process

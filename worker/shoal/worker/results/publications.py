@@ -21,7 +21,7 @@ from shoal.worker.home.upload import Leaving, Stored, Upload
 from shoal.worker.logs.lines import append_line, handed_over
 from shoal.worker.processes.helpers import Helpers
 from shoal.worker.processes.launcher import LauncherDied, LauncherUnavailable, LaunchFailed
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.results.results import PUBLISHED, as_json
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.masks import Masker
@@ -96,12 +96,14 @@ def _ended(
         return replace(record, context={**record.context, PUBLISHED: published})
     if attempt.end.interrupted is not None or _is_interruption(outcome):
         reason = attempt.end.interrupted or str(outcome)
-        return replace(record, outcome=Outcome.KILLED, cause=EndCause.INTERRUPT, reason=reason)
+        return replace(
+            record, outcome=ProcessOutcome.KILLED, cause=EndCause.INTERRUPT, reason=reason
+        )
     if attempt.end.killed is not None:
         reason = attempt.end.killed
-        return replace(record, outcome=Outcome.KILLED, cause=EndCause.KILL, reason=reason)
+        return replace(record, outcome=ProcessOutcome.KILLED, cause=EndCause.KILL, reason=reason)
     reason = Masker(attempt.launch.masks).mask(str(outcome))
-    return replace(record, outcome=Outcome.FAILED, reason=reason)
+    return replace(record, outcome=ProcessOutcome.FAILED, reason=reason)
 
 
 def _is_interruption(error: object) -> bool:
@@ -113,6 +115,6 @@ def _is_interruption(error: object) -> bool:
 
 def _line(attempt: HeldAttempt, record: ExitRecord) -> str:
     """Return what the log says about it; empty: nothing."""
-    if record.outcome is Outcome.SUCCEEDED:
+    if record.outcome is ProcessOutcome.SUCCEEDED:
         return handed_over({one.file: one.path for one in attempt.launch.publications})
-    return f"shoal: {record.reason}" if record.outcome is Outcome.FAILED else ""
+    return f"shoal: {record.reason}" if record.outcome is ProcessOutcome.FAILED else ""

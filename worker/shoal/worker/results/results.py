@@ -17,7 +17,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.home.spool import Spool
 from shoal.worker.processes.launcher import LaunchFailed
-from shoal.worker.processes.program import ExitRecord, Outcome
+from shoal.worker.processes.program import ExitRecord, ProcessOutcome
 from shoal.worker.processes.work_files import OUTPUT_FILE
 from shoal.worker.supervisor.causes import INTERRUPTIONS, EndCause
 from shoal.worker.supervisor.shim.outputs import BadOutput, collect
@@ -33,9 +33,9 @@ NOBODY_KNOWS = (
 )
 
 _KINDS = {
-    Outcome.SUCCEEDED: pb.SUCCEEDED,
-    Outcome.FAILED: pb.FAILED,
-    Outcome.KILLED: pb.KILLED,
+    ProcessOutcome.SUCCEEDED: pb.SUCCEEDED,
+    ProcessOutcome.FAILED: pb.FAILED,
+    ProcessOutcome.KILLED: pb.KILLED,
 }
 
 
@@ -81,7 +81,7 @@ def made_permanent(record: ExitRecord) -> ExitRecord:
 def of_earlier_life(record: ExitRecord) -> ExitRecord:
     """Return a record whose agent may have died before it knew all, as what it means for sure."""
     is_own = record.cause is EndCause.EXITED
-    if record.outcome is not Outcome.FAILED or is_own or record.context.get("repeats", True):
+    if record.outcome is not ProcessOutcome.FAILED or is_own or record.context.get("repeats", True):
         return record
     return made_permanent(replace(record, reason=f"{record.reason}; {NOBODY_KNOWS}"))
 
@@ -89,7 +89,7 @@ def of_earlier_life(record: ExitRecord) -> ExitRecord:
 def without_process(
     worker_id: str,
     attempt: HeldAttempt,
-    outcome: Outcome,
+    outcome: ProcessOutcome,
     cause: EndCause,
     reason: str,
     exit_code: int | None = None,
@@ -130,7 +130,7 @@ def lacks_files(record: ExitRecord) -> bool:
 
     They are gone with its folder when its agent has died; that is not a result.
     """
-    is_well, context = record.outcome is Outcome.SUCCEEDED, record.context
+    is_well, context = record.outcome is ProcessOutcome.SUCCEEDED, record.context
     return is_well and bool(context.get(PUBLISHES)) and PUBLISHED not in context
 
 
@@ -149,7 +149,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         kind=_KINDS[record.outcome],
         at=record.finished_at,
         started_at=record.started_at,
-        reason="" if record.outcome is Outcome.SUCCEEDED else reason_for_people(record),
+        reason="" if record.outcome is ProcessOutcome.SUCCEEDED else reason_for_people(record),
         environment=context.get("environment", ""),
     )
     if record.max_rss_kb:  # it had a process
@@ -162,7 +162,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
         codes = context.get("permanent_exit_codes", ())
         is_own = record.cause is EndCause.EXITED
         report.permanent |= is_own and record.exit_code in codes
-    if record.outcome is not Outcome.SUCCEEDED:
+    if record.outcome is not ProcessOutcome.SUCCEEDED:
         report.error_line = context.get(ERROR_LINE, "")
     else:
         report.outputs.update(record.outputs)
@@ -173,7 +173,7 @@ def result(record: ExitRecord) -> tuple[str, pb.Report]:
 def is_not_yet(record: ExitRecord) -> bool:
     """Return whether the attempt was a look that did not find what its task waits for."""
     code = record.context.get("not_yet_exit_code")
-    is_exit = record.outcome is Outcome.FAILED and record.cause is EndCause.EXITED
+    is_exit = record.outcome is ProcessOutcome.FAILED and record.cause is EndCause.EXITED
     return is_exit and code is not None and record.exit_code == code
 
 
@@ -189,7 +189,7 @@ def with_outputs(record: ExitRecord, attempt: HeldAttempt, spool: Spool) -> Exit
         return replace(record, outputs=found)
     except (OSError, ValueError, KeyError, BadOutput) as error:
         reason = f"its outputs were lost on this worker: {error}"
-        return replace(record, outcome=Outcome.FAILED, reason=reason)
+        return replace(record, outcome=ProcessOutcome.FAILED, reason=reason)
 
 
 def reason_for_people(record: ExitRecord) -> str:

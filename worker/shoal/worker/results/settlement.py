@@ -17,7 +17,7 @@ from shoal.worker.attempts.held import AtWork, HeldAttempt
 from shoal.worker.logs.lines import last_line
 from shoal.worker.processes.environment import NOT_REACHED
 from shoal.worker.processes.launcher import Launcher
-from shoal.worker.processes.program import ExitRecord, LaunchRequest, Outcome
+from shoal.worker.processes.program import ExitRecord, LaunchRequest, ProcessOutcome
 from shoal.worker.results.error_line import plain, with_line
 from shoal.worker.results.results import is_not_yet, made_permanent
 from shoal.worker.supervisor.causes import EndCause
@@ -44,8 +44,8 @@ class Settler:
         The task type's own is the error line, too.
         A program that its setup did not reach has left nothing.
 
-        If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
-        so: KILLED is for what has ended.
+        If that cannot be made sure in ``ALL_TRIES_S``, or fails permanently, the outcome is FAILED
+        and the reason says so: KILLED is for what has ended.
         """
         reason, told, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
@@ -55,7 +55,7 @@ class Settler:
         if is_not_yet(record):
             again_s = await asyncio.to_thread(work.task_type.again_s, work.request.cwd)
             record = replace(record, context={**record.context, "again_s": again_s})
-        elif once is not None and record.outcome is Outcome.FAILED:
+        elif once is not None and record.outcome is ProcessOutcome.FAILED:
             told = Masker(attempt.launch.masks).mask(f"{record.reason}; {once}")
             record = made_permanent(replace(record, reason=told))
         if settling is None:
@@ -67,12 +67,12 @@ class Settler:
         reason = f"{record.reason}; it may still run elsewhere, since settling failed: {why}"
         # Of a look, too: no other one may begin beside what it has left.
         known = {**record.context, "not_yet_exit_code": None}
-        return replace(record, outcome=Outcome.FAILED, reason=reason, context=known)
+        return replace(record, outcome=ProcessOutcome.FAILED, reason=reason, context=known)
 
     async def _settle(self, attempt: HeldAttempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""
         deadline = time.monotonic() + ALL_TRIES_S
-        why = "there was no time"
+        why, tries = "there was no time", 0
         for number in range(1, 1_000):
             if attempt.end.interrupted is not None or time.monotonic() >= deadline:
                 break
@@ -80,17 +80,24 @@ class Settler:
             settling = await asyncio.to_thread(work.task_type.settling, work.context, work.params)
             if settling is None:
                 return None
+            tries, is_permanent = number, False
             try:
-                why = await self._try(settling, work, f"{attempt.id}-settling-{number}")
+                record = await self._try(settling, work, f"{attempt.id}-settling-{number}")
             except ShoalError as error:
                 why = str(error)
-            if not why:
-                return None
+            else:
+                if record.outcome is ProcessOutcome.SUCCEEDED:
+                    return None
+                why = record.reason
+                is_permanent = record.exit_code in work.task_type.permanent_exit_codes
+            if is_permanent:
+                break
             await asyncio.sleep(PAUSE_S)
+        log.warning("settling failed", task_instance=attempt.id, tries=tries, reason=why)
         return why
 
-    async def _try(self, settling: Settling, work: AtWork, name: str) -> str:
-        """Run the program once; return why it failed, an empty text if it did not."""
+    async def _try(self, settling: Settling, work: AtWork, name: str) -> ExitRecord:
+        """Run the program once. Raises ShoalError if it cannot be started."""
         request, argv = work.request, settling.argv
         launched = await self._launcher.launch(
             replace(
@@ -106,17 +113,16 @@ class Settler:
                 output_path=None,
             )
         )
-        record = await launched.wait()
-        return "" if record.outcome is Outcome.SUCCEEDED else record.reason
+        return await launched.wait()
 
 
 async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:
     """Return ``record``, as a failure if the program was not reached: that is not a success."""
-    if record.outcome is not Outcome.SUCCEEDED or work.setup is None:
+    if record.outcome is not ProcessOutcome.SUCCEEDED or work.setup is None:
         return record
     if await asyncio.to_thread(work.setup.failure) is None:
         return record
-    return replace(record, outcome=Outcome.FAILED, reason=NOT_REACHED)
+    return replace(record, outcome=ProcessOutcome.FAILED, reason=NOT_REACHED)
 
 
 def _of_its_type(work: AtWork, reason: str) -> tuple[str, str | None, str | None, Settling | None]:

@@ -37,7 +37,7 @@ class SparkServerFailed(ShoalError):
     """A Spark Connect server of this worker could not be started."""
 
 
-class SparkServer:
+class SparkServerProcess:
     """The server of a project. Belongs to the event loop. ``folder`` is made, and removed."""
 
     def __init__(

@@ -25,7 +25,7 @@ from shoal.core.task_types import SparkConnect
 from shoal.worker.attempts.held import HeldAttempt
 from shoal.worker.processes.launcher import Launcher
 from shoal.worker.spark.command import Profile
-from shoal.worker.spark.server import MOST_SILENT, SparkServer, SparkServerFailed
+from shoal.worker.spark.server import MOST_SILENT, SparkServerFailed, SparkServerProcess
 from shoal.worker.types.spark.command import find_spark, require_java
 
 CHECK_EVERY_S = 5.0
@@ -48,7 +48,7 @@ class NoSparkServers(ShoalError):
 class _Kept:
     """A server and its users. ``ready`` is done when it has started, or has not."""
 
-    def __init__(self, server: SparkServer) -> None:
+    def __init__(self, server: SparkServerProcess) -> None:
         self.server = server
         self.users: dict[HeldAttempt, str] = {}  # each with its session
         self.left: dict[str, float] = {}  # sessions whose users have left, and when
@@ -160,7 +160,7 @@ class SparkServers:
                 min(idle, key=lambda one: one.idle_since).leave.set()
             return None
         folder = self._root / f"spark-{uuid.uuid4().hex}"
-        server = SparkServer(project, folder, self._profile, self._launcher, self._env)
+        server = SparkServerProcess(project, folder, self._profile, self._launcher, self._env)
         kept = self._kept[project] = _Kept(server)
         self._keep_task(self._keep(kept))
         return kept
@@ -212,7 +212,9 @@ class SparkServers:
                 )
                 if over.done():
                     break
-                if leave.done() or (kept.is_idle and self._has_idled(kept)):
+                if leave.done() or (
+                    kept.is_idle and time.monotonic() - kept.idle_since >= self._idle_s
+                ):
                     kept.leave.set()
                     await server.stop("it is unused")
                     return None
@@ -227,9 +229,6 @@ class SparkServers:
         why = await server.over()
         await server.stop(why)  # its folder
         return why
-
-    def _has_idled(self, kept: _Kept) -> bool:
-        return time.monotonic() - kept.idle_since >= self._idle_s
 
     async def _until_over(self, kept: _Kept, attempt: HeldAttempt) -> None:
         await attempt.over.wait()

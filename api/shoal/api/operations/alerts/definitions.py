@@ -26,7 +26,7 @@ O = TypeVar("O", bound=StoredDefinition)  # noqa: E741 - out
 
 
 @dataclass(frozen=True)
-class AlertDefinitions(Generic[O]):
+class AlertDefinitionService(Generic[O]):
     """Those of one kind. ``spec`` checks what is stored, ``out`` is what callers get."""
 
     kind: DefinitionKind

@@ -12,7 +12,7 @@ MOST_LINES = 20_000  # of both texts together: beyond that they are not compared
 
 
 @dataclass(frozen=True)
-class TaskChange:
+class ChangedTask:
     """A task that both versions have, and what differs; paths are within the task."""
 
     task: str
@@ -20,7 +20,7 @@ class TaskChange:
 
 
 @dataclass(frozen=True)
-class GraphEdge:
+class TaskEdge:
     """``target`` depends on ``source``."""
 
     source: str
@@ -36,9 +36,9 @@ class DefinitionComparison:
     schedules: tuple[Change, ...] = ()
     tasks_added: tuple[str, ...] = ()
     tasks_removed: tuple[str, ...] = ()
-    tasks_changed: tuple[TaskChange, ...] = ()
-    edges_added: tuple[GraphEdge, ...] = ()
-    edges_removed: tuple[GraphEdge, ...] = ()
+    tasks_changed: tuple[ChangedTask, ...] = ()
+    edges_added: tuple[TaskEdge, ...] = ()
+    edges_removed: tuple[TaskEdge, ...] = ()
     text: str | None = ""
 
 
@@ -63,7 +63,7 @@ class Side:
 def compare(before: Side, after: Side) -> DefinitionComparison:
     """Return what differs from ``before`` to ``after``. Long work: in a thread."""
     old, new = _tasks(before.content), _tasks(after.content)
-    changed = (TaskChange(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
+    changed = (ChangedTask(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
     edges, edges_now = set(_edges(old)), set(_edges(new))
     # What was written is compared only with what was written: else each comment would differ.
     if before.text is None or after.text is None:
@@ -85,10 +85,10 @@ def _tasks(content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {task["name"]: task for task in content.get("tasks", ())}
 
 
-def _edges(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[GraphEdge]:
+def _edges(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[TaskEdge]:
     for name, task in tasks.items():
         for upstream in task.get("depends_on", ()):
-            yield GraphEdge(upstream, name)
+            yield TaskEdge(upstream, name)
 
 
 def _rest(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _MOST_TASKS = 5_000  # of all the runs whose next decision one preview makes
 
 
 @dataclass(frozen=True)
-class TouchedTask:
+class TaskEffect:
     """A task that a request would change. ``ends_early``: its process would be killed."""
 
     task: str
@@ -48,7 +48,7 @@ class Preview:
 
     refusal: str | None = None
     state: WorkflowState | None = None
-    tasks: list[TouchedTask] | None = None
+    tasks: list[TaskEffect] | None = None
 
 
 async def preview(uow: UnitOfWork, command: NewCommand, at: datetime) -> Preview:
@@ -63,7 +63,7 @@ async def preview(uow: UnitOfWork, command: NewCommand, at: datetime) -> Preview
     newest_last = sorted(decision.attempts.items(), key=lambda item: item[0][1])
     after = {task: attempt for (task, _), attempt in newest_last}
     touched = [
-        TouchedTask(
+        TaskEffect(
             task,
             run.attempts[task].state,
             after[task].state,

@@ -32,7 +32,7 @@ _MOST_TASKS = 20  # of an instance, explained one by one
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class ExplainedRun:
     """An instance as stored, with the newest attempt of each task."""
 
     instance: Instance
@@ -42,7 +42,7 @@ class RunFacts:
 
 async def of_instance(
     store: Store, cluster: ClusterView, baselines: BaselineCache, instance_id: int
-) -> tuple[RunFacts, list[RunFinding]]:
+) -> tuple[ExplainedRun, list[RunFinding]]:
     """Return what an instance waits for. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         facts = await _facts(uow, instance_id)
@@ -94,7 +94,7 @@ async def of_instance(
 
 async def of_task(
     store: Store, cluster: ClusterView, task_instance_id: int
-) -> tuple[RunFacts, TaskInstance, list[RunFinding]]:
+) -> tuple[ExplainedRun, TaskInstance, list[RunFinding]]:
     """Return what an attempt waits for, or why it ended. Raises NotFound."""
     async with store.unit_of_work(read_only=True) as uow:
         attempt = await uow.tasks.get(task_instance_id)
@@ -121,18 +121,18 @@ async def of_task(
     return facts, attempt, findings
 
 
-async def _facts(uow: UnitOfWork, instance_id: int) -> RunFacts:
+async def _facts(uow: UnitOfWork, instance_id: int) -> ExplainedRun:
     instance = await uow.instances.get(instance_id)
     version = await uow.workflows.version(instance.workflow_id, instance.version)
     tasks = await uow.tasks.of_instance(instance_id)
     plan = await asyncio.to_thread(WorkflowPlan.of, version.spec)  # of thousands of tasks, perhaps
-    return RunFacts(instance, plan, {task.task: task for task in tasks})
+    return ExplainedRun(instance, plan, {task.task: task for task in tasks})
 
 
-async def _of_instance(uow: UnitOfWork, facts: RunFacts) -> AsyncIterator[RunFinding]:
+async def _of_instance(uow: UnitOfWork, facts: ExplainedRun) -> AsyncIterator[RunFinding]:
     instance = facts.instance
     if (aside := await uow.quarantine.of(ItemKind.INSTANCE, instance.id)) is not None:
-        yield why.of_quarantine(aside)
+        yield why.of_quarantine(aside, facts.tasks.values())
     match instance.state:
         case _W.QUEUED if instance.admitted_at is None:
             async for finding in _of_overlap(uow, instance):
@@ -225,7 +225,7 @@ async def _of_partition(cluster: ClusterView, partition: int) -> list[RunFinding
 
 
 async def _of_task(
-    store: Store, cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
+    store: Store, cluster: ClusterView, facts: ExplainedRun, attempt: TaskInstance
 ) -> AsyncIterator[RunFinding]:
     if attempt.state not in FINISHED_TASK:
         for finding in why.of_looks(attempt):
@@ -295,7 +295,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 async def _of_queue(
-    cluster: ClusterView, facts: RunFacts, attempt: TaskInstance
+    cluster: ClusterView, facts: ExplainedRun, attempt: TaskInstance
 ) -> list[RunFinding]:
     spec = facts.plan.tasks[attempt.task]
     entry = QueueEntry(
@@ -352,7 +352,7 @@ def _number(value: object) -> int:
 
 
 async def _of_slots(
-    store: Store, facts: RunFacts, attempt: TaskInstance
+    store: Store, facts: ExplainedRun, attempt: TaskInstance
 ) -> AsyncIterator[RunFinding]:
     """Who has the slots of the concurrency group, and how many wait before this attempt."""
     name = facts.plan.tasks[attempt.task].concurrency_group or ""

@@ -31,23 +31,21 @@ def matcher(text: str | None, regex: str | None, ignore_case: bool) -> Matches:
     if (text is None) is (regex is None):
         raise InvalidRequest([FieldError("text", "give either text or regex")])
     if regex is not None:
-        return _pattern(f"(?i){regex}" if ignore_case else regex)
+        try:
+            found: TypeAdapter[str] = TypeAdapter(
+                Annotated[str, StringConstraints(pattern=f"(?i){regex}" if ignore_case else regex)]
+            )
+            return found.validator.isinstance_python
+        except SchemaError as error:
+            lines = [line for line in str(error).splitlines() if line.strip(" ^")]
+            raise InvalidRequest(
+                [FieldError("regex", f"cannot be used: {lines[-1].strip()}")]
+            ) from None
     assert text is not None
     if ignore_case:
         wanted = text.lower()
         return lambda line: wanted in line.lower()
     return lambda line: text in line
-
-
-def _pattern(regex: str) -> Matches:
-    try:
-        found: TypeAdapter[str] = TypeAdapter(Annotated[str, StringConstraints(pattern=regex)])
-        return found.validator.isinstance_python
-    except SchemaError as error:
-        lines = [line for line in str(error).splitlines() if line.strip(" ^")]
-        raise InvalidRequest(
-            [FieldError("regex", f"cannot be used: {lines[-1].strip()}")]
-        ) from None
 
 
 @dataclass

@@ -49,14 +49,14 @@ class Start:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class PreviewedRun:
     """The run that a START would make, and its labels. It has the id 0, as its attempts have."""
 
     run: Run
     labels: Mapping[str, str]
 
 
-async def planned(uow: UnitOfWork, start: Start) -> PlannedRun:
+async def planned(uow: UnitOfWork, start: Start) -> PreviewedRun:
     """Return the run that a start would make now. Raises NotFound.
 
     What it is given has been checked: see ``check_parameters`` and ``check_tasks``.
@@ -66,7 +66,7 @@ async def planned(uow: UnitOfWork, start: Start) -> PlannedRun:
     return _planned(version.spec, version.version, origins[version.workflow_id].parameters, start)
 
 
-async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> PlannedRun:
+async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> PreviewedRun:
     """Return the run that a start would make if a definition were published now.
 
     Raises NotFound if there is no such project.
@@ -81,7 +81,7 @@ async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Plann
 
 def _planned(
     spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
-) -> PlannedRun:
+) -> PreviewedRun:
     plan = WorkflowPlan.of(spec)
     launched = launch(spec.parameters, of_project, start.parameters)
     selected = None
@@ -102,7 +102,7 @@ def _planned(
         startup=launched.startup,
         selected=selected,
     )
-    return PlannedRun(run, inherited(start.labels, {}, spec.labels))
+    return PreviewedRun(run, inherited(start.labels, {}, spec.labels))
 
 
 def rendered(run: Run, attempt: Attempt) -> RenderedTask:

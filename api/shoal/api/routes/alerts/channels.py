@@ -7,7 +7,7 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import AlertDefinitions, require_usable
+from shoal.api.operations.alerts.definitions import AlertDefinitionService, require_usable
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertChannelIn,
@@ -27,7 +27,7 @@ from shoal.runtime.plugins import channel_kinds, load_channel
 
 router = strict_router("alerts")
 
-_STORED = AlertDefinitions(DefinitionKind.CHANNEL, ChannelSpec, AlertChannelOut)
+_STORED = AlertDefinitionService(DefinitionKind.CHANNEL, ChannelSpec, AlertChannelOut)
 _OF_PROJECT = "/projects/{project}/alert-channels"
 
 ChannelName = Annotated[str, Path(max_length=100, examples=["mail"])]

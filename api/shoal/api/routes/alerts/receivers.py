@@ -7,7 +7,7 @@ from fastapi import Body, Path, Response
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
-from shoal.api.operations.alerts.definitions import AlertDefinitions, require_known
+from shoal.api.operations.alerts.definitions import AlertDefinitionService, require_known
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import AlertReceiverIn, AlertReceiverOut
 from shoal.api.schemas.common import Page
@@ -20,7 +20,7 @@ from shoal.core.alerts.records import DefinitionKind
 
 router = strict_router("alerts")
 
-_STORED = AlertDefinitions(DefinitionKind.RECEIVER, ReceiverSpec, AlertReceiverOut)
+_STORED = AlertDefinitionService(DefinitionKind.RECEIVER, ReceiverSpec, AlertReceiverOut)
 _OF_PROJECT = "/projects/{project}/alert-receivers"
 
 ReceiverName = Annotated[str, Path(max_length=100, examples=["on-call"])]

@@ -9,7 +9,7 @@ from shoal.api.endpoints.guard import NOTHING, needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.alerts.definitions import (
-    AlertDefinitions,
+    AlertDefinitionService,
     require_known,
     require_readable,
 )
@@ -33,7 +33,7 @@ from shoal.core.alerts.rules import RuleSpec
 
 router = strict_router("alerts")
 
-_STORED = AlertDefinitions(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
+_STORED = AlertDefinitionService(DefinitionKind.RULE, RuleSpec, AlertRuleOut)
 _OF_PROJECT = "/projects/{project}/alert-rules"
 
 RuleName = Annotated[str, Path(max_length=100, examples=["night"])]

@@ -12,7 +12,6 @@ from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.commands import check_shape
 from shoal.api.operations.runs.bulk import (
-    BulkEntry,
     Preview,
     digest_of,
     judged,
@@ -90,7 +89,19 @@ async def post_bulk_commands(
     else:
         items = await stored(intake, items, partial(record_of, record, body))
         feed.poll_soon()
-    return BulkOut(digest=digest, is_more=is_more, items=[_out(one) for one in items])
+    return BulkOut(
+        digest=digest,
+        is_more=is_more,
+        items=[
+            BulkItem(
+                id=one.id,
+                command_id=None if one.command is None else one.command.id,
+                problem=None if one.error is None else problem_of_item(one.error),
+                preview=None if one.preview is None else _preview(one.preview),
+            )
+            for one in items
+        ],
+    )
 
 
 def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
@@ -109,15 +120,6 @@ def _check(body: BulkIn, wanted: InstanceFilter, dry_run: bool) -> None:
         errors.append(FieldError("digest", message))
     if errors:
         raise InvalidRequest(errors)
-
-
-def _out(item: BulkEntry) -> BulkItem:
-    return BulkItem(
-        id=item.id,
-        command_id=None if item.command is None else item.command.id,
-        problem=None if item.error is None else problem_of_item(item.error),
-        preview=None if item.preview is None else _preview(item.preview),
-    )
 
 
 def problem_of_item(error: ShoalError) -> ItemProblem:

@@ -39,7 +39,6 @@ from shoal.core.insight.expectation import NOTHING, ExpectedRun
 from shoal.core.runs.filters import MOST_COUNTED, Count
 from shoal.core.runs.records import Instance
 from shoal.core.runs.states import TaskState
-from shoal.proto.shoal_pb2 import TaskProgress
 
 router = strict_router("instances")
 
@@ -221,15 +220,14 @@ async def get_progress(
     """
     async with store.unit_of_work(read_only=True) as uow:
         tasks = await uow.tasks.running(instance_id, MOST)
-    return [_progress(one) for one in await progress_reader.read(tasks)]
-
-
-def _progress(progress: TaskProgress) -> ProgressOut:
-    return ProgressOut(
-        task_instance_id=progress.task_instance_id,
-        done=progress.done,
-        total=progress.total if progress.HasField("total") else None,
-        unit=progress.unit,
-        label=progress.label,
-        at=datetime.fromtimestamp(progress.at, UTC),
-    )
+    return [
+        ProgressOut(
+            task_instance_id=one.task_instance_id,
+            done=one.done,
+            total=one.total if one.HasField("total") else None,
+            unit=one.unit,
+            label=one.label,
+            at=datetime.fromtimestamp(one.at, UTC),
+        )
+        for one in await progress_reader.read(tasks)
+    ]

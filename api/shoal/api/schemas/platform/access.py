@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, SecretStr, StrictBool, StrictInt
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.access.grants import Grant, Restricted
 from shoal.core.access.permissions import Permission, Role
 from shoal.core.access.principals import PrincipalKind
@@ -22,7 +22,7 @@ Password = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 TokenDays = Annotated[StrictInt, Field(ge=1, le=3660)]
 
 
-class LoginIn(Strict):
+class LoginIn(RequestBody):
     """A name and its password."""
 
     name: str = Field(min_length=1, max_length=100, examples=["ada"])
@@ -52,7 +52,7 @@ class MeOut(Answer):
     projects: list[str] | None = Field(description="Projects that the token is limited to.")
 
 
-class PasswordIn(Strict):
+class PasswordIn(RequestBody):
     """Another password for oneself."""
 
     current: Password
@@ -72,7 +72,7 @@ class SessionOut(Answer):
     is_this: bool = Field(description="It is the one that asks.")
 
 
-class TokenIn(Strict):
+class TokenIn(RequestBody):
     """A token for programs."""
 
     name: str = Field(min_length=1, max_length=100, pattern=ONE_LINE, examples=["nightly import"])
@@ -123,7 +123,7 @@ class AccountOut(Answer):
     disabled_at: datetime | None
 
 
-class UserIn(Strict):
+class UserIn(RequestBody):
     """A new user."""
 
     name: AccountName
@@ -134,7 +134,7 @@ class UserIn(Strict):
     )
 
 
-class UserChange(Strict):
+class UserChange(RequestBody):
     """What changes of a user; what is left out stays."""
 
     full_name: FullName | None = None
@@ -150,14 +150,14 @@ class NewUserOut(AccountOut):
     password: str | None = Field(description="Shown this once; null: it was given.")
 
 
-class GroupIn(Strict):
+class GroupIn(RequestBody):
     """A new group."""
 
     name: AccountName
     description: str = Field(default="", max_length=1000)
 
 
-class GroupChange(Strict):
+class GroupChange(RequestBody):
     """What a group is for."""
 
     description: str = Field(max_length=1000)
@@ -174,7 +174,7 @@ class GroupOut(Answer):
     created_at: datetime
 
 
-class MemberIn(Strict):
+class MemberIn(RequestBody):
     """The role of a member."""
 
     role: Role
@@ -188,7 +188,7 @@ class MemberOut(Answer):
     role: Role
 
 
-class GrantIn(Strict):
+class GrantIn(RequestBody):
     """What another project may do."""
 
     what: Grant = Field(
@@ -204,7 +204,7 @@ class GrantOut(Answer):
     created_at: datetime
 
 
-class ResourceGrantIn(Strict):
+class ResourceGrantIn(RequestBody):
     """Which files another project may use."""
 
     paths: list[str] = Field(
@@ -223,7 +223,7 @@ class ResourceGrantOut(Answer):
     updated_at: datetime
 
 
-class RestrictionIn(Strict):
+class RestrictionIn(RequestBody):
     """Which projects may use a worker group or an environment."""
 
     projects: list[Name] = Field(
@@ -241,7 +241,7 @@ class RestrictionOut(Answer):
     updated_at: datetime
 
 
-class ServiceAccountIn(Strict):
+class ServiceAccountIn(RequestBody):
     """A new service account of a project."""
 
     name: AccountName

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.access.audit.entries import Outcome
 from shoal.core.timing.instant import Instant
 
@@ -45,7 +45,7 @@ class AuditLinkOut(Answer):
     entry: AuditEntryOut | None = Field(description="null: it is missing, which must not be.")
 
 
-class AuditPruneIn(Strict):
+class AuditPruneIn(RequestBody):
     """Up to when entries are removed."""
 
     before: Instant = Field(description="Entries from before it go.")

@@ -2,10 +2,10 @@
 
 from pydantic import Field, SecretStr
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 
 
-class OneTimeCodeIn(Strict):
+class OneTimeCodeIn(RequestBody):
     """A code that was made a moment ago."""
 
     code: SecretStr = Field(min_length=1, max_length=200)

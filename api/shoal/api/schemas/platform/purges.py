@@ -4,11 +4,11 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.timing.instant import Instant
 
 
-class PurgeIn(Strict):
+class PurgeIn(RequestBody):
     """What is to go; without anything, what the masters' rules say."""
 
     dry_run: bool = Field(default=False, description="Count, delete nothing.")

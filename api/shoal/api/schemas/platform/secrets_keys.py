@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field, StrictBool
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 
 
 class Phase(StrEnum):
@@ -28,7 +28,7 @@ class KeysOut(Answer):
     used: dict[str, int] = Field(description="How many values; empty: from before keys had ids.")
 
 
-class RotationIn(Strict):
+class RotationIn(RequestBody):
     """Whether a rotation may begin."""
 
     begin: StrictBool = Field(description="false: only go on with one that has begun.")

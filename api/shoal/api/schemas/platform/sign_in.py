@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 
 #: A challenge or a verifier of PKCE (RFC 7636).
 Challenge = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{43}$")]
@@ -21,14 +21,14 @@ class WayOut(Answer):
     path: str
 
 
-class CodeIn(Strict):
+class CodeIn(RequestBody):
     """What a command line has got from the browser."""
 
     code: Challenge
     verifier: str = Field(pattern=r"^[A-Za-z0-9._~-]{43,128}$", description="Of RFC 7636.")
 
 
-class IdentityIn(Strict):
+class IdentityIn(RequestBody):
     """Who a user is for a provider or a directory."""
 
     issuer: str = Field(min_length=1, max_length=500, pattern=r"^[!-~]+$")

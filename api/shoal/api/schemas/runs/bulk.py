@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, StrictInt, field_validator
 
 from shoal.api.schemas.commands import LONGEST_REASON, MAX_NAMED_TASKS, CommandIn
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.definition.fields import ONE_LINE
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.commands import CommandType
@@ -24,7 +24,7 @@ BulkType = Literal[
 ]
 
 
-class BulkIn(Strict):
+class BulkIn(RequestBody):
     """What is asked, and of which: the ids, or, without them, the filters of the query."""
 
     type: BulkType

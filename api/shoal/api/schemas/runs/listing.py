@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, field_validator
 
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.definition.labels import LONGEST_VALUE, MOST_LABELS, MOST_OF_RUN, Labels
 from shoal.core.runs.states import TaskState, WorkflowState
 
 _LABELS: TypeAdapter[dict[str, str]] = TypeAdapter(Labels)
 
 
-class LabelChanges(Strict):
+class LabelChanges(RequestBody):
     """New values of labels; null removes one."""
 
     labels: dict[str, Annotated[str, Field(max_length=LONGEST_VALUE)] | None] = Field(

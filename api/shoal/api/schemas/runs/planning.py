@@ -8,7 +8,7 @@ from pydantic import Field, StrictInt, field_validator, model_validator
 
 from shoal.api.schemas.authoring import LONGEST_TEXT
 from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
-from shoal.api.schemas.common import Answer, Strict
+from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.access.authorization import Thing
 from shoal.core.definition.fields import Priority, PriorityName, scalar_text
 from shoal.core.definition.labels import Labels
@@ -19,7 +19,7 @@ from shoal.core.timing.instant import LogicalTime
 MOST_RENDERED = 200
 
 
-class StartPreviewIn(Strict):
+class StartPreviewIn(RequestBody):
     """A start that is only thought of."""
 
     project: str = "default"

@@ -93,7 +93,17 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskOut":
     from shoal.client.cli.terminal.options import no_task
 
     if text.isdecimal():
-        return _by_id(client, int(text))
+        from shoal.client.errors import ApiProblem, NotFound
+
+        try:
+            return client.get_task_instance(int(text))
+        except ApiProblem as problem:
+            if problem.kind != "not-found":
+                raise
+            raise NotFound(
+                f"{problem}; if its run was purged, `shoal logs INSTANCE:TASK` "
+                "looks into the history"
+            ) from problem
     instance, colon, name = text.partition(":")
     if not (colon and instance.isdecimal() and name):
         raise typer.BadParameter(f"{text!r} is neither an id nor INSTANCE:TASK", param_hint="TASK")
@@ -101,19 +111,6 @@ def _find_attempt(client: "ShoalClient", text: str) -> "TaskOut":
     if name not in tasks:
         raise no_task(int(instance), name, tasks)
     return _with_a_log(client, int(instance), tasks[name])
-
-
-def _by_id(client: "ShoalClient", attempt: int) -> "TaskOut":
-    from shoal.client.errors import ApiProblem, NotFound
-
-    try:
-        return client.get_task_instance(attempt)
-    except ApiProblem as problem:
-        if problem.kind != "not-found":
-            raise
-        raise NotFound(
-            f"{problem}; if its run was purged, `shoal logs INSTANCE:TASK` looks into the history"
-        ) from problem
 
 
 def _with_a_log(client: "ShoalClient", instance: int, newest: "TaskOut") -> "TaskOut":

@@ -14,7 +14,7 @@ from shoal.client.cli.terminal.options import Json
 
 if TYPE_CHECKING:
     from shoal.client.trial.execution import Tried
-    from shoal.client.trial.inputs import RenderedTask, TaskInputs
+    from shoal.client.trial.inputs import MaskedInputs, TaskInputs
     from shoal.core.definition.environments import EnvironmentSpec
     from shoal.core.definition.model import WorkflowSpec
 
@@ -188,7 +188,7 @@ def _run(inputs: "TaskInputs", as_json: bool) -> "Tried":
     return asyncio.run(try_task(inputs, write, settings))
 
 
-def _show(rendered: "RenderedTask", spec: "WorkflowSpec", moment: datetime) -> None:
+def _show(rendered: "MaskedInputs", spec: "WorkflowSpec", moment: datetime) -> None:
     """Show what the task gets, on standard error: its output is the result."""
     import json
 
@@ -216,7 +216,7 @@ def _show(rendered: "RenderedTask", spec: "WorkflowSpec", moment: datetime) -> N
         err().print(Text(f"nothing fills ${{{name}}}; give it with -p {name}=…", "yellow"))
 
 
-def _unfilled(rendered: "RenderedTask") -> list[str]:
+def _unfilled(rendered: "MaskedInputs") -> list[str]:
     """Return the names that placeholders of the parameters ask for in vain."""
     import re
 
@@ -224,7 +224,7 @@ def _unfilled(rendered: "RenderedTask") -> list[str]:
     return sorted(set(re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_.]*)\}", texts)))
 
 
-def _conclude(rendered: "RenderedTask", tried: "Tried | None", as_json: bool) -> None:
+def _conclude(rendered: "MaskedInputs", tried: "Tried | None", as_json: bool) -> None:
     from dataclasses import asdict
 
     from shoal.client.cli.terminal.output import print_json, say

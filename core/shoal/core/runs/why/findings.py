@@ -1,6 +1,6 @@
 """Why a task or an instance is where it is: what each layer says, in the order of the layers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ from typing import Any
 from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.run import SkipCause, WorkflowPlan
-from shoal.core.runs.states import FINISHED_TASK, TaskState
+from shoal.core.runs.states import FINISHED_TASK, HELD_BY_WORKER, TaskState
 from shoal.core.runs.why.codes import Argument, Code
 from shoal.core.timing.durations import format_duration
 
@@ -48,16 +48,22 @@ class RunFinding:
     arguments: Mapping[str, Argument] = field(default_factory=dict, kw_only=True)
 
 
-def of_quarantine(aside: QuarantinedItem) -> RunFinding:
-    """That nothing is done with an instance, and why."""
+def of_quarantine(aside: QuarantinedItem, tasks: Iterable[TaskInstance] = ()) -> RunFinding:
+    """That nothing is done with an instance, and why. ``tasks``: its newest attempts."""
+    held = [t for t in tasks if t.state in HELD_BY_WORKER and t.worker is not None]
+    running = ", ".join(f"{one.task} on {one.worker}" for one in held[:_MOST_NAMES])
+    running += ", …" if len(held) > _MOST_NAMES else ""
     text = (
         f"its master cannot work with it: {aside.reason} (tried {aside.tries} times since "
         f"{aside.since.isoformat()}); `shoal recover {aside.item}` tries again"
     )
+    if running:
+        text += f". Tasks that may still run: {running}"
     arguments: dict[str, Argument] = {
         "reason": aside.reason,
         "tries": aside.tries,
         "since": aside.since.isoformat(),
+        "running": running,
     }
     return RunFinding(Layer.PARTITION, text, code=Code.INSTANCE_QUARANTINED, arguments=arguments)
 

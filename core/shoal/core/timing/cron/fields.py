@@ -98,7 +98,7 @@ def read(expression: str) -> Pattern:
 
 
 def _read_unix(expression: str, columns: list[str]) -> Pattern:
-    readers = [_Reader(expression, *pair) for pair in zip(_UNIX, columns, strict=True)]
+    readers = [_FieldReader(expression, *pair) for pair in zip(_UNIX, columns, strict=True)]
     minute, hour, day, month, weekday = readers
     by_day = selectors.numbered(day.values())
     by_weekday = selectors.weekdays((value - 1) % 7 for value in weekday.values())
@@ -119,7 +119,7 @@ def _read_unix(expression: str, columns: list[str]) -> Pattern:
 
 def _read_quartz(expression: str, columns: list[str]) -> Pattern:
     columns = columns if len(columns) == len(_QUARTZ) else [*columns, "*"]
-    readers = [_Reader(expression, *pair) for pair in zip(_QUARTZ, columns, strict=True)]
+    readers = [_FieldReader(expression, *pair) for pair in zip(_QUARTZ, columns, strict=True)]
     second, minute, hour, day, month, weekday, year = readers
     if (columns[3] == "?") == (columns[5] == "?"):
         if columns[3] == "?":
@@ -144,7 +144,7 @@ def _is_interval(columns: list[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _FieldReader:
     """Reads one column, keeping at hand what an error message needs."""
 
     expression: str
@@ -154,7 +154,7 @@ class _Reader:
     def values(self) -> tuple[int, ...]:
         return tuple(sorted({value for part in self.parts() for value in self.part_values(part)}))
 
-    def selector(self, read_part: Callable[["_Reader", str], Selector]) -> Selector:
+    def selector(self, read_part: Callable[["_FieldReader", str], Selector]) -> Selector:
         return selectors.any_of([read_part(self, part) for part in self.parts()])
 
     def parts(self) -> list[str]:
@@ -213,7 +213,7 @@ class _Reader:
         )
 
 
-def _day_of_month(reader: _Reader, part: str) -> Selector:
+def _day_of_month(reader: _FieldReader, part: str) -> Selector:
     text = part.upper()
     body = text.removesuffix("W")
     if body.startswith("L"):
@@ -225,7 +225,7 @@ def _day_of_month(reader: _Reader, part: str) -> Selector:
     return selector if body == text else selectors.nearest_weekday(selector)
 
 
-def _days_before_last(reader: _Reader, part: str, body: str) -> int:
+def _days_before_last(reader: _FieldReader, part: str, body: str) -> int:
     if body == "L":
         return 0
     number = body.removeprefix("L-")
@@ -234,7 +234,7 @@ def _days_before_last(reader: _Reader, part: str, body: str) -> int:
     return int(number)
 
 
-def _day_of_week(reader: _Reader, part: str) -> Selector:
+def _day_of_week(reader: _FieldReader, part: str) -> Selector:
     text = part.upper()
     body, hash_, nth = text.partition("#")
     if not hash_ and not text.endswith("L"):
@@ -251,7 +251,7 @@ def _day_of_week(reader: _Reader, part: str) -> Selector:
     return selectors.nth_weekday(_weekday(reader, part, body), int(nth))
 
 
-def _weekday(reader: _Reader, part: str, text: str) -> int:
+def _weekday(reader: _FieldReader, part: str, text: str) -> int:
     return (reader.number(part, text) - 2) % 7
 
 

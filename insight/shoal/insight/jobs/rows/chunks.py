@@ -112,11 +112,7 @@ def _may_begin_before(column: pq.ColumnChunkMetaData, before: int) -> bool:
         return True
     if found.null_count == column.num_values:
         return False
-    return not found.has_min_max or _micros(found.min) < before
-
-
-def _micros(at: datetime) -> int:
-    return (at - _EPOCH) // timedelta(microseconds=1)
+    return not found.has_min_max or (found.min - _EPOCH) // timedelta(microseconds=1) < before
 
 
 def _uniform(rows: pa.Table, types: pa.Schema) -> pa.Table:

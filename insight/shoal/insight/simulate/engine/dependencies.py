@@ -18,7 +18,7 @@ from shoal.core.logic.dependency_rules import (
     judge,
     question_of,
 )
-from shoal.core.logic.dependent import Params
+from shoal.core.logic.dependent import DependentParams
 from shoal.core.runs.events import DependencyJudged
 from shoal.core.runs.run import Run, SkipCause
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -75,7 +75,7 @@ class SimulatedDependencies:
 
     def watch(self, run: Run, task: str, task_instance_id: int) -> None:
         """Note a task that waits from now on."""
-        when = Params.model_validate(run.plan.tasks[task].params).when
+        when = DependentParams.model_validate(run.plan.tasks[task].params).when
         base = run.logical_time.astimezone(ZoneInfo(run.timezone))
         question = question_of(when, base, run.plan.spec.project)
         names = frozenset(item.workflow for item in items_of(question))
@@ -90,7 +90,9 @@ class SimulatedDependencies:
             return None
         attempt = waiting.run.attempt_by_id(task_instance_id)
         if attempt is None or attempt.state is not TaskState.RUNNING:
-            self._forget(task_instance_id, waiting)
+            del self._waiting[task_instance_id]
+            for name in waiting.names:
+                self._waiting_for[name].pop(task_instance_id, None)
             return None
         found: dict[WorkflowName, list[WorkflowRun] | None] = {}
         for item in items_of(waiting.question):
@@ -142,11 +144,6 @@ class SimulatedDependencies:
             tasks = dict.fromkeys(self._tasks[name], done)
             yield WorkflowRun(_BEFORE, time, WorkflowState.SUCCEEDED, succeeded=True, tasks=tasks)
 
-    def _forget(self, task_instance_id: int, waiting: _Waiting) -> None:
-        del self._waiting[task_instance_id]
-        for name in waiting.names:
-            self._waiting_for[name].pop(task_instance_id, None)
-
 
 class _Seen:
     """What DEPENDENT tasks see of a run: also that something succeeded that runs again."""
@@ -187,7 +184,7 @@ def _named(workflow: SimulatedWorkflow) -> Iterator[DependencyItem]:
     spec = workflow.spec
     for task, kind in workflow.plan.kinds.items():
         if kind is LogicKind.DEPENDENT:
-            when = Params.model_validate(workflow.plan.tasks[task].params).when
+            when = DependentParams.model_validate(workflow.plan.tasks[task].params).when
             yield from items_of(question_of(when, datetime(2026, 1, 1, tzinfo=UTC), spec.project))
 
 

@@ -132,7 +132,8 @@ class Rights:
         )
         found: defaultdict[int, Role | None] = defaultdict(lambda: None)
         for row in rows:
-            found[row.project_id] = stronger(found[row.project_id], _role(row.role))
+            role = _ROLES.get(row.role)  # None: a role of a newer version, which gives nothing
+            found[row.project_id] = stronger(found[row.project_id], role)
         return {project: role for project, role in found.items() if role is not None}
 
 
@@ -140,11 +141,6 @@ _PRINCIPAL = tuple(
     principal.c[name].label(f"of_{name}")
     for name in ("id", "name", "kind", "is_admin", "must_change_password")
 )
-
-
-def _role(text: str) -> Role | None:
-    """Return a role; None for one of a newer version, which gives nothing here."""
-    return _ROLES.get(text)
 
 
 def _scope(row: Row[Any]) -> TokenScope:

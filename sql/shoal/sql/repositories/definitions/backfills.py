@@ -12,6 +12,7 @@ from shoal.core.backfill.request import Backfill, BackfillRequest, BackfillRunSt
 from shoal.core.backfill.window import BackfillRun, DayOutcome
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import Command, CommandState
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.states import FINISHED_WORKFLOW, WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound, StaleRow
@@ -26,7 +27,8 @@ from shoal.sql.schema.tables import (
     workflow_instance,
 )
 from shoal.sql.statements.json_columns import selection_of
-from shoal.sql.statements.rows import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.quarantined import is_quarantined
+from shoal.sql.statements.rows import OnUnreadable, enough, readable, record_of, refuse
 
 _BackfillList = list[Backfill]
 _RunList = list[BackfillRun]
@@ -253,6 +255,7 @@ class BackfillRepository:
                 i.state.label("instance"),
                 i.partition,
                 i.reason,
+                is_quarantined(i.id, ItemKind.INSTANCE).label("is_quarantined"),
             )
             .join_from(backfill_run, command, command.c.id == r.command_id)
             .outerjoin(workflow_instance, i.id == command.c.result_instance_id)
@@ -265,6 +268,7 @@ class BackfillRepository:
                 None if row.instance is None else WorkflowState(row.instance),
                 row.partition,
                 row.refusal if row.instance is None else row.reason,
+                bool(row.is_quarantined),
             )
             for row in await self._connection.rows(query)
         }
@@ -330,33 +334,13 @@ def _backfills() -> Select[Any]:
 
 
 def _backfill(row: Row[Any]) -> Backfill:
-    return Backfill(
-        id=row.id,
-        workflow_id=row.workflow_id,
-        project=row.project,
-        workflow=row.workflow,
-        partition=row.partition,
-        command_id=row.command_id,
-        state=BackfillState(row.state),
-        reason=row.reason,
-        request=BackfillRequest.read(row.request),
-        requested_by=row.requested_by,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
+    return record_of(
+        Backfill, row, state=BackfillState(row.state), request=BackfillRequest.read(row.request)
     )
 
 
 def _run(row: Row[Any]) -> BackfillRun:
-    return BackfillRun(
-        position=row.position,
-        workflow_id=row.workflow_id,
-        logical_time=row.logical_time,
-        state=BackfillRunState(row.state),
-        tries=row.tries,
-        command_id=row.command_id,
-        instance_id=row.instance_id,
-        reason=row.reason,
-    )
+    return record_of(BackfillRun, row, state=BackfillRunState(row.state))
 
 
 def _event(of: Backfill, at: datetime) -> NewEvent:

@@ -126,9 +126,11 @@ def _calendars() -> Select[Any]:
     return select(calendar, project.c.name.label("project")).join_from(calendar, project)
 
 
-def _days(row: Row[Any]) -> tuple[date, ...]:
-    return tuple(date.fromisoformat(day) for day in row.days)
-
-
 def _calendar(row: Row[Any]) -> Calendar:
-    return Calendar(row.project, row.name, row.description, _days(row), row.updated_at)
+    return Calendar(
+        row.project,
+        row.name,
+        row.description,
+        tuple(date.fromisoformat(day) for day in row.days),
+        row.updated_at,
+    )

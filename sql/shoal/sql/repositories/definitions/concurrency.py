@@ -26,6 +26,7 @@ from sqlalchemy import (
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.concurrency import OCCUPIES_SLOT, SlotUser, qualified
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import ConcurrencyGroupInUse, NotFound
@@ -42,9 +43,14 @@ from shoal.sql.schema.tables import (
     workflow_instance,
     workflow_version,
 )
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.quarantined import is_quarantined
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
-OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT))
+_IS_QUARANTINED = is_quarantined(task_instance.c.workflow_instance_id, ItemKind.INSTANCE)
+# Tasks of quarantined runs hold no slot and get none: nothing happens in these runs, so they would
+# keep it until someone repairs them.
+OCCUPIES = task_instance.c.state.in_(literals(OCCUPIES_SLOT)) & ~_IS_QUARANTINED
+AWAITS_SLOT = IS_BLOCKED & ~_IS_QUARANTINED
 HAS_LEASE = (
     select(concurrency_lease.c.task_instance_id)
     .where(concurrency_lease.c.task_instance_id == task_instance.c.id)
@@ -146,7 +152,7 @@ class ConcurrencyGroups:
         rows = await self._connection.rows(
             _users(literal(None).label("granted_at"))
             .where(
-                task_instance.c.concurrency_group == qualified(home, name), IS_BLOCKED, ~HAS_LEASE
+                task_instance.c.concurrency_group == qualified(home, name), AWAITS_SLOT, ~HAS_LEASE
             )
             .order_by(*SLOT_ORDER)
             .limit(limit)
@@ -242,7 +248,7 @@ def _groups() -> Select[Any]:
     waiting = (
         select(func.count())
         .select_from(task_instance)
-        .where(task_instance.c.concurrency_group == QUALIFIED, IS_BLOCKED, ~HAS_LEASE)
+        .where(task_instance.c.concurrency_group == QUALIFIED, AWAITS_SLOT, ~HAS_LEASE)
         .correlate(concurrency_group, project)
         .scalar_subquery()
     )
@@ -260,15 +266,7 @@ def _named(query: Select[Any], home: str, name: str) -> Select[Any]:
 
 def _group(row: Row[Any]) -> ConcurrencyGroup:
     require_numbers(row, "slots")
-    return ConcurrencyGroup(
-        project=row.project,
-        name=row.name,
-        description=row.description,
-        slots=row.slots,
-        updated_at=row.updated_at,
-        taken=row.taken,
-        waiting=row.waiting,
-    )
+    return record_of(ConcurrencyGroup, row)
 
 
 def _users(granted_at: ColumnElement[Any]) -> Select[Any]:
@@ -289,12 +287,4 @@ def _users(granted_at: ColumnElement[Any]) -> Select[Any]:
 
 
 def _user(row: Row[Any]) -> SlotUser:
-    return SlotUser(
-        task_instance_id=row.id,
-        workflow_instance_id=row.workflow_instance_id,
-        workflow=row.workflow,
-        task=row.task,
-        attempt=row.attempt,
-        state=TaskState(row.state),
-        granted_at=row.granted_at,
-    )
+    return record_of(SlotUser, row, task_instance_id=row.id, state=TaskState(row.state))

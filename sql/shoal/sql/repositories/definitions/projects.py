@@ -28,7 +28,12 @@ class Projects:
         await self._connection.insert_new(
             project,
             ["name"],
-            {"name": name, "description": "", "parameters": {}, "created_at": at or _now()},
+            {
+                "name": name,
+                "description": "",
+                "parameters": {},
+                "created_at": at or datetime.now(UTC),
+            },
         )
         return await self.get(name)
 
@@ -134,7 +139,3 @@ def _parameters(row: Row[Any]) -> Mapping[str, str]:
 def _project(row: Row[Any]) -> Project:
     check_texts(row.parameters)
     return Project(row.id, row.name, row.description, row.created_at, row.workflows, row.parameters)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

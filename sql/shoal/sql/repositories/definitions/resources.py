@@ -39,7 +39,7 @@ from shoal.sql.schema.tables import (
     resource,
     workflow_instance,
 )
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
 _KIND = "resource"
 _TICK = timedelta(microseconds=1)
@@ -64,7 +64,7 @@ class StoredResource:
 
 
 @dataclass(frozen=True)
-class Upload:
+class PendingUpload:
     """A file on its way into the storage."""
 
     id: int
@@ -83,7 +83,7 @@ class Unneeded:
 
 _ResourceList = list[StoredResource]
 _UnneededList = list[Unneeded]
-_UploadList = list[Upload]
+_UploadList = list[PendingUpload]
 _NameList = list[str]
 
 
@@ -96,7 +96,7 @@ class Resources:
 
     # -- changes ------------------------------------------------------------------------------
 
-    async def begin(self, home: str, path: str, name: str, at: datetime) -> Upload:
+    async def begin(self, home: str, path: str, name: str, at: datetime) -> PendingUpload:
         """Note an upload whose object will be ``name``. The project is made too."""
         owner = await self._projects.ensure(home, at)
         await self._connection.execute(
@@ -104,7 +104,7 @@ class Resources:
         )
         row = await self._connection.first(select(resource.c.id).where(resource.c.object == name))
         assert row is not None
-        return Upload(row.id, home, path, name)
+        return PendingUpload(row.id, home, path, name)
 
     async def reserve(
         self, home: str, objects: Mapping[str, str], instance_id: int, at: datetime
@@ -129,11 +129,11 @@ class Resources:
             IS_UPLOAD,
         )
         rows = await self._connection.rows(query.order_by(resource.c.id))
-        return [Upload(row.id, home, row.path, row.object) for row in rows]
+        return [PendingUpload(row.id, home, row.path, row.object) for row in rows]
 
     async def complete(
         self,
-        upload: Upload,
+        upload: PendingUpload,
         sha256: str,
         size: int,
         at: datetime,
@@ -148,7 +148,8 @@ class Resources:
         newest, 0: none. Raises ResourceRefused.
         """
         owner = await self._projects.hold(upload.project, at)
-        before = await self._current(upload.project, upload.path)
+        row = await self._connection.first(_named(upload.project, upload.path).where(IS_CURRENT))
+        before = None if row is None else readable([row], _resource, _KIND)[0]
         found = 0 if before is None else before.version
         if before is not None and (before.sha256, before.size) == (sha256, size):
             return before, False  # perhaps by the same request, whose answer was lost
@@ -208,7 +209,7 @@ class Resources:
         )
         return 0 if row is None or row.last is None else int(row.last)
 
-    async def _require_free(self, upload: Upload) -> None:
+    async def _require_free(self, upload: PendingUpload) -> None:
         """Raise PathTaken if the path is a folder, or lies below a file."""
         parts = upload.path.split("/")
         above = ["/".join(parts[:count]) for count in range(1, len(parts))]
@@ -375,10 +376,6 @@ class Resources:
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
 
-    async def _current(self, home: str, path: str) -> StoredResource | None:
-        row = await self._connection.first(_named(home, path).where(IS_CURRENT))
-        return None if row is None else readable([row], _resource, _KIND)[0]
-
 
 def _resources() -> Select[Any]:
     return select(resource, project.c.name.label("project")).join_from(resource, project)
@@ -410,14 +407,4 @@ def _resource(row: Row[Any]) -> StoredResource:
         raise ValueError("its version or its size is out of range")
     if not isinstance(row.sha256, str) or len(row.sha256) != 64 or row.created_at is None:
         raise ValueError("it has no checksum, or no time")
-    return StoredResource(
-        project=row.project,
-        path=row.path,
-        version=row.version,
-        sha256=row.sha256,
-        size=row.size,
-        object=row.object,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        instance_id=row.instance_id,
-    )
+    return record_of(StoredResource, row)

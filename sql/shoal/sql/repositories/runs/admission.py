@@ -14,11 +14,13 @@ from sqlalchemy import ColumnElement, Select, String, cast, func, literal, selec
 
 from shoal.core.definition.model import Overlap
 from shoal.core.runs.overlap import Lineup, OverlapPolicy, Waiter
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.runs.commands import own_key
 from shoal.sql.schema.tables import HAS_NOT_ENDED, IS_WAITING, command, workflow, workflow_instance
+from shoal.sql.statements.quarantined import is_quarantined
 from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
@@ -42,8 +44,10 @@ _IS_SUPERSEDED = (
     .where(command.c.idempotency_key == literal(own_key(_SUPERSEDE)) + cast(_OF.id, String))
     .exists()
 )
+# Nothing happens in a quarantined run until it is repaired: it neither waits nor counts.
+_IS_QUARANTINED = is_quarantined(_OF.id, ItemKind.INSTANCE)
 # Backfills have a window of their own: their runs neither wait nor count.
-_IS_ACTIVE = HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None)
+_IS_ACTIVE = HAS_NOT_ENDED & ~IS_WAITING & _OF.backfill_id.is_(None) & ~_IS_QUARANTINED
 _ORDER: Mapping[Overlap, tuple[ColumnElement[Any], ...]] = {
     Overlap.QUEUE_BY_PRIORITY: (_OF.priority, _OF.logical_time, _OF.id),
 }
@@ -117,12 +121,13 @@ class AdmissionRepository:
             waiting=await self._waiting(workflow_id, policy),
             waiting_count=await self._waiting_count(workflow_id),
             replaceable=tuple(replaceable) if replaces else (),
+            active_ids=tuple(row.id for row in rows),
         )
 
     async def _waiting(self, workflow_id: int, policy: OverlapPolicy) -> tuple[Waiter, ...]:
         query = (
             select(_OF.id, _OF.priority, _OF.logical_time)
-            .where(_OF.workflow_id == workflow_id, IS_WAITING, ~_IS_SUPERSEDED)
+            .where(_OF.workflow_id == workflow_id, IS_WAITING, ~_IS_QUARANTINED, ~_IS_SUPERSEDED)
             .order_by(*_ORDER.get(policy.overlap, (_OF.id,)))
         )
         if policy.overlap in (Overlap.QUEUE, Overlap.QUEUE_BY_PRIORITY):
@@ -131,7 +136,9 @@ class AdmissionRepository:
         return tuple(Waiter(row.id, row.priority, row.logical_time) for row in rows)
 
     async def _waiting_count(self, workflow_id: int) -> int:
-        query = select(func.count()).where(_OF.workflow_id == workflow_id, IS_WAITING)
+        query = select(func.count()).where(
+            _OF.workflow_id == workflow_id, IS_WAITING, ~_IS_QUARANTINED
+        )
         count: int = await self._connection.scalar(query.select_from(workflow_instance))
         return count
 
@@ -148,6 +155,24 @@ class AdmissionRepository:
             rows = await self._connection.changed(statement)
             admitted.update({row.id: row.partition for row in rows})
         return admitted
+
+    async def withdraw(self, instance_ids: Collection[int], workflow_ids: Collection[int]) -> None:
+        """Take back the admission of quarantined runs that have not begun.
+
+        ``workflow_ids``: the workflows that are locked; runs of others are left alone.
+        """
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            await self._connection.execute(
+                update(workflow_instance)
+                .where(
+                    _OF.id.in_(chunk),
+                    _OF.workflow_id.in_(sorted(workflow_ids)),
+                    _OF.state == WorkflowState.QUEUED,
+                    _OF.backfill_id.is_(None),
+                    _IS_QUARANTINED,
+                )
+                .values(admitted_at=None)
+            )
 
     async def not_begun(
         self, instance_ids: Collection[int], admitted_before: datetime

@@ -15,8 +15,6 @@ from sqlalchemy import (
     Row,
     Select,
     bindparam,
-    cast,
-    exists,
     func,
     literal_column,
     select,
@@ -29,7 +27,7 @@ from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
-from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, quarantine
+from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command
 from shoal.sql.statements.json_columns import (
     check_texts,
     parent_json,
@@ -37,7 +35,8 @@ from shoal.sql.statements.json_columns import (
     selection_json,
     selection_of,
 )
-from shoal.sql.statements.rows import OnUnreadable, readable, refuse
+from shoal.sql.statements.quarantined import is_quarantined
+from shoal.sql.statements.rows import OnUnreadable, readable, record_of, refuse
 from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
@@ -195,11 +194,12 @@ class Commands:
         masters hold as many instances as they may, and commands that are quarantined, or whose
         instance is.
         """
-        c, q = command.c, quarantine.c
-        reasons = [(ItemKind.COMMAND, c.id), (ItemKind.INSTANCE, c.instance_id)]
-        common = [IS_PENDING, c.created_at < before] + [
-            ~exists().where(q.kind == kind, q.item == cast(item, q.item.type))
-            for kind, item in reasons
+        c = command.c
+        common = [
+            IS_PENDING,
+            c.created_at < before,
+            ~is_quarantined(c.id, ItemKind.COMMAND),
+            ~is_quarantined(c.instance_id, ItemKind.INSTANCE),
         ]
         columns = select(c.id, c.partition, c.created_at).order_by(c.id).limit(limit)
         others = columns.where(*common, IS_NO_START)
@@ -310,30 +310,15 @@ def _command(row: Row[Any]) -> Command:
     check_texts(row.parameters)
     check_texts(row.labels or {})
     key, caller_id = _shown_key(row.idempotency_key)
-    return Command(
+    return record_of(
+        Command,
+        row,
         type=CommandType(row.type),
-        partition=row.partition,
         idempotency_key=key,
         caller_id=caller_id,
-        workflow_id=row.workflow_id,
-        instance_id=row.instance_id,
-        version=row.version,
-        parameters=row.parameters,
-        logical_time=row.logical_time,
-        timezone=row.timezone,
-        priority=row.priority,
-        schedule_id=row.schedule_id,
-        requested_by=row.requested_by,
         selection=selection_of(row.selection),
-        task=row.task,
         labels=row.labels or {},
         parent=parent_of(row.parent),
-        backfill_id=row.backfill_id,
         detail=row.detail or {},
-        id=row.id,
         state=CommandState(row.state),
-        reason=row.reason,
-        result_instance_id=row.result_instance_id,
-        created_at=row.created_at,
-        handled_at=row.handled_at,
     )

@@ -13,7 +13,7 @@ from shoal.sql.statements.rows import leave_out, readable
 from shoal.sql.statements.value_sets import Among, numbers
 
 
-class InstanceCounts:
+class StateCounts:
     """Counts rows of ``workflow_instance`` and ``task_instance``."""
 
     def __init__(self, connection: Connection) -> None:

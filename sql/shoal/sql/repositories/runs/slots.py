@@ -2,6 +2,8 @@
 
 A lease belongs to one attempt and counts while the attempt is BLOCKED, QUEUED, CLAIMED or
 RUNNING: so a slot is free in the transaction that ends or pauses its attempt, even after a crash.
+Leases of quarantined runs do not count. A run that is tried again counts again, and its queued
+attempts whose leases were given away meanwhile wait for a slot once more (``without_lease``).
 Slots are given under the lock on the group's row, in the order of the queue, whichever master
 asks; the owner of the first one's partition is notified.
 
@@ -12,6 +14,7 @@ when they last were. An attempt leaves BLOCKED only in a transaction that finds 
 (``require``) and keeps it from being deleted until the commit.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +22,16 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, func, insert, select
 
+from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import StaleRow
-from shoal.sql.repositories.definitions.concurrency import HAS_LEASE, OCCUPIES, QUALIFIED
+from shoal.sql.repositories.definitions.concurrency import (
+    AWAITS_SLOT,
+    HAS_LEASE,
+    OCCUPIES,
+    QUALIFIED,
+)
 from shoal.sql.schema.tables import (
-    IS_BLOCKED,
     SLOT_ORDER,
     concurrency_group,
     concurrency_lease,
@@ -83,7 +91,7 @@ class Slots:
         """Return partitions of the first attempts that wait for a slot of the group."""
         rows = await self._connection.rows(
             _slots()
-            .where(task_instance.c.concurrency_group == group, IS_BLOCKED, ~HAS_LEASE)
+            .where(task_instance.c.concurrency_group == group, AWAITS_SLOT, ~HAS_LEASE)
             .order_by(*SLOT_ORDER)
             .limit(most)
         )
@@ -94,7 +102,7 @@ class Slots:
         query = (
             _slots()
             .join(concurrency_lease, concurrency_lease.c.task_instance_id == task_instance.c.id)
-            .where(IS_BLOCKED)
+            .where(AWAITS_SLOT)
         )
         found: list[Slot] = []
         for chunk in batched(sorted(groups), _GROUPS_PER_QUERY):
@@ -122,7 +130,7 @@ class Slots:
             return []
         waiters = await self._connection.rows(
             _slots()
-            .where(task_instance.c.concurrency_group == group, IS_BLOCKED, ~HAS_LEASE)
+            .where(task_instance.c.concurrency_group == group, AWAITS_SLOT, ~HAS_LEASE)
             .order_by(*SLOT_ORDER)
             .limit(row.slots - taken)
         )
@@ -162,6 +170,21 @@ class Slots:
                     )
                 )
             )
+
+    async def without_lease(self, instance_ids: Collection[int]) -> dict[int, frozenset[int]]:
+        """Return queued attempts of these runs that need a slot and have none, by instance."""
+        t = task_instance.c
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = select(t.id, t.workflow_instance_id).where(
+                t.workflow_instance_id.in_(chunk),
+                t.concurrency_group.is_not(None),
+                t.state == TaskState.QUEUED,
+                ~HAS_LEASE,
+            )
+            for row in await self._connection.rows(query):
+                found[row.workflow_instance_id].add(row.id)
+        return {instance: frozenset(ids) for instance, ids in found.items()}
 
     async def require(self, task_instance_ids: Collection[int]) -> None:
         """Raise StaleRow unless all these attempts have a slot; they keep it until the commit."""

@@ -8,7 +8,7 @@ from sqlalchemy import Row, and_, delete, func, insert, select, update
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import quarantine
-from shoal.sql.statements.rows import enough
+from shoal.sql.statements.rows import enough, record_of
 
 MOST_SKIPPED = 1_000
 """Skipped items of a consumer and kind that are kept."""
@@ -56,11 +56,19 @@ class QuarantinedItems:
                 delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
             )
 
-    async def clear(self, partitions: Collection[int]) -> None:
-        """Forget everything of these partitions: their new owner tries again."""
-        await self._connection.execute(
-            delete(quarantine).where(_Q.partition.in_(sorted(partitions)))
+    async def clear(self, partitions: Collection[int]) -> set[int]:
+        """Forget everything of these partitions: their new owner tries again.
+
+        Return the ids of the instances among it.
+        """
+        mine = _Q.partition.in_(sorted(partitions))
+        rows = await self._connection.rows(
+            select(_Q.item).where(
+                mine, _Q.consumer == ItemConsumer.MASTERS, _Q.kind == ItemKind.INSTANCE
+            )
         )
+        await self._connection.execute(delete(quarantine).where(mine))
+        return {int(row.item) for row in rows}
 
     async def count(self, consumer: ItemConsumer = ItemConsumer.MASTERS) -> int:
         """Return how much of a consumer is quarantined."""
@@ -139,16 +147,6 @@ class QuarantinedItems:
 
 
 def _item(row: Row[tuple[object, ...]]) -> QuarantinedItem:
-    return QuarantinedItem(
-        kind=ItemKind(row.kind),
-        item=row.item,
-        partition=row.partition,
-        reason=row.reason,
-        tries=row.tries,
-        since=row.since,
-        consumer=ItemConsumer(row.consumer),
-        project=row.project,
-        workflow=row.workflow,
-        last_at=row.last_at,
-        is_skipped=row.is_skipped,
+    return record_of(
+        QuarantinedItem, row, kind=ItemKind(row.kind), consumer=ItemConsumer(row.consumer)
     )

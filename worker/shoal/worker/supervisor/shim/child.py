@@ -66,7 +66,12 @@ def start(program: Program, altered: Sequence[int], output: int) -> int:
     """
     source = _open_input(program)
     try:
-        _enter(program.cwd)
+        try:
+            os.chdir(program.cwd)
+        except OSError as error:
+            raise CannotStart(
+                f"cannot enter the working directory {program.cwd}: {_why(error)}"
+            ) from error
         return _run(program, [(source, 0), (output, 1), (output, 2)], altered)
     finally:
         os.chdir(_HOME)
@@ -116,13 +121,6 @@ def open_log(path: str) -> int:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     return os.open(path, flags, 0o600)
-
-
-def _enter(cwd: str) -> None:
-    try:
-        os.chdir(cwd)
-    except OSError as error:
-        raise CannotStart(f"cannot enter the working directory {cwd}: {_why(error)}") from error
 
 
 def _run(program: Program, streams: list[tuple[int, int]], altered: Sequence[int]) -> int:

@@ -31,7 +31,8 @@ def main() -> int:
     """Do the work that standard input asks for; return the exit code."""
     request = WorkRequest.from_json(sys.stdin.read())
     folder = Path.cwd()
-    task_type: type[TaskKind[Any]] = _named(request.task_type)
+    module, _, attribute = request.task_type.partition(":")
+    task_type: type[TaskKind[Any]] = getattr(importlib.import_module(module), attribute)
     work: Work[Any] = Work(request, task_type.Params.model_validate(request.params), folder)
     work.cancel_at_sigterm()
     try:
@@ -83,11 +84,6 @@ def _fail(work: Work[Any], reason: str, code: int) -> int:
         work.log(f"shoal: {reason}")
         write_reason(work.folder, reason)
     return code
-
-
-def _named(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 if __name__ == "__main__":

@@ -148,10 +148,12 @@ class _Following:
         while True:
             self._work.require_wanted()
             state = self._state()
-            if state.has_started:
-                self._follow(state.name)
+            if state.has_started and self._log is None:
+                self._log = PodLog(self._cluster, self._namespace, state.name, self._work.log_bytes)
+                self._log.start()
             if state.code is not None:
-                self._finish_log()
+                if self._log is not None and not self._log.finish(_LOG_S):
+                    self._work.log("shoal: the end of the log could not be read")
                 return state
             if not state.has_started:
                 self._tell_waiting(state, is_too_long=time.monotonic() > give_up_at)
@@ -182,15 +184,6 @@ class _Following:
         if is_too_long:
             limit = format_duration(self._work.params.start_timeout)
             raise WorkFailed(f"the pod did not start within {limit}: {state.waiting}")
-
-    def _follow(self, pod: str) -> None:
-        if self._log is None:
-            self._log = PodLog(self._cluster, self._namespace, pod, self._work.log_bytes)
-            self._log.start()
-
-    def _finish_log(self) -> None:
-        if self._log is not None and not self._log.finish(_LOG_S):
-            self._work.log("shoal: the end of the log could not be read")
 
 
 def _is_of(pod: Any, job: Any) -> bool:

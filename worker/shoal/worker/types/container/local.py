@@ -42,7 +42,8 @@ def run(work: Work[ContainerParams], rules: Rules) -> None:
         earlier = engine.find(work.tag)
     work.log(f"shoal: {engine}")
     if earlier is not None:
-        _require_newer(work, earlier)
+        if earlier.attempt > work.attempt:
+            raise WorkFailed(f"a later attempt, number {earlier.attempt}, has begun already")
         work.log(f"shoal: ending container {earlier.id}, which an earlier attempt has left")
         end(earlier, _SETTLING_GRACE_S)
     try:
@@ -83,11 +84,6 @@ def end(container: EngineContainer, grace_s: float) -> None:
     """Stop a container and remove it; return when it is gone."""
     container.stop(grace_s)
     container.remove()
-
-
-def _require_newer(work: Work[ContainerParams], earlier: EngineContainer) -> None:
-    if earlier.attempt > work.attempt:
-        raise WorkFailed(f"a later attempt, number {earlier.attempt}, has begun already")
 
 
 def _created(work: Work[ContainerParams], engine: ContainerEngine, spec: Spec) -> EngineContainer:

@@ -47,7 +47,7 @@ class Refused(WorkFailed):
 
 
 @asynccontextmanager
-async def connected(source: DataSource) -> AsyncIterator["FlinkCluster"]:
+async def connected(source: DataSource) -> AsyncIterator["FlinkClient"]:
     """Speak to the cluster of a data source. Raises WorkFailed if its options are wrong."""
     if source.password and not _is_tls(source):
         text = "a password or token is sent with the option tls=verify-full only"
@@ -67,10 +67,10 @@ async def connected(source: DataSource) -> AsyncIterator["FlinkCluster"]:
         follow_redirects=False,
         timeout=httpx.Timeout(ANSWER_S, connect=float(source.options.get("connect_timeout", 10))),
     ) as client:
-        yield FlinkCluster(client, source)
+        yield FlinkClient(client, source)
 
 
-class FlinkCluster:
+class FlinkClient:
     """The requests that tasks need. Its methods raise Unreachable, Refused."""
 
     def __init__(self, client: httpx.AsyncClient, source: DataSource) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from shoal.worker.types.child.outcome import WorkFailed
-from shoal.worker.types.flink.cluster import TERMINAL, FlinkCluster, Refused
+from shoal.worker.types.flink.cluster import TERMINAL, FlinkClient, Refused
 from shoal.worker.types.flink.kind import FlinkParams
 from shoal.worker.types.flink.names import attempt_of_jar, attempt_of_job, job_id
 
@@ -20,7 +20,7 @@ _CANCELLING = "CANCELLING"
 
 
 async def end(
-    cluster: FlinkCluster, tag: str, up_to: int, params: FlinkParams, log: Callable[[str], None]
+    cluster: FlinkClient, tag: str, up_to: int, params: FlinkParams, log: Callable[[str], None]
 ) -> None:
     """End what the attempts 1 to ``up_to`` have left. Returns when nothing of it is live.
 
@@ -34,7 +34,7 @@ async def end(
             await end_job(cluster, job, params, log, SAVEPOINT_S)
 
 
-async def savepoint_of(cluster: FlinkCluster, tag: str, before: int) -> str:
+async def savepoint_of(cluster: FlinkClient, tag: str, before: int) -> str:
     """Return the savepoint with which the newest attempt before this one stopped; empty: none.
 
     Only of a job that has finished so: another one may have gone on behind its savepoint.
@@ -49,7 +49,7 @@ async def savepoint_of(cluster: FlinkCluster, tag: str, before: int) -> str:
     return ""
 
 
-async def delete_jars(cluster: FlinkCluster, tag: str, up_to: int) -> None:
+async def delete_jars(cluster: FlinkClient, tag: str, up_to: int) -> None:
     """Delete the jars that the attempts 1 to ``up_to`` have uploaded."""
     for jar, name in (await cluster.jars()).items():
         if _is_among(attempt_of_jar(tag, name), up_to):
@@ -57,7 +57,7 @@ async def delete_jars(cluster: FlinkCluster, tag: str, up_to: int) -> None:
 
 
 async def end_job(
-    cluster: FlinkCluster,
+    cluster: FlinkClient,
     job: str,
     params: FlinkParams,
     log: Callable[[str], None],
@@ -78,7 +78,7 @@ async def end_job(
     await _cancel(cluster, job)
 
 
-async def _cancel(cluster: FlinkCluster, job: str) -> None:
+async def _cancel(cluster: FlinkClient, job: str) -> None:
     """Return when the job has ended: by our request, or by itself meanwhile."""
     while (status := await cluster.status(job)) is not None and status not in TERMINAL:
         if status != _CANCELLING:
@@ -86,7 +86,7 @@ async def _cancel(cluster: FlinkCluster, job: str) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def _stop(cluster: FlinkCluster, job: str, folder: str, log: Callable[[str], None]) -> None:
+async def _stop(cluster: FlinkClient, job: str, folder: str, log: Callable[[str], None]) -> None:
     try:
         await cluster.stop(job, folder)
         location, why = await _became(cluster, job)
@@ -103,14 +103,14 @@ async def _stop(cluster: FlinkCluster, job: str, folder: str, log: Callable[[str
         await asyncio.sleep(LOOK_S)
 
 
-async def _became(cluster: FlinkCluster, job: str) -> tuple[str, str]:
+async def _became(cluster: FlinkClient, job: str) -> tuple[str, str]:
     while True:
         if (became := await cluster.stopped(job)) is not None:
             return became
         await asyncio.sleep(LOOK_S)
 
 
-async def _until_nothing_starts(cluster: FlinkCluster, main_class: str) -> None:
+async def _until_nothing_starts(cluster: FlinkClient, main_class: str) -> None:
     try:
         async with asyncio.timeout(STARTING_S):
             while True:

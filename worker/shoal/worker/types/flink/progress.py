@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink.cluster import TERMINAL, FlinkCluster, Refused, Unreachable
+from shoal.worker.types.flink.cluster import TERMINAL, FlinkClient, Refused, Unreachable
 from shoal.worker.types.flink.failures import cause
 from shoal.worker.types.flink.kind import FlinkParams
 
@@ -24,7 +24,7 @@ _NUMBERS = {"IntCounter": int, "LongCounter": int, "DoubleCounter": float}
 class Following:
     """Stays with a job. ``is_over`` says whether Flink has confirmed its end."""
 
-    def __init__(self, work: Work[FlinkParams], cluster: FlinkCluster, job: str) -> None:
+    def __init__(self, work: Work[FlinkParams], cluster: FlinkClient, job: str) -> None:
         self._work, self._cluster, self._job = work, cluster, job
         self._status = ""
         self._silent_since: float | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
-from shoal.worker.types.flink.cluster import FlinkCluster, Refused, Unreachable, connected
+from shoal.worker.types.flink.cluster import FlinkClient, Refused, Unreachable, connected
 from shoal.worker.types.flink.kind import FlinkParams
 from shoal.worker.types.flink.leftovers import delete_jars, end, end_job, savepoint_of
 from shoal.worker.types.flink.names import jar_name, job_id
@@ -43,7 +43,7 @@ async def settle(work: Work[FlinkParams]) -> None:
     work.settled()
 
 
-async def _run(work: Work[FlinkParams], cluster: FlinkCluster) -> None:
+async def _run(work: Work[FlinkParams], cluster: FlinkClient) -> None:
     job = job_id(work.tag, work.attempt)
     is_submitted = False
     try:
@@ -67,7 +67,7 @@ async def _run(work: Work[FlinkParams], cluster: FlinkCluster) -> None:
         raise
 
 
-async def _savepoint(work: Work[FlinkParams], cluster: FlinkCluster) -> str:
+async def _savepoint(work: Work[FlinkParams], cluster: FlinkClient) -> str:
     """Return what the job is to start from; empty: from nothing."""
     if not work.params.resume or work.attempt == 1:
         return work.params.savepoint
@@ -76,7 +76,7 @@ async def _savepoint(work: Work[FlinkParams], cluster: FlinkCluster) -> str:
     return found or work.params.savepoint
 
 
-async def _submit(work: Work[FlinkParams], cluster: FlinkCluster, job: str, savepoint: str) -> None:
+async def _submit(work: Work[FlinkParams], cluster: FlinkClient, job: str, savepoint: str) -> None:
     """Upload the jar, and start its program."""
     try:
         jar = await cluster.upload(Path(work.params.jar), jar_name(work.tag, work.attempt))
@@ -96,7 +96,7 @@ async def _submit(work: Work[FlinkParams], cluster: FlinkCluster, job: str, save
     work.log(f"shoal: {cluster.page(job)}")
 
 
-async def _clean(work: Work[FlinkParams], cluster: FlinkCluster) -> bool:
+async def _clean(work: Work[FlinkParams], cluster: FlinkClient) -> bool:
     """Delete the jar, which nobody needs once the job is there; return whether it is gone.
 
     A good job is not given up for it.

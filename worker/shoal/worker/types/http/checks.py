@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from shoal.worker.types.http.answer import HttpAnswer, Unusable
-from shoal.worker.types.http.kind import Checks, statuses
+from shoal.worker.types.http.kind import AnswerChecks, statuses
 
 GOOD = ("2xx",)
 #: How long a regular expression may search a body. Some take for ever on the wrong text.
@@ -26,7 +26,9 @@ def has_status(answer: HttpAnswer, wanted: Sequence[str] | None) -> bool:
     return any(answer.status in statuses(one) for one in wanted or GOOD)
 
 
-def missed(checks: Checks, answer: HttpAnswer, default: Sequence[str] | None = None) -> str | None:
+def missed(
+    checks: AnswerChecks, answer: HttpAnswer, default: Sequence[str] | None = None
+) -> str | None:
     """Return what of ``checks`` does not hold, for people; None if all of it does.
 
     ``default`` are the statuses that are good if the checks name none; None: any.
@@ -41,7 +43,7 @@ def missed(checks: Checks, answer: HttpAnswer, default: Sequence[str] | None = N
         return str(error)
 
 
-def _missed_in_body(checks: Checks, answer: HttpAnswer) -> Iterator[str]:
+def _missed_in_body(checks: AnswerChecks, answer: HttpAnswer) -> Iterator[str]:
     for path, wanted in checks.json_.items():
         found = answer.at(path)
         among = wanted if isinstance(wanted, list) else [wanted]

@@ -195,7 +195,7 @@ class Body(Part):
         return self
 
 
-class Checks(Part):
+class AnswerChecks(Part):
     """What an answer must be. All that is given must hold.
 
     ``json``: paths with the value there, or a list of values of which it is one. ``matches`` is
@@ -224,7 +224,7 @@ class Checks(Part):
 class Poll(Part):
     """Ask again every so often until something has come true."""
 
-    until: Checks
+    until: AnswerChecks
     every: Period = 10.0
     at_most: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     url_from: ValueSource | None = None
@@ -260,7 +260,9 @@ class HttpParams(TaskParams):
     timeout: Period = Field(
         default=DEFAULT_TIMEOUT_S, description="One deadline over everything. With poll: give it."
     )
-    success: Checks = Field(default_factory=Checks, description="What a good answer is.")
+    success: AnswerChecks = Field(
+        default_factory=AnswerChecks, description="What a good answer is."
+    )
     poll: Poll | None = Field(default=None, description="Ask again until something is true.")
     outputs: dict[ParameterName, ValueSource] = Field(
         default_factory=dict, description="status, body, headers.NAME or a JSON path, by name."

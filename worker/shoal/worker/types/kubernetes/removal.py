@@ -72,7 +72,11 @@ def end_pods(cluster: KubernetesCluster, namespace: str, tag: str, timeout_s: fl
     """
     deadline = time.monotonic() + timeout_s
     deleted: set[str] = set()
-    while pods := [pod for pod in pods_of(cluster, namespace, tag) if not _has_ended(pod)]:
+    while pods := [
+        pod
+        for pod in pods_of(cluster, namespace, tag)
+        if pod.status.phase not in ("Succeeded", "Failed")
+    ]:
         for pod in pods:
             if pod.metadata.uid not in deleted:
                 deleted.add(pod.metadata.uid)
@@ -80,10 +84,6 @@ def end_pods(cluster: KubernetesCluster, namespace: str, tag: str, timeout_s: fl
         if time.monotonic() > deadline:
             raise WorkFailed(f"{cluster}: pods of this task are deleted, but still there")
         time.sleep(_LOOK_S)
-
-
-def _has_ended(pod: Any) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
 
 
 def _delete(cluster: KubernetesCluster, pod: Any) -> None:

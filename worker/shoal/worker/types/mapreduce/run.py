@@ -39,7 +39,7 @@ def run(work: Work[MapReduceParams]) -> None:
     work.require_wanted()
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     work.on_cancel(process.terminate)
-    watcher = _Watcher(work)
+    watcher = _JobWatcher(work)
     watcher.start()
     code = process.wait()
     job = watcher.finish()
@@ -125,7 +125,7 @@ def _delete(work: Work[MapReduceParams], hadoop: Hadoop, path: str) -> None:
         raise WorkFailed(f"{path} could not be deleted", exit_code=max(1, code))
 
 
-class _Watcher(threading.Thread):
+class _JobWatcher(threading.Thread):
     """Tells how far the newest job is."""
 
     def __init__(self, work: Work[MapReduceParams]) -> None:

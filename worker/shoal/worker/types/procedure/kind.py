@@ -14,7 +14,7 @@ KINDS = frozenset({"postgresql", "mariadb", "mysql"})
 Argument = str | int | float | bool | None
 
 
-class Transaction(StrEnum):
+class Committer(StrEnum):
     """Who commits."""
 
     TASK = "task"  # the task, when the routine has returned
@@ -49,8 +49,8 @@ class ProcedureParams(TaskParams):
         description="Values by the names of the parameters, converted by the database to their "
         "types. A parameter without a name is called by its place: 1, 2, …",
     )
-    transaction: Transaction = Field(
-        default=Transaction.TASK,
+    transaction: Committer = Field(
+        default=Committer.TASK,
         description="task: one transaction around the call. own: none, for routines that commit.",
     )
     result: Sets = Field(

@@ -14,7 +14,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.child.work import Work
 from shoal.worker.types.procedure import mariadb, postgresql
 from shoal.worker.types.procedure.calls import CallDialect
-from shoal.worker.types.procedure.kind import KINDS, ProcedureParams, Sets, Transaction
+from shoal.worker.types.procedure.kind import KINDS, Committer, ProcedureParams, Sets
 from shoal.worker.types.procedure.routines import Routine, chosen, split_name
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.cancellation import Canceller
@@ -76,7 +76,7 @@ class _Calling:
 
     def run(self) -> None:
         """Call it and set the outputs. Raises WorkFailed, Cancelled."""
-        in_transaction = self._params.transaction is Transaction.TASK
+        in_transaction = self._params.transaction is Committer.TASK
         try:
             routine = self._look_up()
             self._work.require_wanted()
@@ -153,7 +153,7 @@ class _Calling:
         text = f"{self._params.name}: {error}"
         if self._params.idempotent and verdict is not ErrorVerdict.PERMANENT:
             return WorkFailed(text)
-        is_own = self._params.transaction is Transaction.OWN and not self.is_idle
+        is_own = self._params.transaction is Committer.OWN and not self.is_idle
         if verdict is ErrorVerdict.RETRY and is_own:
             text += (
                 "; the procedure may have committed a part, so the task is not tried again; write "

@@ -7,7 +7,7 @@ outputs are set. Last, the attempt fails if a check that blocks does not hold.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -171,16 +171,13 @@ class _Run:
             if self._params.failing_rows == 0:
                 continue
             if columns is None:
-                columns = self._columns(session, asker)
+                described, _ = self._answer(session, asker.columns(), self._params.table)
+                columns = [one.name for one in described if not self._is_hidden(one.name)]
             shown = columns
             if isinstance(check, Unique):
                 shown = [one for one in check.columns if not self._is_hidden(one)]
             if shown:
                 self._show_rows(session, asker.failing(check, shown))
-
-    def _columns(self, session: Session, asker: Asker) -> list[str]:
-        columns, _ = self._answer(session, asker.columns(), self._params.table)
-        return [one.name for one in columns if not self._is_hidden(one.name)]
 
     def _is_hidden(self, column: str) -> bool:
         # Databases that fold names give them back in another case than people write them.
@@ -196,7 +193,19 @@ class _Run:
         states = [result.state for result in results]
         self._work.output(
             rows=self._rows,
-            checks=json.dumps([_plain(result) for result in results], ensure_ascii=False),
+            checks=json.dumps(
+                [
+                    {
+                        "name": result.check.title,
+                        "check": result.check.check,
+                        "state": result.state,
+                        "figure": result.judgement.figure,
+                        "wanted": result.judgement.wanted,
+                    }
+                    for result in results
+                ],
+                ensure_ascii=False,
+            ),
             failed=states.count("failed"),
             warned=states.count("warned"),
         )
@@ -259,16 +268,6 @@ class _Run:
             self.is_idle = True  # the server has answered
         # Nothing is changed: what may be none another time can be tried again.
         return WorkFailed(str(error), permanent=is_permanent)
-
-
-def _plain(result: _Result) -> Mapping[str, str]:
-    return {
-        "name": result.check.title,
-        "check": result.check.check,
-        "state": result.state,
-        "figure": result.judgement.figure,
-        "wanted": result.judgement.wanted,
-    }
 
 
 def _close(session: Session) -> None:

@@ -65,7 +65,7 @@ def submit(work: Work[SparkParams]) -> None:
     process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL)
     work.on_cancel(process.terminate)
     if events is not None:
-        _Watcher(work, events).start()
+        _SubmitWatcher(work, events).start()
     code = process.wait()
     if code < 0:
         raise WorkFailed(f"spark-submit was ended by signal {-code}", exit_code=128 - code)
@@ -129,7 +129,7 @@ def _events_folder(work: Work[SparkParams], spark_home: Path) -> Path | None:
     return folder
 
 
-class _Watcher(threading.Thread):
+class _SubmitWatcher(threading.Thread):
     """Tells the application's id and how far it is. Ends with the process."""
 
     def __init__(self, work: Work[SparkParams], folder: Path) -> None:

@@ -112,7 +112,7 @@ class _Session(asyncssh.SSHClientSession[bytes]):
         self, mark: bytes, log: Callable[[bytes], object], over: asyncio.Future[None]
     ) -> None:
         self._log, self.over = log, over
-        self._output, self._error = _Answer(mark, log), _Answer(mark, self._say)
+        self._output, self._error = _MarkedAnswer(mark, log), _MarkedAnswer(mark, self._say)
         self.exited = asyncio.Event()
         self.said = b""  # the last words of the shell before the script
 
@@ -155,7 +155,7 @@ class _Session(asyncssh.SSHClientSession[bytes]):
         self._log(chunk)
 
 
-class _Answer:
+class _MarkedAnswer:
     """A stream of which a part stands between two marks, and all before it goes into the log."""
 
     def __init__(self, mark: bytes, log: Callable[[bytes], object]) -> None:

@@ -33,7 +33,10 @@ async def run(work: Work[SshParams]) -> None:
             work.log(f"shoal: {described(source)}: {host.version}")
             await _run(work, host, script)
     except ConnectionLost as lost:
-        await _end_elsewhere(work, lost)
+        # Settling is tried again later if this fails.
+        work.log(f"shoal: {lost}; ending the script over a new connection")
+        with suppress(WorkFailed):
+            await settle(work)
         raise
     finally:
         if not is_signed_in:
@@ -72,10 +75,3 @@ async def _run(work: Work[SshParams], host: Host, script: RemoteScript) -> None:
         await asyncio.to_thread(Path(file).write_bytes, outputs)
     if code != 0:
         raise WorkFailed("", exit_code=code)  # the script has said why, if anybody has
-
-
-async def _end_elsewhere(work: Work[SshParams], lost: ConnectionLost) -> None:
-    """End what runs at a host whose connection was lost; if that fails, settling is tried later."""
-    work.log(f"shoal: {lost}; ending the script over a new connection")
-    with suppress(WorkFailed):
-        await settle(work)

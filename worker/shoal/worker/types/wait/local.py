@@ -23,7 +23,8 @@ def entries(path: str, roots: Roots) -> list[Found]:
         return [] if one is None else [one]
     folder = fixed_part(path)
     roots.require_path(folder)
-    _require_readable(folder)
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
+        raise _may_not_look(folder)
     found: list[Found] = []
     for number, name in enumerate(glob.iglob(path, recursive=True, include_hidden=False)):
         if number >= MOST_MATCHES:
@@ -52,11 +53,6 @@ def _entry(path: str, on_denied: object = None) -> Found | None:
     except OSError:  # it is not there, or a link to nothing
         return None
     return Found(path, known.st_size, known.st_mtime, stat.S_ISDIR(known.st_mode))
-
-
-def _require_readable(folder: str) -> None:
-    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
-        raise _may_not_look(folder)
 
 
 def _may_not_look(path: str) -> WorkFailed:

@@ -106,7 +106,9 @@ class OpenStatement:
 
     def _word(self, word: str) -> None:
         kind = created(self.words)
-        holds = kind in _HOLDS.get(self._style, ()) or self._is_inline_function()
+        holds = kind in _HOLDS.get(self._style, ()) or (
+            self._style is Blocks.ROUTINE and self.words[:2] == ["WITH", "FUNCTION"]
+        )
         if word == "END" and (holds or self._stack):
             self._ending = True
         elif self._opens_block(word, holds):
@@ -122,9 +124,6 @@ class OpenStatement:
         if self._style is Blocks.ROUTINE and self.words == ["BEGIN", "NOT", "ATOMIC"]:
             return word == "ATOMIC"
         return holds and word == "BEGIN"
-
-    def _is_inline_function(self) -> bool:
-        return self._style is Blocks.ROUTINE and self.words[:2] == ["WITH", "FUNCTION"]
 
     def _why_unsure(self, word: str, kind: str | None, *, holds: bool) -> str:
         if kind == "PACKAGE":

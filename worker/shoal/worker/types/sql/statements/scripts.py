@@ -194,17 +194,16 @@ class _Splitter:
         if not pending.has_code:
             return
         if not sure and end == len(self._text):
-            self._check(pending)
+            if pending.held >= 0 and pending.parentheses:
+                self._refuse(
+                    pending.parentheses[0], "a parenthesis is opened here and never closed"
+                )
+            try:
+                pending.statement.close()
+            except NotSure as doubt:
+                self._refuse(pending.start, f"{doubt}{_HINT}")
         text = self._text[pending.start : pending.end]
         self._found.append(Slice(pending.start, text, tuple(pending.statement.words)))
-
-    def _check(self, pending: _Pending) -> None:
-        if pending.held >= 0 and pending.parentheses:
-            self._refuse(pending.parentheses[0], "a parenthesis is opened here and never closed")
-        try:
-            pending.statement.close()
-        except NotSure as doubt:
-            self._refuse(pending.start, f"{doubt}{_HINT}")
 
     def _refuse(self, position: int, reason: str) -> NoReturn:
         raise InvalidStatement(self._text, position, reason)

@@ -83,7 +83,10 @@ class ResultSets:
 
     def next_set(self) -> bool:
         """See Result."""
-        self._read_set()
+        while not self._is_read:
+            with self._answering():
+                if not self._cursor.fetchmany(BLOCK):
+                    self._set_is_read()
         if self._is_over:
             return False
         with self._answering():
@@ -101,12 +104,6 @@ class ResultSets:
                 self._cursor.close()  # reads what is left, as there is no other way
             self._forget()
             self._end()
-
-    def _read_set(self) -> None:
-        while not self._is_read:
-            with self._answering():
-                if not self._cursor.fetchmany(BLOCK):
-                    self._set_is_read()
 
     def _set_is_read(self) -> None:
         self._is_read = True

@@ -174,15 +174,12 @@ class MariadbSession:
     def _ended(self, warnings: int) -> None:
         self._running.end()
         if warnings and self._connection.open:
-            self._tell(warnings)
-
-    def _tell(self, count: int) -> None:
-        with suppress(pymysql.MySQLError):
-            shown = list(self._connection.show_warnings() or ())
-            for level, code, text in shown[:_MOST_WARNINGS]:
-                self._log(f"{level} {code}: {text}")
-            if count > len(shown[:_MOST_WARNINGS]):
-                self._log(f"… {count} warnings in all")
+            with suppress(pymysql.MySQLError):
+                shown = list(self._connection.show_warnings() or ())
+                for level, code, text in shown[:_MOST_WARNINGS]:
+                    self._log(f"{level} {code}: {text}")
+                if warnings > len(shown[:_MOST_WARNINGS]):
+                    self._log(f"… {warnings} warnings in all")
 
     def _give_up(self) -> None:
         # Somebody has stopped reading in the middle: the statement is to end before the next.

@@ -124,7 +124,13 @@ class PostgresqlSession:
 
     def rollback(self) -> None:
         """See Session. Possible after a cancellation too."""
-        self._give_up()
+        # Somebody has stopped reading in the middle: the statement is to end before the next.
+        if self._connection.info.transaction_status is TransactionStatus.ACTIVE:
+            self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
+            with suppress(psycopg.Error):
+                Stream.drain(self._connection)
+        if self._last is not None:
+            self._last.give_up()
         if self._connection.info.transaction_status in (
             TransactionStatus.INTRANS,
             TransactionStatus.INERROR,
@@ -172,15 +178,6 @@ class PostgresqlSession:
         )
         stream.start(statement, values)
         return stream
-
-    def _give_up(self) -> None:
-        # Somebody has stopped reading in the middle: the statement is to end before the next.
-        if self._connection.info.transaction_status is TransactionStatus.ACTIVE:
-            self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
-            with suppress(psycopg.Error):
-                Stream.drain(self._connection)
-        if self._last is not None:
-            self._last.give_up()
 
     @contextmanager
     def _translated(

@@ -76,7 +76,13 @@ class Stream:
             self._send(statement, values)
             result = self._next()
             if result is not None and result.nfields:
-                self.columns = self._described(result)
+                self.columns = [
+                    Column(
+                        (result.fname(index) or b"").decode(),
+                        self._type_names.of(result.ftype(index), result.fmod(index)),
+                    )
+                    for index in range(result.nfields)
+                ]
             self._first = result
 
     def __iter__(self) -> Iterator[Row]:
@@ -160,25 +166,16 @@ class Stream:
         if status.startswith(_CHANGING):
             self.row_count = result.command_tuples
 
-    def _described(self, result: PGresult) -> list[Column]:
-        return [
-            Column(
-                (result.fname(index) or b"").decode(),
-                self._type_names.of(result.ftype(index), result.fmod(index)),
-            )
-            for index in range(result.nfields)
-        ]
-
     def _loaded(self, result: PGresult) -> list[Row]:
         self._transformer.set_pgresult(result)
         try:
             return self._transformer.load_rows(0, result.ntuples, tuple)
         except psycopg.DataError:
             # Dates that Python has none for, such as "infinity" and years before 1: as texts.
-            return [self._loaded_row(result, row) for row in range(result.ntuples)]
-
-    def _loaded_row(self, result: PGresult, row: int) -> Row:
-        return tuple(self._loaded_value(result, row, column) for column in range(result.nfields))
+            return [
+                tuple(self._loaded_value(result, row, column) for column in range(result.nfields))
+                for row in range(result.ntuples)
+            ]
 
     def _loaded_value(self, result: PGresult, row: int, column: int) -> Any:
         value = result.get_value(row, column)
