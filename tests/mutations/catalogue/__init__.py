@@ -31,6 +31,7 @@ from tests.mutations.catalogue.coordination import (
 from tests.mutations.catalogue.master import (
     admission,
     backfills,
+    budgets,
     children,
     eager_dispatch,
     environments,
@@ -94,6 +95,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *admission.MUTATIONS,
     *alerts.MUTATIONS,
     *backfills.MUTATIONS,
+    *budgets.MUTATIONS,
     *binding.MUTATIONS,
     *children.MUTATIONS,
     *slots.MUTATIONS,
