@@ -24,18 +24,23 @@ class Site:
         self.requeued: list[int] = []
         self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
-    def claim(self, numbers: Iterable[int]) -> list[HeldAttempt]:
+    def claim(self, numbers: Iterable[int], priority: int = 2, lane: int = 0) -> list[HeldAttempt]:
         """Claim tasks; the smaller number comes first in the queue."""
         return [
             self.attempts.add(
-                TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+                TaskClaim(
+                    QueueEntry("default", priority, 7, 2, number, 0, lane),
+                    "w",
+                    epoch=1,
+                    generation=1,
+                )
             )
             for number in numbers
         ]
 
-    def enter(self, *numbers: int) -> list[HeldAttempt]:
+    def enter(self, *numbers: int, priority: int = 2, lane: int = 0) -> list[HeldAttempt]:
         """Claim tasks and let them come to the buffer, in this order."""
-        entering = self.claim(numbers)
+        entering = self.claim(numbers, priority, lane)
         for attempt in entering:
             attempt.apply(AttemptEvent.GRANT)
             self.buffer.add(attempt, pb.Payload(task_instance_id=attempt.id))
@@ -197,3 +202,15 @@ async def test_waiting_for_room_ends_when_there_is_some() -> None:
     assert not wanting.done()
     site.end(1)
     assert await wanting >= 1
+
+
+async def test_projects_take_turns_among_what_waits(patient: None) -> None:
+    site = Site()
+    site.enter(1, 2, 3, 4, lane=5)
+    site.enter(90, lane=6)
+    site.enter(95, 96, lane=7, priority=3)
+    site.end(1)
+    assert site.begun == [1, 90]
+    for number in (90, 2, 3, 4, 95):
+        site.end(number)
+    assert site.begun == [1, 90, 2, 3, 4, 95, 96]

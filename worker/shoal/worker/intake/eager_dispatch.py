@@ -115,6 +115,7 @@ class EagerDispatch:
                     workflow_instance_id=first.workflow_instance_id,
                     task_priority=first.task_priority,
                     task_instance_id=first.task_instance_id,
+                    lane=first.lane,
                 )
             )
         return request
@@ -237,4 +238,5 @@ def _entry(group: str, grant: pb.EagerTask) -> QueueEntry:
         place.task_priority,
         place.task_instance_id,
         grant.attempt.partition,
+        place.lane,
     )
