@@ -12,7 +12,7 @@ _OWNERSHIP = Place("shoal.coordination.recipes.ownership")
 _QUEUE = Place("shoal.coordination.queue.claims")
 _PUTTING = Place("shoal.coordination.queue.putter")
 _HEAD = Place("shoal.coordination.queue.head")
-_LANES = Place("shoal.coordination.queue.lanes")
+_WINDOW = Place("shoal.coordination.queue.window")
 _LANE_TESTS = "tests/integration/coordination/queue/test_queue_lanes.py"
 _MEMBERSHIP = Place("shoal.coordination.cluster.membership")
 _FENCE = Place("shoal.coordination.recipes.fence")
@@ -183,9 +183,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a project stands in line behind the backlog of another one",
-        _LANES["merged"].replace(
-            "heapreplace(turns, (taken + 1, last, lane, at + 1))",
-            "heapreplace(turns, (taken, last, lane, at + 1))",
+        _WINDOW["entries"].replace(
+            "self._turns[priority].merged(by_priority[priority])",
+            "sorted(e for line in by_priority[priority].values() for e in line)",
         ),
         f"{_LANE_TESTS}::test_task_of_another_project_is_next[True]",
         f"{_LANE_TESTS}::test_lanes_are_shared_fairly_until_both_are_used_up",

@@ -60,6 +60,7 @@ class EagerDispatch:
         self._on_come: list[Callable[[], None]] = []
         self._interrupt: Callable[[HeldAttempt, str], None] = lambda attempt, why: None
         attempts.when_forgotten(self._forgotten)
+        attempts.keeps_slots = True
 
     def subscribe(self, on_come: Callable[[], None]) -> None:
         """Have ``on_come`` called when claims have come, or will not."""

@@ -4,6 +4,9 @@ A worker claims more than it has slots for (attempts/held.py), so that many shor
 requests of a claim. What is granted starts at once if a slot is free, else in the order of the
 queue as slots become free: by priority, and within it the projects in turn. If long tasks have come
 meanwhile, those that wait are requeued soon, so that another worker may have them.
+
+A slot that a task has just left is not given to a less urgent one before the report of its end is
+answered: the answer may bring the task that follows.
 """
 
 import asyncio
@@ -16,7 +19,7 @@ from typing import NamedTuple
 from shoal.coordination import QueueEntry
 from shoal.coordination.queue import LaneTurns
 from shoal.proto import shoal_pb2 as pb
-from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.held import KEPT_S, HeldAttempt, HeldAttempts
 
 PATIENCE_S = 0.25
 # We stood still ourselves, and slots may be free that we have not heard of yet.
@@ -81,6 +84,7 @@ class PrefetchBuffer:
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
         self._lines = WaitingLines()
         self._timer: asyncio.TimerHandle | None = None  # while any waits
+        self._kept_timer: asyncio.TimerHandle | None = None  # while a slot is kept for another one
         self._closed = False
         attempts.when_slot_is_free(self._begin_next)
 
@@ -90,11 +94,13 @@ class PrefetchBuffer:
         if self._closed:
             self._requeue([waiting])
             return
-        if self._attempts.slot_is_free:
+        if self._attempts.has_slot_for(attempt.claim.entry.workflow_priority):
             self._begin_with(waiting)
             return
         self._waiting[attempt.id] = waiting
         self._lines.add(attempt.claim.entry)
+        if self._attempts.slot_is_free:
+            self._begin_later()
         if self._timer is None:
             self._schedule_check(PATIENCE_S)
 
@@ -118,7 +124,20 @@ class PrefetchBuffer:
     def _begin_next(self) -> None:
         """Fill free slots with the first in the order of the queue."""
         while self._attempts.slot_is_free and (entry := self._lines.pop(self._waiting)):
+            if not self._attempts.has_slot_for(entry.workflow_priority):
+                self._lines.add(entry)
+                self._begin_later()
+                return
             self._begin_with(self._waiting.pop(entry.task_instance_id))
+
+    def _begin_later(self) -> None:
+        """A slot is kept for a more urgent task, but not for long."""
+        if self._kept_timer is None:
+            self._kept_timer = asyncio.get_running_loop().call_later(KEPT_S, self._slot_was_kept)
+
+    def _slot_was_kept(self) -> None:
+        self._kept_timer = None
+        self._begin_next()
 
     def _begin_with(self, waiting: Waiting) -> None:
         self._attempts.take_slot(waiting.attempt)
