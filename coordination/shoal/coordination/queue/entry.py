@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue.lanes import MOST_LANES
+from shoal.coordination.lanes import MOST_LANES
 
 BUCKET = 1000
 HIGHEST, LOWEST = 0, 4
@@ -31,7 +31,7 @@ Position = tuple[int, int, int, int, int]  # priority, lane, id of the instance,
 class QueueEntry:
     """A task instance that waits for a worker of ``group``. Within a lane, smaller is earlier.
 
-    Priorities run from 0 HIGHEST to 4 LOWEST. ``lane`` is that of the project (lanes.py).
+    Priorities run from 0 HIGHEST to 4 LOWEST. ``lane`` is that of the project.
     """
 
     group: str

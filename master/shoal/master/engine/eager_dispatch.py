@@ -41,8 +41,8 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from shoal.coordination.lanes import lane_of
 from shoal.coordination.queue.entry import Place
-from shoal.coordination.queue.lanes import lane_of
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState
 

@@ -102,3 +102,19 @@ async def test_claimers_share_lanes_and_each_entry_is_claimed_once(
     await asyncio.gather(work(), work(), work())
     assert sorted(seen) == sorted(entries)
     assert Counter(entry.lane for entry in seen[:150])[OTHER] >= 50
+
+
+async def test_lane_is_read_again_when_it_is_used_up_before_another_one(
+    session: ZkSession,
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(400))
+    await queue.claim("g", 50, "w")
+    for n in range(5):
+        await putter.put(backlog(50, OTHER, first=5_000 + 50 * n))
+    seen: list[QueueEntry] = []
+    while len(seen) < 400 and (claims := await queue.claim("g", 5, "w")):
+        seen += [claim.entry for claim in claims]
+    for end in range(20, 400, 20):
+        assert abs(Counter(e.lane for e in seen[:end])[OTHER] - end / 2) <= 8, end

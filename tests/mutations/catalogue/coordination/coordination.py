@@ -193,7 +193,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a lane that is used up as far as it was read is left out",
         _HEAD["_is_stale"].drop("window.has_gap"),
-        f"{_LANE_TESTS}::test_lanes_are_shared_fairly_until_both_are_used_up",
+        f"{_LANE_TESTS}::test_lane_is_read_again_when_it_is_used_up_before_another_one",
     ),
     Promise.PROGRESS.broken_if(
         "of a large put only the first lane is noticed",

@@ -32,7 +32,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "starts of one project stand in the way of others",
-        _COMMANDS["_in_turn"].replace("ranked.c.place, ranked.c.id", "ranked.c.id"),
+        _COMMANDS["_in_turn"].replace(
+            "select(ranked).order_by(ranked.c.place, ranked.c.id)",
+            "select(ranked).order_by(ranked.c.id)",
+        ),
         f"{_TESTS}::test_projects_take_turns_in_a_backlog[harness]",
     ),
     Promise.PROGRESS.broken_if(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.coordination import QueueEntry
+from shoal.coordination.lanes import LaneTurns, lane_of
 from shoal.coordination.queue.entry import lane_of_bucket, parse
-from shoal.coordination.queue.lanes import LaneTurns, lane_of
 
 
 def taken_from(turns: LaneTurns, lines: dict[int, list[str]], count: int) -> str:
