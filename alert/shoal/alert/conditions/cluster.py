@@ -112,7 +112,7 @@ class ClusterConditions:
 
     async def _slowness(self) -> AsyncIterator[tuple[str, str]]:
         for name, question in (
-            ("database", self._database.ping()),
+            ("database", self._database.check_writes()),
             ("zookeeper", self._session.get(layout.CONFIG)),
         ):
             began = time.monotonic()

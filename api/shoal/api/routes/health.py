@@ -67,8 +67,8 @@ async def get_health(
     responses={
         503: {
             "model": Health,
-            "description": "Database or ZooKeeper cannot be reached, they belong to different "
-            "clusters, or no partition has the owner that the database knows.",
+            "description": "Database or ZooKeeper cannot be reached, the database stores nothing, "
+            "they belong to different clusters, or no partition has the owner in the database.",
         }
     },
 )
@@ -78,8 +78,9 @@ async def get_readiness(
 ) -> Health:
     """As /health, with the HTTP status 503 while commands would be accepted in vain.
 
-    That is while the database or ZooKeeper is away, while they are bound to different clusters, or
-    while the database refuses the writes of the owners of all partitions.
+    That is while the database or ZooKeeper is away, while the database is read-only or full, while
+    they are bound to different clusters, or while the database refuses the writes of the owners of
+    all partitions.
     """
     found = await _look(store, cluster, settings)
     is_stranded = len(cluster.ownership.with_two_owners()) == cluster.partitions
@@ -156,15 +157,18 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
 
 
 async def _database(store: Store) -> Check:
-    kind = store.database.kind
+    """Whether the database answers and stores: one that is read-only or full answers queries."""
+    kind, step = store.database.kind, "did not answer"
     try:
         async with asyncio.timeout(ANSWER_S):
             await store.database.ping()
+            step = "answers, but did not store a row"
+            await store.database.check_writes()
     except TimeoutError:
-        return Check(ok=False, detail=f"{kind} did not answer within {ANSWER_S:g} s")
+        return Check(ok=False, detail=f"{kind} {step} within {ANSWER_S:g} s")
     except ShoalError as error:
         return Check(ok=False, detail=f"{kind}: {error}")
-    return Check(ok=True, detail=f"{kind} answers")
+    return Check(ok=True, detail=f"{kind} answers and stores")
 
 
 async def _quarantined(store: Store) -> tuple[int, QuarantineOut | None]:

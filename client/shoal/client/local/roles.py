@@ -2,7 +2,7 @@
 
 Imports a role's package only when that role is asked for, so each process loads its own alone.
 ``python -m shoal.client.local.roles master --data DIR`` is the same without the command line's
-own imports; the local cluster starts its processes that way.
+own imports; the local cluster forks processes that do the same (``fork_server.py``).
 """
 
 import argparse
@@ -13,6 +13,7 @@ import resource
 import sys
 import zoneinfo
 from collections.abc import Coroutine, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,14 @@ def load_master(cluster: ClusterSettings) -> "MasterSettings":
     from shoal.master.settings import MasterSettings
 
     return load_settings(MasterSettings, "master", cluster.data)
+
+
+def import_all() -> None:
+    """Import the packages of all roles, for processes that are forked from the caller."""
+    zoneinfo.reset_tzpath(to=())  # as in run_role, before a module asks for a time zone
+    for role in ROLES:
+        import_module(f"shoal.{role}.settings")
+        import_module(f"shoal.{role}.main")
 
 
 def _serving(

@@ -16,6 +16,7 @@ from shoal.core.runs.records import ChangeEvent
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import event
 from shoal.sql.schema.types import UnreadableValue
+from shoal.sql.statements.rows import record_of
 
 INSERT_EVENT = insert(event)
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -105,12 +106,9 @@ class Events:
 
 def change_event(row: Row[Any]) -> ChangeEvent:
     """Return the domain's form of a row; readers count on every id, so none is left out."""
-    return ChangeEvent(
-        id=row.id,
+    return record_of(
+        ChangeEvent,
+        row,
         at=_UNKNOWN if isinstance(row.at, UnreadableValue) else row.at,
-        kind=row.kind,
-        project=row.project,
-        workflow_instance_id=row.workflow_instance_id,
-        task_instance_id=row.task_instance_id,
         data=row.data if isinstance(row.data, dict) else {},
     )

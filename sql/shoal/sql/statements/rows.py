@@ -6,6 +6,9 @@ it finds those values, and all else that a row of another version, or written by
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
 from typing import Any, NoReturn, TypeVar
 
 import structlog
@@ -50,6 +53,19 @@ def readable(
         except Exception as error:  # noqa: BLE001 - whatever a row holds is that row's matter
             on_unreadable(unreadable(kind, row, error, key))
     return found
+
+
+def record_of(record: Callable[..., T], row: Row[Any], /, **others: Any) -> T:
+    """Return a dataclass of a row: ``others``, and all other fields from columns of their names."""
+    names, values = _columns(record, tuple(others))
+    return record(**dict(zip(names, values(row), strict=True)), **others)
+
+
+@cache
+def _columns(record: Any, others: tuple[str, ...]) -> tuple[list[str], Callable[[Any], Any]]:
+    """Return the fields that columns fill, at least two, and the function that reads them."""
+    names = [one.name for one in fields(record) if one.init and one.name not in others]
+    return names, attrgetter(*names)
 
 
 def check_values(row: Row[Any]) -> None:

@@ -11,6 +11,7 @@ from shoal.api.web.store import Store
 from shoal.coordination.cluster.membership import MemberInfo
 from shoal.core.errors import ShoalError
 
+_LONGEST_REFUSAL = 500  # characters; members' data can be anything
 _NAMES = {"own": "this API process", "database": "the database", "ensemble": "ZooKeeper"}
 
 
@@ -33,6 +34,8 @@ def database_trouble(masters: Mapping[str, MemberInfo], master_id: str) -> str |
     Members' data can be anything, and an older version has nothing of this.
     """
     said = _said(masters[master_id])
+    if isinstance(refusal := said.get("refuses"), str):
+        return f"the database refuses its writes: {refusal[:_LONGEST_REFUSAL]}"
     if said.get("answers") is not False:
         return None
     text = f"the database does not answer since {_time(said.get('since'))}"

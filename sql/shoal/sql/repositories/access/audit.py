@@ -15,6 +15,7 @@ from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state
 from shoal.sql.schema.types import UnreadableValue
+from shoal.sql.statements.rows import record_of
 
 _INSERT = insert(audit_entry)
 _ENCODE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode
@@ -220,16 +221,4 @@ def _entry(row: Row[Any]) -> AuditEntry:
     at = row.at
     if isinstance(at, UnreadableValue):
         at = datetime.fromtimestamp(0).astimezone()
-    return AuditEntry(
-        at=at,
-        action=row.action,
-        outcome=row.outcome,
-        principal_id=row.principal_id,
-        principal=row.principal,
-        address=row.address,
-        request_id=row.request_id,
-        project=row.project,
-        object=row.object,
-        detail=detail,
-        id=row.id,
-    )
+    return record_of(AuditEntry, row, at=at, detail=detail)

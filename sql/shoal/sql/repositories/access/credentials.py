@@ -14,7 +14,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import api_token, login_session, principal
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.rows import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable, record_of
 
 _SessionList = list[LoginSession]
 _TokenList = list[ApiToken]
@@ -172,17 +172,11 @@ class Tokens:
         def token(row: Row[Any]) -> ApiToken:
             limit = row.permissions
             projects = row.projects
-            return ApiToken(
-                id=row.id,
-                principal_id=row.principal_id,
-                owner=row.owner,
-                name=row.name,
+            return record_of(
+                ApiToken,
+                row,
                 permissions=None if limit is None else tuple(map(Permission, limit)),
                 projects=None if projects is None else tuple(named[one] for one in projects),
-                created_at=row.created_at,
-                used_at=row.used_at,
-                expires_at=row.expires_at,
-                revoked_at=row.revoked_at,
             )
 
         return readable(list(rows), token, "token", leave_out)
@@ -193,12 +187,4 @@ def _tokens() -> Select[Any]:
 
 
 def _session(row: Row[Any]) -> LoginSession:
-    return LoginSession(
-        id=row.id,
-        principal_id=row.principal_id,
-        created_at=row.created_at,
-        used_at=row.used_at,
-        expires_at=row.expires_at,
-        address=row.address,
-        agent=row.agent,
-    )
+    return record_of(LoginSession, row)

@@ -13,7 +13,7 @@ from shoal.sql.errors import AccountExists, IdentityTaken, LastAdministrator, No
 from shoal.sql.repositories.access.rights import Rights
 from shoal.sql.schema.access import group_member, principal
 from shoal.sql.schema.tables import project
-from shoal.sql.statements.rows import enough, readable
+from shoal.sql.statements.rows import enough, readable, record_of
 
 _AccountList = list[Account]
 _KIND = "user"
@@ -210,17 +210,6 @@ def _accounts() -> Select[Any]:
 
 
 def _account(row: Row[Any]) -> Account:
-    return Account(
-        id=row.id,
-        kind=PrincipalKind(row.kind),
-        name=row.name,
-        full_name=row.full_name,
-        project=row.project,
-        is_admin=row.is_admin,
-        has_password=row.password is not None,
-        must_change_password=row.must_change_password,
-        issuer=row.issuer,
-        subject=row.subject,
-        created_at=row.created_at,
-        disabled_at=row.disabled_at,
+    return record_of(
+        Account, row, kind=PrincipalKind(row.kind), has_password=row.password is not None
     )

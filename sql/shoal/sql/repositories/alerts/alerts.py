@@ -26,6 +26,7 @@ from shoal.sql.statements.rows import (
     enough,
     leave_out,
     readable,
+    record_of,
     require_numbers,
 )
 
@@ -243,27 +244,10 @@ def _values(one: NewAlert) -> dict[str, Any]:
 
 def _alert(row: Row[Any]) -> Alert:
     require_numbers(row, "event_id", "steps")
-    return Alert(
-        project=row.project,
-        rule=row.rule,
+    return record_of(
+        Alert,
+        row,
         trigger=Trigger(row.trigger),
         severity=Severity(row.severity),
-        subject=row.subject,
-        workflow=row.workflow,
-        event_id=row.event_id,
-        at=row.at,
         state=AlertState(row.state),
-        instance_id=row.instance_id,
-        logical_time=row.logical_time,
-        task=row.task,
-        task_instance_id=row.task_instance_id,
-        reason=row.reason,
-        next_at=row.next_at,
-        id=row.id,
-        resolved_at=row.resolved_at,
-        acknowledged_at=row.acknowledged_at,
-        acknowledged_by=row.acknowledged_by,
-        steps=row.steps,
-        told_at=row.told_at,
-        silenced_by=row.silenced_by,
     )

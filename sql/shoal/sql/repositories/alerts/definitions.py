@@ -12,7 +12,7 @@ from shoal.sql.errors import NotFound
 from shoal.sql.repositories.alerts.jobs import AlertJobs
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import alert_definition, alert_silence, project
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
 _D, _S = alert_definition.c, alert_silence.c
 _DefinitionList = list[StoredAlertDefinition]
@@ -155,16 +155,7 @@ def _named(home: str, kind: DefinitionKind, name: str) -> Select[Any]:
 
 def _definition(row: Row[Any]) -> StoredAlertDefinition:
     require_numbers(row, "version")
-    return StoredAlertDefinition(
-        id=row.id,
-        project=row.project,
-        kind=DefinitionKind(row.kind),
-        name=row.name,
-        spec=row.spec,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return record_of(StoredAlertDefinition, row, kind=DefinitionKind(row.kind))
 
 
 def _silences() -> Select[Any]:
@@ -172,14 +163,4 @@ def _silences() -> Select[Any]:
 
 
 def _silence(row: Row[Any]) -> AlertSilence:
-    return AlertSilence(
-        id=row.id,
-        project=row.project,
-        workflow=row.workflow,
-        task=row.task,
-        rule=row.rule,
-        since=row.since,
-        until=row.until,
-        reason=row.reason,
-        by=row.created_by,
-    )
+    return record_of(AlertSilence, row, by=row.created_by)

@@ -19,6 +19,7 @@ from shoal.sql.statements.rows import (
     enough,
     leave_out,
     readable,
+    record_of,
     require_numbers,
 )
 
@@ -248,19 +249,11 @@ def _deliveries() -> Select[Any]:
 
 def _delivery(row: Row[Any]) -> AlertDelivery:
     require_numbers(row, "tries")
-    return AlertDelivery(
-        project=row.project,
-        rule=row.rule,
-        receiver=row.receiver,
-        channel=row.channel,
+    return record_of(
+        AlertDelivery,
+        row,
         recipients=tuple(row.recipients),
         kind=DeliveryKind(row.kind),
-        due_at=row.due_at,
         alerts=(),
-        id=row.id,
         state=DeliveryState(row.state),
-        tries=row.tries,
-        created_at=row.created_at,
-        sent_at=row.sent_at,
-        answer=row.answer,
     )

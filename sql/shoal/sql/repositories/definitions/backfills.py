@@ -28,7 +28,7 @@ from shoal.sql.schema.tables import (
 )
 from shoal.sql.statements.json_columns import selection_of
 from shoal.sql.statements.quarantined import is_quarantined
-from shoal.sql.statements.rows import OnUnreadable, enough, readable, refuse
+from shoal.sql.statements.rows import OnUnreadable, enough, readable, record_of, refuse
 
 _BackfillList = list[Backfill]
 _RunList = list[BackfillRun]
@@ -334,33 +334,13 @@ def _backfills() -> Select[Any]:
 
 
 def _backfill(row: Row[Any]) -> Backfill:
-    return Backfill(
-        id=row.id,
-        workflow_id=row.workflow_id,
-        project=row.project,
-        workflow=row.workflow,
-        partition=row.partition,
-        command_id=row.command_id,
-        state=BackfillState(row.state),
-        reason=row.reason,
-        request=BackfillRequest.read(row.request),
-        requested_by=row.requested_by,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
+    return record_of(
+        Backfill, row, state=BackfillState(row.state), request=BackfillRequest.read(row.request)
     )
 
 
 def _run(row: Row[Any]) -> BackfillRun:
-    return BackfillRun(
-        position=row.position,
-        workflow_id=row.workflow_id,
-        logical_time=row.logical_time,
-        state=BackfillRunState(row.state),
-        tries=row.tries,
-        command_id=row.command_id,
-        instance_id=row.instance_id,
-        reason=row.reason,
-    )
+    return record_of(BackfillRun, row, state=BackfillRunState(row.state))
 
 
 def _event(of: Backfill, at: datetime) -> NewEvent:

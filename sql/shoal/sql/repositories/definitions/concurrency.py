@@ -44,7 +44,7 @@ from shoal.sql.schema.tables import (
     workflow_version,
 )
 from shoal.sql.statements.quarantined import is_quarantined
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
 _IS_QUARANTINED = is_quarantined(task_instance.c.workflow_instance_id, ItemKind.INSTANCE)
 # Tasks of quarantined runs hold no slot and get none: nothing happens in these runs, so they would
@@ -266,15 +266,7 @@ def _named(query: Select[Any], home: str, name: str) -> Select[Any]:
 
 def _group(row: Row[Any]) -> ConcurrencyGroup:
     require_numbers(row, "slots")
-    return ConcurrencyGroup(
-        project=row.project,
-        name=row.name,
-        description=row.description,
-        slots=row.slots,
-        updated_at=row.updated_at,
-        taken=row.taken,
-        waiting=row.waiting,
-    )
+    return record_of(ConcurrencyGroup, row)
 
 
 def _users(granted_at: ColumnElement[Any]) -> Select[Any]:
@@ -295,12 +287,4 @@ def _users(granted_at: ColumnElement[Any]) -> Select[Any]:
 
 
 def _user(row: Row[Any]) -> SlotUser:
-    return SlotUser(
-        task_instance_id=row.id,
-        workflow_instance_id=row.workflow_instance_id,
-        workflow=row.workflow,
-        task=row.task,
-        attempt=row.attempt,
-        state=TaskState(row.state),
-        granted_at=row.granted_at,
-    )
+    return record_of(SlotUser, row, task_instance_id=row.id, state=TaskState(row.state))

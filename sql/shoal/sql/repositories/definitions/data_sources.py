@@ -11,7 +11,7 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PasswordOfAnotherServer
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import data_source, project
-from shoal.sql.statements.rows import enough, readable, require_numbers
+from shoal.sql.statements.rows import enough, readable, record_of, require_numbers
 
 _SourceList = list[StoredDataSource]
 _NameList = list[str]
@@ -146,12 +146,4 @@ def _source(row: Row[Any]) -> StoredDataSource:
         }
     )
     password = SourcePassword(row.password, row.password_secret)
-    return StoredDataSource(
-        project=row.project,
-        name=row.name,
-        spec=spec,
-        password=password,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return record_of(StoredDataSource, row, spec=spec, password=password)

@@ -39,7 +39,7 @@ from shoal.sql.schema.tables import (
     resource,
     workflow_instance,
 )
-from shoal.sql.statements.rows import enough, leave_out, readable, require_numbers
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
 
 _KIND = "resource"
 _TICK = timedelta(microseconds=1)
@@ -407,14 +407,4 @@ def _resource(row: Row[Any]) -> StoredResource:
         raise ValueError("its version or its size is out of range")
     if not isinstance(row.sha256, str) or len(row.sha256) != 64 or row.created_at is None:
         raise ValueError("it has no checksum, or no time")
-    return StoredResource(
-        project=row.project,
-        path=row.path,
-        version=row.version,
-        sha256=row.sha256,
-        size=row.size,
-        object=row.object,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        instance_id=row.instance_id,
-    )
+    return record_of(StoredResource, row)

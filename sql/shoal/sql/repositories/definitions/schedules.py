@@ -26,7 +26,7 @@ from shoal.sql.schema import tables
 from shoal.sql.schema.tables import schedule, workflow
 from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.json_columns import check_texts
-from shoal.sql.statements.rows import OnUnreadable, enough, leave_out, readable, refuse
+from shoal.sql.statements.rows import OnUnreadable, enough, leave_out, readable, record_of, refuse
 
 _ScheduleList = list[StoredSchedule]
 
@@ -424,28 +424,11 @@ def _key(values: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 def _schedule(row: Row[Any]) -> StoredSchedule:
     check_texts(row.parameters)
-    return StoredSchedule(
-        id=row.id,
-        workflow_id=row.workflow_id,
-        project=row.project,
-        workflow=row.workflow,
-        partition=row.partition,
-        cron=row.cron,
-        timezone=row.timezone,
-        parameters=row.parameters,
-        enabled=row.enabled,
-        next_fire_at=row.next_fire_at,
-        priority=row.priority,
-        on_gap=row.on_gap,
-        on_overlap=row.on_overlap,
-        starts_at=row.starts_at,
-        ends_at=row.ends_at,
+    return record_of(
+        StoredSchedule,
+        row,
         exclude=tuple(date.fromisoformat(day) for day in row.exclude or ()),
-        calendar=row.calendar,
         missed=Missed(row.missed),
-        missed_window=row.missed_window,
-        paused_at=row.paused_at,
-        expected_since=row.expected_since,
     )
 
 

@@ -32,7 +32,7 @@ from shoal.sql.repositories.plans import MOST_TASKS_AT_ONCE, PlanCache
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import workflow, workflow_version
 from shoal.sql.schema.types import JsonText
-from shoal.sql.statements.rows import leave_out, readable, require_numbers
+from shoal.sql.statements.rows import leave_out, readable, record_of, require_numbers
 from shoal.sql.statements.value_sets import Among, numbers
 
 
@@ -235,17 +235,7 @@ class WorkflowRepository:
         if not workflow_ids:
             return {}
         rows = await self._connection.fetch(_ORIGINS, {"ids": sorted(workflow_ids)})
-        return {
-            row.id: Origin(
-                version=row.version,
-                is_deleted=row.is_deleted,
-                is_archived=row.is_archived,
-                project=row.project,
-                name=row.name,
-                parameters=row.parameters,
-            )
-            for row in rows
-        }
+        return {row.id: record_of(Origin, row) for row in rows}
 
     async def spec(self, workflow_id: int, version: int) -> WorkflowSpec:
         """Return the definition that a version is, from memory as a rule. Raises NotFound."""
@@ -375,16 +365,4 @@ def _version_info(row: Row[Any]) -> VersionInfo:
 def workflow_of(row: Row[Any]) -> StoredWorkflow:
     """Return the workflow that a row of ``live_workflows`` holds."""
     require_numbers(row, "version", "tasks")
-    return StoredWorkflow(
-        id=row.id,
-        project=row.project,
-        name=row.name,
-        texts={name: getattr(row, name) for name in HEAD_TEXTS},
-        version=row.version,
-        digest=row.digest,
-        tasks=row.tasks,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        labels=row.labels,
-        archived_at=row.archived_at,
-    )
+    return record_of(StoredWorkflow, row, texts={name: getattr(row, name) for name in HEAD_TEXTS})

@@ -8,37 +8,20 @@ from sqlalchemy import Row
 from shoal.core.runs.concurrency import group_of
 from shoal.core.runs.run import Attempt, Run, SkipCause, Termination
 from shoal.core.runs.states import TaskState
+from shoal.sql.statements.rows import record_of
 
 
 def attempt_of(row: Row[Any]) -> Attempt:
     """Return the attempt that a row holds."""
-    return Attempt(
-        task=row.task,
+    return record_of(
+        Attempt,
+        row,
         number=row.attempt,
         state=TaskState(row.state),
-        id=row.id,
-        failures=row.failures,
-        losses=row.losses,
-        looks=row.looks,
-        waiting_since=row.waiting_since,
-        due_at=row.due_at,
-        worker=row.worker,
-        reason=row.reason,
-        exit_code=row.exit_code,
-        queued_at=row.queued_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
         skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
-        forced=row.forced,
         termination=None if row.doomed is None else Termination(row.doomed),
-        warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
-        environment=row.environment,
-        cpu_s=row.cpu_s,
-        max_rss_kb=row.max_rss_kb,
-        error_line=row.error_line,
-        fingerprint=row.fingerprint,
     )
 
 

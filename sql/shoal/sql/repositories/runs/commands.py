@@ -36,7 +36,7 @@ from shoal.sql.statements.json_columns import (
     selection_of,
 )
 from shoal.sql.statements.quarantined import is_quarantined
-from shoal.sql.statements.rows import OnUnreadable, readable, refuse
+from shoal.sql.statements.rows import OnUnreadable, readable, record_of, refuse
 from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
@@ -352,30 +352,15 @@ def _command(row: Row[Any]) -> Command:
     check_texts(row.parameters)
     check_texts(row.labels or {})
     key, caller_id = _shown_key(row.idempotency_key)
-    return Command(
+    return record_of(
+        Command,
+        row,
         type=CommandType(row.type),
-        partition=row.partition,
         idempotency_key=key,
         caller_id=caller_id,
-        workflow_id=row.workflow_id,
-        instance_id=row.instance_id,
-        version=row.version,
-        parameters=row.parameters,
-        logical_time=row.logical_time,
-        timezone=row.timezone,
-        priority=row.priority,
-        schedule_id=row.schedule_id,
-        requested_by=row.requested_by,
         selection=selection_of(row.selection),
-        task=row.task,
         labels=row.labels or {},
         parent=parent_of(row.parent),
-        backfill_id=row.backfill_id,
         detail=row.detail or {},
-        id=row.id,
         state=CommandState(row.state),
-        reason=row.reason,
-        result_instance_id=row.result_instance_id,
-        created_at=row.created_at,
-        handled_at=row.handled_at,
     )

@@ -39,6 +39,7 @@ from shoal.sql.statements.rows import (
     check_values,
     leave_out,
     readable,
+    record_of,
     refuse,
     unreadable,
 )
@@ -254,33 +255,13 @@ _WITH_IDS = _instances().where(Among(workflow_instance.c.id, numbers("ids")))
 
 
 def _instance(row: Row[Any]) -> Instance:
-    return Instance(
-        id=row.id,
-        workflow_id=row.workflow_id,
-        project=row.project,
-        workflow=row.workflow,
-        version=row.version,
+    return record_of(
+        Instance,
+        row,
         state=WorkflowState(row.state),
-        reason=row.reason,
-        partition=row.partition,
-        priority=row.priority,
-        parameters=row.parameters,
-        logical_time=row.logical_time,
-        timezone=row.timezone,
-        command_id=row.command_id,
-        rerun_of=row.rerun_of,
-        run_number=row.run_number,
-        schedule_id=row.schedule_id,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
         startup=row.startup or {},
         selection=selection_of(row.selection),
         parent=parent_of(row.parent),
-        backfill_id=row.backfill_id,
-        admitted_at=row.admitted_at,
-        warned_at=row.warned_at,
-        deadline_at=row.deadline_at,
     )
 
 
@@ -295,26 +276,13 @@ def _run(row: Row[Any], stored: StoredPlan, rows: Sequence[Row[Any]]) -> Run:
     Priority(row.priority)
     for value in (row.parameters, row.startup or {}):
         check_texts(value)
-    return Run(
-        id=row.id,
+    return record_of(
+        Run,
+        row,
         plan=stored.plan,
         state=WorkflowState(row.state),
-        reason=row.reason,
-        partition=row.partition,
         attempts=attempts,
-        created_at=row.created_at,
-        logical_time=row.logical_time,
-        parameters=row.parameters,
-        priority=row.priority,
-        version=row.version,
-        timezone=row.timezone,
-        started_at=row.started_at,
         startup=row.startup or {},
         selected=stored.selected(selection_of(row.selection)),
         parent=parent_of(row.parent),
-        backfill_id=row.backfill_id,
-        admitted_at=row.admitted_at,
-        warned_at=row.warned_at,
-        deadline_at=row.deadline_at,
-        late_at=row.late_at,
     )

@@ -18,7 +18,7 @@ from shoal.sql.repositories.search.scope import scope
 from shoal.sql.repositories.search.tasks import TaskSearch
 from shoal.sql.schema import tables
 from shoal.sql.schema.tables import IS_NO_PAST_LOOK, task_instance, workflow, workflow_instance
-from shoal.sql.statements.rows import leave_out, readable
+from shoal.sql.statements.rows import leave_out, readable, record_of
 from shoal.sql.statements.value_sets import Among, numbers
 
 _TaskList = list[TaskInstance]
@@ -173,33 +173,11 @@ _WITH_IDS = _tasks().where(Among(task_instance.c.id, numbers("ids")))
 
 
 def _task(row: Row[Any]) -> TaskInstance:
-    return TaskInstance(
-        id=row.id,
-        workflow_instance_id=row.workflow_instance_id,
-        project=row.project,
-        workflow=row.workflow,
-        task=row.task,
-        type=row.type,
-        attempt=row.attempt,
+    return record_of(
+        TaskInstance,
+        row,
         state=TaskState(row.state),
-        worker_group=row.worker_group,
-        worker=row.worker,
-        reason=row.reason,
-        exit_code=row.exit_code,
-        due_at=row.due_at,
-        queued_at=row.queued_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        looks=row.looks,
-        waiting_since=row.waiting_since,
         skip_cause=None if row.skip_cause is None else SkipCause(row.skip_cause),
-        forced=row.forced,
-        warned_at=row.warned_at,
         outputs=row.outputs or {},
         detail=row.detail or {},
-        environment=row.environment,
-        cpu_s=row.cpu_s,
-        max_rss_kb=row.max_rss_kb,
-        error_line=row.error_line,
-        fingerprint=row.fingerprint,
     )

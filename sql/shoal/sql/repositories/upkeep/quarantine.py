@@ -8,7 +8,7 @@ from sqlalchemy import Row, and_, delete, func, insert, select, update
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.sql.driver.connection import Connection
 from shoal.sql.schema.tables import quarantine
-from shoal.sql.statements.rows import enough
+from shoal.sql.statements.rows import enough, record_of
 
 MOST_SKIPPED = 1_000
 """Skipped items of a consumer and kind that are kept."""
@@ -147,16 +147,6 @@ class QuarantinedItems:
 
 
 def _item(row: Row[tuple[object, ...]]) -> QuarantinedItem:
-    return QuarantinedItem(
-        kind=ItemKind(row.kind),
-        item=row.item,
-        partition=row.partition,
-        reason=row.reason,
-        tries=row.tries,
-        since=row.since,
-        consumer=ItemConsumer(row.consumer),
-        project=row.project,
-        workflow=row.workflow,
-        last_at=row.last_at,
-        is_skipped=row.is_skipped,
+    return record_of(
+        QuarantinedItem, row, kind=ItemKind(row.kind), consumer=ItemConsumer(row.consumer)
     )

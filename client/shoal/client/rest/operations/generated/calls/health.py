@@ -34,7 +34,8 @@ def get_readiness() -> Call[types.Health]:
 
     As /health, with the HTTP status 503 while commands would be accepted in vain.
 
-    That is while the database or ZooKeeper is away, while they are bound to different clusters, or
-    while the database refuses the writes of the owners of all partitions.
+    That is while the database or ZooKeeper is away, while the database is read-only or full, while
+    they are bound to different clusters, or while the database refuses the writes of the owners of
+    all partitions.
     """
     return Call("GET", "/health/ready")
