@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.coordination import QueueEntry
-from shoal.coordination.lanes import LaneTurns, lane_of
+from shoal.coordination.cluster.lanes import LaneTurns, lane_of
 from shoal.coordination.queue.entry import lane_of_bucket, parse
 
 

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 
 from shoal.coordination.cluster import layout
-from shoal.coordination.lanes import MOST_LANES
+from shoal.coordination.cluster.lanes import MOST_LANES
 
 BUCKET = 1000
 HIGHEST, LOWEST = 0, 4

@@ -5,7 +5,7 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from shoal.coordination.lanes import LaneTurns
+from shoal.coordination.cluster.lanes import LaneTurns
 from shoal.coordination.queue.entry import HIGHEST, LOWEST, QueueEntry
 
 LineKey = tuple[int, int]  # priority of the workflow instance, lane

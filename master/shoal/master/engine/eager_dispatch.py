@@ -41,7 +41,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from shoal.coordination.lanes import lane_of
+from shoal.coordination.cluster.lanes import lane_of
 from shoal.coordination.queue.entry import Place
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState
