@@ -8,7 +8,14 @@ from fastapi import APIRouter, Body, Query, Response
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
-from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
+from shoal.api.operations.cluster.health import (
+    ANSWER_S,
+    differences,
+    overdue,
+    shortlist,
+    troubles,
+    unserved,
+)
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.health import (
@@ -102,6 +109,7 @@ def _as_seen(found: Health, caller: Caller) -> Health:
             ("zookeeper", found.checks.zookeeper),
             ("partitions", found.checks.partitions),
             ("commands", found.checks.commands),
+            ("worker_groups", found.checks.worker_groups),
         )
     }
     return found.model_copy(
@@ -115,10 +123,11 @@ def _as_seen(found: Health, caller: Caller) -> Health:
 
 
 async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> Health:
-    stored, zookeeper, commands, quarantine, damaged = await asyncio.gather(
+    stored, zookeeper, commands, groups, quarantine, damaged = await asyncio.gather(
         _database(store),
         _zookeeper(cluster),
         overdue(store, cluster, settings.pending_limit_s),
+        unserved(cluster),
         _quarantined(store),
         _damaged_znodes(cluster),
     )
@@ -128,7 +137,7 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
     paused = sum(1 for worker in cluster.workers.current().values() if worker.data.get("paused"))
     without_database = troubles(cluster.masters.current())
     fine = stored.ok and zookeeper.ok and masters > 0 and workers > paused
-    fine = fine and partitions.ok and commands.ok
+    fine = fine and partitions.ok and commands.ok and groups.ok
     fine = fine and not (without_database or (aside and (aside.held or aside.skipped)))
     return Health(
         status="ok" if fine else "degraded",
@@ -137,6 +146,7 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
             zookeeper=zookeeper,
             partitions=partitions,
             commands=commands,
+            worker_groups=groups,
             masters=masters,
             workers=workers,
             paused_workers=paused,

@@ -35,6 +35,10 @@ class Checks(BaseModel):
         description="Not ok if commands have been pending for longer than `pending_limit_s` (30 s) "
         "without a good reason."
     )
+    worker_groups: Check = Field(
+        default=Check(ok=True, detail="not known"),
+        description="Not ok if tasks wait for a worker group that has no workers.",
+    )
     masters: int
     workers: int
     paused_workers: int = Field(description="Workers that take no further tasks, see /cluster.")

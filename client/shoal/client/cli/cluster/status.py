@@ -132,6 +132,7 @@ def _failed_checks(health: "Health") -> "list[tuple[str, Check]]":
     found: list[tuple[str, Check | None]] = [
         ("partitions", checks.get("partitions")),
         ("commands", checks.get("commands")),
+        ("worker groups", checks.get("worker_groups")),
     ]
     return [(name, check) for name, check in found if check and not check["ok"]]
 

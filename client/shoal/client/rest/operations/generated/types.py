@@ -248,6 +248,7 @@ class Checks(TypedDict):
     zookeeper: Check
     partitions: Check
     commands: Check
+    worker_groups: NotRequired[Check]
     masters: int
     workers: int
     paused_workers: int
