@@ -210,6 +210,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_TESTS}/faults/test_results.py::test_claim_is_held_until_the_result_is_committed",
     ),
+    Promise.PROGRESS.broken_if(
+        "less urgent tasks get the slot of an urgent chain between two of its tasks",
+        _ATTEMPTS["has_slot_for"].replace("self._occupied + kept < self._slots", "True"),
+        "tests/unit/worker/intake/test_prefetch.py::test_urgent_chain_keeps_its_slot[False]",
+    ),
     Promise.ROOM.broken_if(
         "more is started than there are slots",
         _ATTEMPTS["slot_is_free"].always("self._occupied < self._slots"),
