@@ -3622,6 +3622,7 @@ class PublishOut(TypedDict):
     dry_run: bool
     digest: str
     diff: list[ChangeOut]
+    warnings: NotRequired[list[str]]
 
 
 class QuarantineOut(TypedDict):
