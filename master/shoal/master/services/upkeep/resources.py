@@ -1,4 +1,4 @@
-"""Remove what is not needed any more of resources: uploads that broke off, and old versions.
+"""Remove what is no longer needed of resources: uploads that broke off, and old versions.
 
 The owner of partition 0 does it. The object goes before its row, so none is ever forgotten; should
 two masters do it at once, both remove the same.
