@@ -67,7 +67,7 @@ class ResourceSweeper:
         for one in found:
             match = RESOURCES.names.fullmatch(one.object)
             if match is not None and match["owner"] is None:
-                continue  # named by an earlier version, without its cluster: it may be any's
+                continue  # named by version 0.1.0, without its cluster: it may belong to any
             if match is not None and match["owner"] != cluster_folder(uid):
                 gone.append(one.id)
                 foreign += 1
