@@ -4,10 +4,17 @@ Outputs of tasks, files of programs and answers of servers hold anything. Python
 answer some of it with another error than ValueError (RecursionError for JSON of many levels), or
 with values that fail later (a number of 5,000 digits cannot become text again, a lone surrogate
 cannot be encoded). Code that reads such a value calls these functions instead.
+
+Placeholders and message templates are small programs that users write. Shared processes run them,
+so each run has a ``Budget``: the code spends steps for its work and stops when none are left.
+Steps are counted, not timed. The same text gets the same verdict on every machine and under any
+load. One step is one or two microseconds of processor time.
 """
 
 import json
 from typing import Any
+
+from shoal.core.errors import ShoalError
 
 MOST_CHARACTERS = 16 << 20
 """Characters, or bytes, of a JSON text that is read."""
@@ -83,3 +90,34 @@ def encodable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class OverBudget(ShoalError, ValueError):
+    """Work on a text of a user that would cost more than its budget."""
+
+
+class Budget:
+    """Steps and characters that one piece of work may use. For one thread.
+
+    ``steps`` counts operations, ``characters`` the length of everything that is built. What is
+    spent counts for the budget ``within`` as well: that of several pieces of work together.
+    """
+
+    __slots__ = ("_characters", "_steps", "_within", "characters", "steps")
+
+    def __init__(self, steps: int, characters: int, within: "Budget | None" = None) -> None:
+        self._steps, self._characters, self._within = steps, characters, within
+        self.steps, self.characters = steps, characters  # that are left
+        if within is not None:
+            self.steps = min(steps, max(0, within.steps))
+
+    def spend(self, steps: int, characters: int = 0) -> None:
+        """Take from what is left. Raises OverBudget."""
+        if self._within is not None:
+            self._within.spend(steps, characters)
+        self.steps -= steps
+        self.characters -= characters
+        if self.steps < 0:
+            raise OverBudget(f"it takes more than {self._steps:,} steps")
+        if self.characters < 0:
+            raise OverBudget(f"the result is longer than {self._characters:,} characters")

@@ -154,6 +154,9 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         jobs=jobs,
         notify_owners=notifier.notify_owners,
         upkeep=opened.upkeep,
+        is_served=lambda group: any(
+            one.data.get("group") == group for one in workers.current().values()
+        ),
     )
     backfills = BackfillRunner(context)
     scanner = Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out))

@@ -5,6 +5,7 @@ polling for the file's lock, and readers that never block a writer (WAL). Postgr
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
@@ -17,13 +18,14 @@ from sqlalchemy.exc import ArgumentError
 
 from shoal.sql.driver.connection import ConnectionSource
 from shoal.sql.driver.patience import Patience
-from shoal.sql.driver.sqlite.file import prepare_file
+from shoal.sql.driver.sqlite.file import FileIdentity, prepare_file
 from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.upkeep.partitions import OnFenced
 from shoal.sql.schema.migrate import upgrade
 from shoal.sql.unit_of_work import Recorder, UnitOfWork
+from shoal.sql.write_check import WriteCheck
 
 if TYPE_CHECKING:
     from shoal.sql.driver.postgresql.pool import PostgresqlConnections
@@ -36,6 +38,8 @@ _DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
+
+_CHECK_ROWS = 64  # of ``write_check``, for all processes
 
 
 def read_url(text: str) -> URL:
@@ -79,6 +83,8 @@ class Database:
         self._pool: PostgresqlConnections | None = None
         self._recorder: Recorder | None = None
         self._on_fenced: OnFenced | None = None
+        self._number = secrets.randbelow(_CHECK_ROWS)
+        self._check = WriteCheck(self._write)
         self.plans = PlanCache()
 
     @property
@@ -95,8 +101,10 @@ class Database:
         if self.kind == "sqlite":
             assert self._url.database is not None
             await asyncio.to_thread(prepare_file, self._url.database)
-            self._writer = SqliteConnections(self._url, 1, read_only=False)
-            self._reader = SqliteConnections(self._url, self._pool_size, read_only=True)
+            identity = FileIdentity(self._url.database)
+            identity.require()
+            self._writer = SqliteConnections(self._url, 1, identity, read_only=False)
+            self._reader = SqliteConnections(self._url, self._pool_size, identity, read_only=True)
         else:
             from shoal.sql.driver.postgresql.pool import PostgresqlConnections  # it needs psycopg
 
@@ -111,6 +119,7 @@ class Database:
         tb: TracebackType | None,
     ) -> None:
         writer, reader = self._writer, self._reader
+        await self._check.close()
         self._writer = self._reader = None
         if reader is not None:
             await reader.dispose()
@@ -120,8 +129,8 @@ class Database:
     async def migrate(self) -> None:
         """Bring the schema to the state this code needs. Safe when many processes start at once.
 
-        Raises SchemaTooNew if newer code has migrated the database already, and SchemaTooOld if
-        it is of a version that this code cannot migrate.
+        Raises SchemaTooNew if newer code has migrated the database already, SchemaTooOld if it is
+        of a version that this code cannot migrate, and DatabaseUnsuitable if it is not Shoal's.
         """
         # On a connection of its own, which has no deadlines.
         url = self._url.render_as_string(hide_password=False)
@@ -142,7 +151,8 @@ class Database:
         if source is None:
             raise RuntimeError("the Database is used outside of its `async with` block")
         recorder = None if read_only else self._recorder
-        return UnitOfWork(source, self.plans, recorder, self._on_fenced)
+        on_failure = None if read_only else self._check.note
+        return UnitOfWork(source, self.plans, recorder, self._on_fenced, on_failure)
 
     def on_fenced(self, listener: OnFenced) -> None:
         """Have ``listener`` called with each epoch that a transaction's fence refuses.
@@ -165,6 +175,23 @@ class Database:
         """Return if the database answers. Raises DatabaseUnavailable otherwise."""
         async with self.unit_of_work(read_only=True) as uow:
             await uow.connection.check()
+
+    async def check_writes(self) -> None:
+        """Return if the database stores a row. Raises SqlError with the next step otherwise.
+
+        Cheap however often it is called: see ``write_check.py``.
+        """
+        await self._check.require()
+
+    @property
+    def write_refusal(self) -> str | None:
+        """Why the database refuses writes, by the last one of this process; None: it does not."""
+        return self._check.refusal
+
+    async def _write(self) -> None:
+        async with self.unit_of_work() as uow:
+            await uow.cluster.write_check(self._number)
+            await uow.commit()
 
     @property
     def clocks(self) -> Mapping[str, Callable[[], Awaitable[datetime]]]:

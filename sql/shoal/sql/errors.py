@@ -74,6 +74,34 @@ class DatabaseRefused(DatabaseUnavailable):
     """The server refuses this user, this password, or a database of this name."""
 
 
+class DatabaseUnwritable(DatabaseUnavailable):
+    """The database answers, but stores nothing: it is read-only, or its disk is full."""
+
+
+class DatabaseMoved(DatabaseUnwritable):
+    """The SQLite file was moved, deleted or replaced while this process used it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the database file {path} was moved, deleted or replaced while Shoal used it; move "
+            "the same file back, or stop Shoal, restore the file from a copy and start again"
+        )
+
+
+class DatabaseUnsuitable(SqlError):
+    """The database was examined before its first use, and Shoal cannot work with it."""
+
+
+class DatabaseMissing(DatabaseUnsuitable):
+    """The SQLite file is missing, although Shoal has used one of this name before."""
+
+    def __init__(self, path: str, marker: str) -> None:
+        super().__init__(
+            f"the database file {path} is missing, but Shoal has used it before; move the file "
+            f"back or restore it from a copy. To begin with an empty database, delete {marker}"
+        )
+
+
 class DatabaseDamaged(SqlError):
     """The SQLite file cannot be read; restore it from a copy."""
 

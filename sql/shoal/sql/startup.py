@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 
 from shoal.sql.engine import Database
-from shoal.sql.errors import DatabaseRefused, DatabaseUnavailable, SqlError
+from shoal.sql.errors import DatabaseRefused, DatabaseUnavailable, SqlError, TransactionConflict
 
 log = structlog.get_logger()
 
@@ -19,8 +19,9 @@ PAUSE_S = 1.0  # between two tries
 async def migrate_when_there(database: Database) -> None:
     """Do what ``Database.migrate`` does as soon as the database answers.
 
-    What can never work is raised at once: DatabaseRefused (user, password, name), SchemaTooNew,
-    SchemaTooOld, a SQLite file that cannot be used. Cancel it to stop waiting.
+    A database that another process migrates is waited for as well, however long that takes. What
+    can never work is raised at once: DatabaseRefused (user, password, name), DatabaseUnsuitable,
+    SchemaTooNew, SchemaTooOld, a SQLite file that cannot be used. Cancel it to stop waiting.
     """
     waits = False
     while True:
@@ -28,6 +29,14 @@ async def migrate_when_there(database: Database) -> None:
             await database.migrate()
         except DatabaseRefused:
             raise
+        except TransactionConflict:
+            # SQLite's only writer is another process, or PostgreSQL has ended one of two.
+            log.warning(
+                "waiting for another process, which migrates the database or writes for long; this "
+                "process goes on when it has ended",
+                database=database.address,
+            )
+            waits = True
         except DatabaseUnavailable as error:
             if database.kind == "sqlite":
                 raise

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from shoal.sql.driver.connection import Connection, ConnectionSource
+from shoal.sql.errors import SqlError
 from shoal.sql.repositories.access.audit import Audit
 from shoal.sql.repositories.access.credentials import Sessions, Tokens
 from shoal.sql.repositories.access.grants import Grants
@@ -82,14 +83,20 @@ class UnitOfWork:
         plans: PlanCache,
         recorder: "Recorder | None" = None,
         on_fenced: OnFenced | None = None,
+        on_failure: "OnFailure | None" = None,
     ) -> None:
         self._source = source
         self._plans = plans
         self._recorder = recorder
         self._on_fenced = on_fenced
+        self._on_failure = on_failure
 
     async def __aenter__(self) -> Self:
-        self.connection = await self._source.open()
+        try:
+            self.connection = await self._source.open()
+        except SqlError as error:
+            self._failed(error)
+            raise
         return self
 
     async def __aexit__(
@@ -98,7 +105,12 @@ class UnitOfWork:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
+        self._failed(error)
         await self.connection.close()
+
+    def _failed(self, error: BaseException | None) -> None:
+        if error is not None and self._on_failure is not None:
+            self._on_failure(error)
 
     async def fence(self, epochs: Mapping[int, int]) -> None:
         """Raise Fenced unless each of these partitions still has the caller's epoch.
@@ -375,3 +387,5 @@ class UnitOfWork:
 
 #: Adds what belongs to a transaction before it is committed: its entry in the audit.
 Recorder = Callable[[UnitOfWork], Awaitable[None]]
+#: Is called with what a writing transaction has failed with.
+OnFailure = Callable[[BaseException], None]

@@ -31,6 +31,7 @@ from tests.mutations.catalogue.coordination import (
 from tests.mutations.catalogue.master import (
     admission,
     backfills,
+    budgets,
     children,
     eager_dispatch,
     environments,
@@ -52,6 +53,7 @@ from tests.mutations.catalogue.storage import (
     retention,
     rollups,
     silence,
+    store_trouble,
 )
 from tests.mutations.catalogue.worker import (
     container,
@@ -77,6 +79,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *federation.MUTATIONS,
     *audit.MUTATIONS,
     *database.MUTATIONS,
+    *store_trouble.MUTATIONS,
     *coordination.MUTATIONS,
     *copies.MUTATIONS,
     *claims.MUTATIONS,
@@ -92,6 +95,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *admission.MUTATIONS,
     *alerts.MUTATIONS,
     *backfills.MUTATIONS,
+    *budgets.MUTATIONS,
     *binding.MUTATIONS,
     *children.MUTATIONS,
     *slots.MUTATIONS,

@@ -45,7 +45,7 @@ SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
     "/commands",
     summary="Start a workflow, or change what runs",
     status_code=202,
-    responses=documented(400, 404, 409, 413, 415),
+    responses=documented(400, 404, 409, 413, 415, 429),
 )
 @needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_command(
@@ -63,6 +63,7 @@ async def post_command(
 
     Read the outcome with `GET /commands/{id}?wait=30`.
     """
+    intake.begin(caller.principal)
     key = check_shape(body, idempotency_key)
     # Checked outside of the writing transaction, which all processes wait for. If the workflow
     # changes in between, the master that carries the command out judges again.

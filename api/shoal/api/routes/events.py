@@ -18,6 +18,7 @@ from shoal.api.operations.feed import Feed
 from shoal.api.schemas.views.history import with_said
 from shoal.api.services import FeedDep, StoreDep, StreamsDep
 from shoal.api.web.paging import MAX_ID
+from shoal.api.web.problems import documented
 from shoal.api.web.sse import EventStream, comment, encode, resumed_at
 from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
@@ -53,6 +54,7 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
                 }
             },
         },
+        **documented(429),
     },
 )
 @needs(Permission.SIGNED_IN)
@@ -108,7 +110,7 @@ async def follow_events(
     stream = _events(store, feed, wants, after, _subject if coalesce else attrgetter("id"))
     await anext(stream)  # subscribed: nothing that happens from now on is missed
     rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
-    return streams.open(stream, rights)
+    return await streams.open(stream, rights, caller.name)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from shoal.sql.errors import (
     CalendarInUse,
     ConcurrencyGroupInUse,
     DatabaseUnavailable,
+    DatabaseUnwritable,
     DraftChanged,
     EnvironmentInUse,
     IdentityTaken,
@@ -207,6 +208,13 @@ _KINDS: Mapping[type[ShoalError], ProblemKind] = {
     ),
     PartitionsMissing: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", "The cluster was never started"
+    ),
+    DatabaseUnwritable: ProblemKind(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "database-unwritable",
+        "The database stores nothing",
+        "the database is read-only, full or moved, and nothing was changed; GET /health tells "
+        "administrators why. Send the request again when that is repaired",
     ),
     DatabaseUnavailable: _DATABASE,
     TransactionConflict: _DATABASE,

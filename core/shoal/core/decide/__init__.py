@@ -43,8 +43,8 @@ __all__ = ["MAX_LOSSES", "LongDecision", "decide"]
 def decide(run: Run, event: Event, most: int = sys.maxsize) -> Decision:
     """Return what ``event`` changes and what to do next. No IO, no clock, ``run`` untouched.
 
-    Raises LongDecision as soon as it is about more than ``most`` attempts; then it may be asked
-    again where it may take its time.
+    Raises LongDecision as soon as it is about more than ``most`` attempts, or has long texts to
+    render; then it may be asked again where it may take its time, without ``most``.
     """
     draft = Draft(run, event.at, most)
     match event:

@@ -24,6 +24,7 @@ from shoal.core.decide.child_states import (
     allows,
     next_child_state,
 )
+from shoal.core.errors import LONGEST_REASON, shortened
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged
 from shoal.core.runs.run import Attempt
@@ -74,6 +75,17 @@ class ChildRuns:
     def add(self, index: int) -> None:
         """Note that the child of an item is being started."""
         self._children[str(index)] = {"state": ChildState.STARTING}
+
+    def any_started(self) -> bool:
+        """Whether any item has a child."""
+        return bool(self._children)
+
+    def refuse(self, index: int, reason: str) -> None:
+        """Note that the child of an item cannot be started, and why."""
+        self._children[str(index)] = {
+            "state": next_child_state(ChildState.STARTING, ChildEvent.IS_REFUSED),
+            "reason": shortened(reason, LONGEST_REASON),
+        }
 
     def ask(self, index: int, request: CommandType) -> tuple[int, int | None]:
         """Note that a child is sent a request; return its number and the child's instance."""

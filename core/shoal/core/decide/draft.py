@@ -14,6 +14,7 @@ from typing import Any, cast
 from shoal.core.definition.kinds import LogicKind
 from shoal.core.definition.model import FailureStrategy, RunWhen, TaskSpec
 from shoal.core.errors import LONGEST_REASON, shortened
+from shoal.core.macros.placeholders import RENDER_CHARACTERS, RENDER_STEPS
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.run import (
     Action,
@@ -36,26 +37,49 @@ from shoal.core.runs.states import (
     next_task_state,
     next_workflow_state,
 )
+from shoal.core.untrusted import Budget, OverBudget
 
 FAILURES = frozenset({TaskState.FAILED, TaskState.LOST, TaskState.KILLED})
 # What a parent wants to know of unasked: where an instance stays, and that it has left there.
 _WORTH_TELLING = FINISHED_WORKFLOW | {WorkflowState.PAUSED, WorkflowState.RUNNING}
 
 
+_SHORT_STEPS = 5_000  # some 10 ms
+_MOST_STEPS = 10 * RENDER_STEPS
+
+
 class LongDecision(Exception):
     """More follows from an event than it was allowed to; nothing has happened."""
+
+
+class _ShortBudget(Budget):
+    """The budget of a decision that must not take long: beyond it, another thread decides."""
+
+    def spend(self, steps: int, characters: int = 0) -> None:
+        """Take from what is left. Raises LongDecision."""
+        try:
+            super().spend(steps, characters)
+        except OverBudget:
+            raise LongDecision from None
 
 
 class Draft:
     """Changes to ``run`` as of ``at``; ``decision()`` returns them.
 
-    Raises LongDecision as soon as more than ``most`` attempts change, or have to be judged.
+    Raises LongDecision as soon as more than ``most`` attempts change, or have to be judged, or
+    texts of tasks that the master runs take long to render. ``rendering`` is the budget of these
+    texts.
     """
 
     def __init__(self, run: Run, at: datetime, most: int = sys.maxsize) -> None:
         self.run = run
         self.at = at
         self._most = most
+        self.rendering = (
+            Budget(_MOST_STEPS, 4 * RENDER_CHARACTERS)
+            if most == sys.maxsize
+            else _ShortBudget(_SHORT_STEPS, RENDER_CHARACTERS // 16)
+        )
         self.state = run.state
         self.reason: str | None = None
         self.parent = run.parent

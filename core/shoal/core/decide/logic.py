@@ -41,7 +41,8 @@ def start(draft: Draft, task: str) -> None:
                 chosen = conditions.choose(draft.spec(task).params, lambda t: _outcome(draft, t))
                 endings.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.SWITCH:
-                chosen = switch.choose(draft.spec(task).params, _scope(draft, attempt).parameters())
+                known = _scope(draft, attempt).named_parameters()
+                chosen = switch.choose(draft.spec(task).params, known)
                 endings.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.DEPENDENT:
                 draft.act(Watch((task, attempt.number)))
@@ -64,7 +65,8 @@ def _outcome(draft: Draft, task: str) -> ConditionOutcome:
 def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None) -> TaskScope:
     """Return what the texts of an attempt may refer to; ``own`` on top of everything."""
     run = draft.view()
-    return TaskScope(run, attempt, own=[*levels(run, attempt.task), own or {}])
+    known = [*levels(run, attempt.task), own or {}]
+    return TaskScope(run, attempt, own=known, within=draft.rendering)
 
 
 # -- sub-workflows ------------------------------------------------------------------------------
@@ -103,8 +105,15 @@ def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
         endings.ask_child(draft, attempt, children, *again)
         room -= 1
     while room > 0 and (new := children.next_new()) is not None:
+        try:
+            child = _start_child(draft, attempt, new, (children.items or [])[new])
+        except ShoalError as error:
+            if not children.any_started():
+                raise  # of most tasks all items have the same texts
+            children.refuse(new, str(error))
+            continue
         children.add(new)
-        draft.send(_start_child(draft, attempt, new, (children.items or [])[new]))
+        draft.send(child)
         room -= 1
     attempt = draft.note(attempt.task, detail=children.detail)
     if children.all_ended():

@@ -64,10 +64,14 @@ def names(text: str) -> set[str]:
 
 
 def is_true(text: str, parameters: Mapping[str, str]) -> bool:
-    """Evaluate ``text``; the result must be true or false. Raises InvalidExpression."""
+    """Evaluate ``text``; the result must be true or false. Raises InvalidExpression.
+
+    Only the parameters that ``text`` names are read.
+    """
     tree = _parse(text)
+    values = {name: parameters[name] for name in names(text) & parameters.keys()}
     try:
-        used = {name: small(parameters[name]) for name in names(text) & parameters.keys()}
+        used = {name: small(value) for name, value in values.items()}
         evaluator = EvalWithCompoundTypes(
             operators=dict(OPERATORS), functions=dict(FUNCTIONS), names={**_CONSTANTS, **used}
         )

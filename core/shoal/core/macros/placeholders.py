@@ -18,14 +18,17 @@ the date it means (see ``date_expression`` for the forms).
 - A parameter may be defined on several levels; the innermost wins. A value that names its own
   parameter means the definition of the next level out: ``path: ${path}/today``.
 - ``${secret.NAME}`` is a secret, where the caller has any to give. Its value is data.
+- What the texts of one task may cost has a budget (``RENDER_STEPS``, ``RENDER_CHARACTERS``).
 
 A base without a time zone is a plain wall clock: everything but ``timestamp`` works.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from shoal.core.errors import shortened
 from shoal.core.hints import MOST_MISTAKES
 from shoal.core.macros.date_expression import compile_expression
 from shoal.core.macros.date_pattern import BadExpression
@@ -39,9 +42,12 @@ from shoal.core.macros.template import (
     placeholders,
     static_text,
 )
+from shoal.core.untrusted import Budget, OverBudget
 
 __all__ = [
     "BUILTINS",
+    "RENDER_CHARACTERS",
+    "RENDER_STEPS",
     "SECRETS_PREFIX",
     "InvalidMacro",
     "Renderer",
@@ -61,8 +67,15 @@ BUILTINS: Mapping[str, str] = {
 """Parameters that every text has, each with the date expression behind it."""
 
 SECRETS_PREFIX = "secret."
+RENDER_STEPS = 300_000
+"""Steps for all texts of one task: some 0.4 s of processor time."""
+
+RENDER_CHARACTERS = 16 * 2**20
+"""Characters that all texts of one task make: definitions that double each other reach any size."""
+
 _DEEPEST_DEFINITION = 50
-_LONGEST_RESULT = 16 * 2**20  # characters; a few definitions that double each other reach any size
+_DATE_STEPS = 5  # of a date expression, and one more for every other character of it
+_SHOWN = 200  # characters of a date expression in an error
 _OPENING = re.compile(r"\$(?=[{\[])")
 
 
@@ -70,8 +83,8 @@ def render(text: str, *, base: datetime, parameters: Mapping[str, str]) -> str:
     """Return ``text`` with its placeholders replaced.
 
     ``base`` is the logical time of the run: dates are relative to it and in its time zone.
-    Raises InvalidMacro for a bad date expression, a circle of parameters, or a result
-    beyond 16 Mi characters.
+    Raises InvalidMacro for a bad date expression, a circle of parameters, or work beyond
+    RENDER_STEPS and RENDER_CHARACTERS.
     """
     return Renderer(base, [parameters]).render(text)
 
@@ -133,7 +146,8 @@ def escape(value: str) -> str:
 def _located(
     text: str, position: int, source: str, error: BadExpression, parameter: str | None
 ) -> InvalidMacro:
-    reason = f"$[{source}]: {error.reason}; write $$[ if it is not a date"
+    shown = shortened(source, _SHOWN)
+    reason = f"$[{shown}]: {error.reason}; write $$[ if it is not a date"
     return InvalidMacro(text, position + len("$[") + error.offset, reason, parameter=parameter)
 
 
@@ -142,6 +156,7 @@ class Renderer:
 
     ``levels`` hold definitions by name, the outermost level first. ``secret`` returns the value
     of a secret by its name, or raises; None: there are none, and ``${secret.x}`` is plain text.
+    ``budget`` is for all texts together; renderers of one task share it.
     """
 
     def __init__(
@@ -149,8 +164,11 @@ class Renderer:
         base: datetime,
         levels: Sequence[Mapping[str, str]],
         secret: Callable[[str], str] | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._base, self._levels, self._secret = base, levels, secret
+        self._budget = budget or Budget(RENDER_STEPS, RENDER_CHARACTERS)
+        self._spent: Counter[str] = Counter()  # steps, by the parameter whose value took them
         self._done: dict[_Definition, tuple[str, frozenset[str]]] = {}
         self._open: list[_Definition] = []  # whose values are being rendered, outermost first
         self._used: frozenset[str] = frozenset()  # secrets in what is being rendered
@@ -175,7 +193,8 @@ class Renderer:
     def _text(self, text: str, of: "_Definition | None") -> str:
         if "$" not in text:
             return text
-        template = parse(text)
+        template = parse(text, self._budget.steps)
+        self._spend(template.marks)
         if template.problems:
             first = min(template.problems, key=lambda problem: problem.position)
             raise InvalidMacro(text, first.position, first.reason, parameter=of and of[0])
@@ -189,12 +208,25 @@ class Renderer:
         for node in nodes:
             part = node if isinstance(node, str) else replace(node)
             length += len(part)
-            if length > _LONGEST_RESULT:
-                reason = f"the result is longer than {_LONGEST_RESULT} characters"
-                parameter = self._open[-1][0] if self._open else None
-                raise InvalidMacro("", 0, reason, parameter=parameter)
+            if length > self._budget.characters:
+                break
             parts.append(part)
+        self._spend(0, length)
         return "".join(parts)
+
+    def _spend(self, steps: int, characters: int = 0) -> None:
+        """Pay for work on the innermost open parameter, or on the text itself."""
+        parameter = self._open[-1][0] if self._open else None
+        if parameter is not None:
+            self._spent[parameter] += steps
+        try:
+            self._budget.spend(steps, characters)
+        except OverBudget as error:
+            # The parameter that took most is the cause, not the one that came last.
+            if self._spent and self._budget.steps < 0:
+                parameter = max(self._spent, key=self._spent.__getitem__)
+            reason = f"{error}; use fewer placeholders, or pass large data as a resource or by URL"
+            raise InvalidMacro("", 0, reason, parameter=parameter) from None
 
     def _placeholder(
         self, node: TemplateParameter | Expression, text: str, of: "_Definition | None"
@@ -207,6 +239,7 @@ class Renderer:
         source = self._join(node.source, replace)
         if is_index(source):
             return f"$[{source}]"
+        self._spend(_DATE_STEPS + len(source) // 2)
         try:
             return compile_expression(source)(self._base)
         except BadExpression as error:
@@ -223,7 +256,9 @@ class Renderer:
         if self._secret is not None and name.startswith(SECRETS_PREFIX):
             plain = name.removeprefix(SECRETS_PREFIX)
             value = self._secret(plain)
-            self._used |= {plain}
+            if plain not in self._used:
+                self._spend(1 + len(self._used) // 16)
+                self._used |= {plain}
             return value
         if of is not None and of[0] == name:
             # Without an outer level it is itself, and reported as a circle.
@@ -242,7 +277,9 @@ class Renderer:
         if wanted not in self._done:
             self._done[wanted] = self._rendered(wanted, position, text)
         value, used = self._done[wanted]
-        self._used |= used
+        if used:
+            self._spend(1 + (len(used) + len(self._used)) // 16)
+            self._used |= used
         return value
 
     def _rendered(

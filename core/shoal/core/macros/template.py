@@ -3,7 +3,8 @@
 ``$[0]`` and other digits are plain text: the path of a JSON value in SQL.
 ``$${`` and ``$$[`` stand for the two characters ``${`` and ``$[``. A ``${`` that is never closed
 is plain text, as in a shell script; a ``$[`` that is never closed is a problem. A ``]`` between
-single quotes does not close an expression. A text with MOST_MISTAKES of them is not read further.
+single quotes does not close an expression. A text with MOST_MISTAKES problems or more than
+MOST_MARKS marks is not read further.
 """
 
 import re
@@ -17,7 +18,11 @@ from shoal.core.hints import MOST_MISTAKES
 _OPENING = re.compile(r"\$\$[{\[]|\$[{\[]")
 _MARK = re.compile(_OPENING.pattern + r"|[}\]']")
 _DEEPEST = 32  # closed placeholders inside each other
-_MOST_OPEN = 500_000  # marks that were opened and not closed: some 130 bytes each
+MOST_MARKS = 150_000
+"""Marks of one text: ``${``, ``$[``, and inside of these quotes and closing brackets."""
+
+_TOO_MUCH = "pass large data as a resource or by URL"
+_MOST_DOLLARS = 20 * MOST_MARKS  # each one, alone or not, makes the search stop
 
 
 class InvalidMacro(ShoalError, ValueError):
@@ -60,10 +65,14 @@ Node = str | TemplateParameter | Expression
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text taken apart, with everything wrong about its structure."""
+    """A text taken apart, with everything wrong about its structure.
+
+    ``marks`` is how many of them were read: what it cost.
+    """
 
     nodes: tuple[Node, ...]
     problems: tuple[InvalidMacro, ...]
+    marks: int
 
 
 @dataclass(slots=True)
@@ -82,10 +91,16 @@ def _parse_small(text: str) -> Template:
     return _Scanner(text).scan()
 
 
-def parse(text: str) -> Template:
-    """Take ``text`` apart. Raises nothing: see ``Template.problems``."""
+def parse(text: str, most: int = MOST_MARKS) -> Template:
+    """Take ``text`` apart. Raises nothing: see ``Template.problems``.
+
+    ``most``: marks that are read. More of them are a problem, and then ``Template.marks`` is
+    larger than ``most``.
+    """
     # Task scripts repeat from run to run; megabytes of data do not belong in memory.
-    return _parse_small(text) if len(text) <= 4_096 else _Scanner(text).scan()
+    if len(text) <= 4_096:
+        return _parse_small(text)
+    return _Scanner(text, min(most, MOST_MARKS)).scan()
 
 
 def is_index(source: str) -> bool:
@@ -112,13 +127,16 @@ def placeholders(nodes: tuple[Node, ...]) -> Iterator[TemplateParameter | Expres
 
 
 class _Scanner:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, most: int = MOST_MARKS) -> None:
+        self._text, self._most = text, most
         self._stack = [_Frame("", 0)]
         self._problems: list[InvalidMacro] = []
 
     def scan(self) -> Template:
-        done = 0
+        done = marks = 0
+        if self._text.count("$") > _MOST_DOLLARS:
+            self._problem(0, f"more than {_MOST_DOLLARS:,} dollar signs; {_TOO_MUCH}")
+            return Template((), tuple(self._problems), marks)
         # Outside every placeholder the closing marks, frequent in JSON and shell, mean nothing.
         while mark := (_MARK if len(self._stack) > 1 else _OPENING).search(self._text, done):
             if mark.start() > done:
@@ -127,12 +145,13 @@ class _Scanner:
             done = mark.end()
             if len(self._problems) >= MOST_MISTAKES:
                 break
-            if len(self._stack) > _MOST_OPEN:
-                self._problem(mark.start(), f"more than {_MOST_OPEN} placeholders are not closed")
+            if (marks := marks + 1) > self._most:
+                reason = f"more than {self._most:,} placeholders and marks in one text; {_TOO_MUCH}"
+                self._problem(mark.start(), reason)
                 break
         if done < len(self._text):
             self._stack[-1].nodes.append(self._text[done:])
-        return Template(tuple(self._close_rest()), tuple(self._problems))
+        return Template(tuple(self._close_rest()), tuple(self._problems), marks)
 
     def _take(self, mark: str, position: int) -> None:
         top = self._stack[-1]

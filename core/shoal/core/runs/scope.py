@@ -13,7 +13,7 @@ placeholders themselves; values given by people at a start were escaped when the
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -25,6 +25,7 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskState
 from shoal.core.task_types import CommandLine, TaskParams, Verbatim, fields_marked
 from shoal.core.timing import wallclock
+from shoal.core.untrusted import Budget
 
 Secret = Callable[[str], str]
 Levels = Sequence[Mapping[str, str]]
@@ -37,9 +38,14 @@ class SecretUnusable(placeholders.InvalidMacro):
 class TaskScope:
     """Everything that the texts of one attempt may refer to.
 
+    A parameter is rendered when a text or a caller asks for it, and all that is rendered for one
+    scope has one budget (``RENDER_STEPS``, ``RENDER_CHARACTERS``). Beyond it InvalidMacro is
+    raised.
+
     ``secret`` returns a secret's value by its name, or raises. Without it, texts that need a
     secret raise SecretUnusable: a task that the master runs itself never sees one. ``own`` are
-    the task's ``levels``, for a caller that knows them already.
+    the task's ``levels``, for a caller that knows them already. ``within``: the budget of several
+    scopes together.
     """
 
     def __init__(
@@ -48,19 +54,28 @@ class TaskScope:
         attempt: Attempt,
         secret: Secret | None = None,
         own: Levels | None = None,
+        within: Budget | None = None,
     ) -> None:
         self._task = run.plan.tasks[attempt.task]
         own = levels(run, attempt.task) if own is None else own
         self._names = sorted({name for level in own for name in level})
         system = system_parameters(run, attempt)
         base = base_of(run)
+        budget = Budget(placeholders.RENDER_STEPS, placeholders.RENDER_CHARACTERS, within)
         # The innermost: a name with a dot cannot be defined.
-        self._renderer = placeholders.Renderer(base, [*own, system], secret or _no_secret)
-        self._programs = placeholders.Renderer(base, [system])
+        self._renderer = placeholders.Renderer(base, [*own, system], secret or _no_secret, budget)
+        self._programs = placeholders.Renderer(base, [system], budget=budget)
 
     def parameters(self) -> dict[str, str]:
         """Return all parameters, rendered. Raises InvalidMacro."""
         return {name: self._renderer.value(name)[0] for name in self._names}
+
+    def named_parameters(self) -> Mapping[str, str]:
+        """Return all parameters as a mapping that renders a value when it is read.
+
+        Reading a value raises InvalidMacro.
+        """
+        return _RenderedOnRead(self._names, self._renderer)
 
     def parameters_without_secrets(self) -> dict[str, str]:
         """Return the parameters that hold no secret, rendered. Raises InvalidMacro."""
@@ -102,6 +117,20 @@ class TaskScope:
             )
             raise SecretUnusable(text, 0, reason)
         return rendered
+
+
+class _RenderedOnRead(Mapping[str, str]):
+    def __init__(self, names: Sequence[str], renderer: placeholders.Renderer) -> None:
+        self._names, self._renderer = dict.fromkeys(names), renderer
+
+    def __getitem__(self, name: str) -> str:
+        return self._renderer.value(name)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _no_secret(name: str) -> str:

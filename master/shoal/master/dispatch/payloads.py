@@ -9,17 +9,18 @@ A task gets the secrets that its rendered texts use (``${secret.NAME}``), and th
 here is stored, logged or made an event.
 
 Most tasks need nothing beside their run: their payloads cost no statement but one a second, which
-reads the worker groups that are restricted to projects.
+reads the worker groups that are restricted to projects. Their texts are rendered in the event
+loop, long ones in a thread (``side_thread``). What rendering may cost has a budget (``TaskScope``).
 """
 
 import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from shoal.core.data_sources.spec import StoredDataSource
 from shoal.core.definition.model import TaskSpec, TimeoutAction
@@ -28,8 +29,9 @@ from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.scope import Levels, TaskScope, levels, undeclared
 from shoal.core.task_types import Verbatim, fields_marked
 from shoal.master.dispatch.environments import environment_of, wanted_environment
-from shoal.master.dispatch.resources import resources_of, wanted_resources
+from shoal.master.dispatch.resources import WantedResource, resources_of, wanted_resources
 from shoal.master.dispatch.secrets import ProjectSecrets, SecretUnreadable
+from shoal.master.dispatch.side_thread import Patience, SideThread
 from shoal.master.dispatch.sources import (
     SourceMaker,
     UnknownDataSource,
@@ -39,7 +41,7 @@ from shoal.master.dispatch.sources import (
     wanted_sources,
 )
 from shoal.master.dispatch.worker_groups import WorkerGroups
-from shoal.master.engine.publications import Publications
+from shoal.master.engine.publications import Publications, publications
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.plugins import load_task_type
 from shoal.runtime.secret_stores.errors import (
@@ -53,6 +55,9 @@ from shoal.sql import Database, UnitOfWork
 
 _Stored = Mapping[tuple[str, str], StoredDataSource]
 _WORD = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*")
+T = TypeVar("T")
+_LONG_CHARACTERS = 32_000  # of all texts of a task
+_LONG_DOLLARS = 1_000  # each may begin a placeholder
 _VARIABLE = re.compile(r"\bSHOAL_SECRET_([A-Za-z_][A-Za-z0-9_]{0,99})\b")
 
 
@@ -79,11 +84,15 @@ class PayloadMaker:
         self._publications, self._clock = publications, clock
         self._resolver = resolver
         self._groups = groups or WorkerGroups(database)
+        self._side = SideThread()
 
-    async def make(self, run: Run, attempt: Attempt) -> pb.Payload:
+    async def make(
+        self, run: Run, attempt: Attempt, patience: Patience | None = None
+    ) -> pb.Payload:
         """Return the payload of a stored attempt.
 
-        Raises InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment,
+        ``patience``: how long its texts may wait for those of other tasks. Raises TextsWait after
+        that; InvalidMacro, UnknownSecret, UnknownDataSource, UnknownResource, UnknownEnvironment,
         WorkerGroupNotAllowed and others that say why the task cannot be run; SqlError if the
         database gives no answer; VaultError, NotOwner. If a secret is kept in another store:
         SecretUnreadable, and StoreUnavailable while it is worth while to ask again.
@@ -91,9 +100,19 @@ class PayloadMaker:
         spec, project = run.plan.tasks[attempt.task], run.plan.spec.project
         await self._groups.require(project, spec.worker_group)
         own = levels(run, attempt.task)
-        wanted = wanted_sources(run, attempt, own)
-        named = wanted_resources(run, attempt, own)
-        needs_secrets = may_use_secrets(spec, own)
+        is_long, patience = has_long_texts(spec, own), patience or Patience()
+
+        async def rendered(work: Callable[[], T]) -> T:
+            return await self._side.run(work, patience, begun=True) if is_long else work()
+
+        def names() -> tuple[list[WantedSource], list[WantedResource], bool]:
+            return (
+                wanted_sources(run, attempt, own),
+                wanted_resources(run, attempt, own),
+                may_use_secrets(spec, own),
+            )
+
+        wanted, named, needs_secrets = await self._side.run(names, patience) if is_long else names()
         around = wanted_environment(run, attempt)
         secrets: dict[str, ProjectSecrets] = {}
         sources: dict[str, pb.DataSource] = {}
@@ -117,15 +136,19 @@ class PayloadMaker:
                 made_sources()
                 payload(run, attempt, 0, secrets.get(project), own)
 
-            await self._resolve(attempt, secrets.values(), rehearsed)
-            sources = made_sources()
+            await self._resolve(attempt, secrets.values(), lambda: rendered(rehearsed))
+            sources = await rendered(made_sources)
         publish: list[pb.Publication] = []
         if spec.publish:
+            files = await rendered(lambda: publications(run, attempt, own))
             publish = await self._publications.note(
-                self._database, run, attempt, own, self._clock()
+                self._database, run, attempt, files, self._clock()
             )
-        epoch = self._epoch_of(run.partition)  # after the last pause: it may have changed hands
-        made = payload(run, attempt, epoch, secrets.get(project), own, sources, self._cluster)
+        made = await rendered(
+            lambda: payload(run, attempt, 0, secrets.get(project), own, sources, self._cluster)
+        )
+        # After the last pause: it may have changed hands.
+        made.epoch = self._epoch_of(run.partition)
         made.resources.extend(resources)
         if environment is not None:
             made.environment.CopyFrom(environment)
@@ -135,7 +158,10 @@ class PayloadMaker:
         return made
 
     async def _resolve(
-        self, attempt: Attempt, secrets: Collection[ProjectSecrets], rehearsed: Callable[[], None]
+        self,
+        attempt: Attempt,
+        secrets: Collection[ProjectSecrets],
+        rehearse: Callable[[], Awaitable[None]],
     ) -> None:
         """Read what the attempt needs from other stores: what is asked for in a rehearsal.
 
@@ -146,7 +172,7 @@ class PayloadMaker:
             return
         while True:
             with suppress(Exception):  # it comes again when the payload is made
-                rehearsed()
+                await rehearse()
             missing = [(one, name) for one in secrets for name in one.missing]
             if not missing:
                 return
@@ -187,6 +213,21 @@ def may_use_secrets(spec: TaskSpec, own: Levels) -> bool:
         return True
     values = (value for level in own for value in level.values())
     return any(SECRETS_PREFIX in text for text in (*_texts(spec.params), *values))
+
+
+def has_long_texts(spec: TaskSpec, own: Levels) -> bool:
+    """Say whether rendering the texts of a task that sees ``own`` may take long."""
+    characters = dollars = 0
+    for level in own:
+        for value in level.values():
+            characters += len(value)
+            dollars += value.count("$")
+    if characters > _LONG_CHARACTERS or dollars > _LONG_DOLLARS:
+        return True
+    for text in _texts(spec.params):
+        characters += len(text)
+        dollars += text.count("$")
+    return characters > _LONG_CHARACTERS or dollars > _LONG_DOLLARS
 
 
 def payload(

@@ -22,6 +22,7 @@ from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.master.dispatch.resources import UnusableResource
 from shoal.master.dispatch.secrets import SecretUnreadable
+from shoal.master.dispatch.side_thread import Patience
 from shoal.master.engine.actions import queue_entry
 from shoal.master.engine.batch import PublishedFile
 from shoal.master.engine.eager_dispatch import EagerRequest, behind
@@ -111,7 +112,8 @@ class MasterRpc(MasterServiceServicer):
         worker = request.worker_id
         # All events are in the inbox before the first is awaited: one transaction serves them.
         claims = [(ref, self._claim(worker, ref)) for ref in request.attempts]
-        verdicts = [await self._grant(worker, ref, claim) for ref, claim in claims]
+        patience = Patience()
+        verdicts = [await self._grant(worker, ref, claim, patience) for ref, claim in claims]
         failpoints.hit("fetch.before_reply")
         return pb.FetchResponse(verdicts=verdicts)
 
@@ -147,7 +149,7 @@ class MasterRpc(MasterServiceServicer):
         return self._engine.enqueue(ref.partition, ref.workflow_instance_id, event)
 
     async def _grant(
-        self, worker: str, ref: pb.AttemptRef, claim: asyncio.Future[Run]
+        self, worker: str, ref: pb.AttemptRef, claim: asyncio.Future[Run], patience: Patience
     ) -> pb.FetchVerdict:
         try:
             run = await claim
@@ -162,9 +164,8 @@ class MasterRpc(MasterServiceServicer):
             found = "an older attempt" if attempt is None else f"{attempt.state} already"
             return _refused(ref, pb.Refusal.SUPERSEDED, found)
         try:
-            granted = pb.FetchVerdict(
-                task_instance_id=ref.task_instance_id, payload=await self._maker.make(run, attempt)
-            )
+            made = await self._maker.make(run, attempt, patience)
+            granted = pb.FetchVerdict(task_instance_id=ref.task_instance_id, payload=made)
         except PartitionNotOwned as error:
             return _refused(ref, pb.Refusal.NOT_OWNER, error)
         except ShoalError as error:
@@ -258,7 +259,7 @@ class MasterRpc(MasterServiceServicer):
                 behind=task_instance_id, attempt=_ref(run, attempt), place=_place(run, attempt)
             )
             try:
-                made = await self._maker.make(run, attempt)
+                made = await self._maker.make(run, attempt, Patience(0.0))  # Fetch waits for it
             except Exception as error:  # noqa: BLE001 - Fetch refuses it with the reason
                 log.info("payload not made yet", task_instance=attempt.id, why=str(error))
             else:
@@ -320,7 +321,7 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
     """Return what the worker would take with the answer; None if it takes nothing at all."""
     if not request.HasField("eager"):
         return None
-    eager, before = request.eager, None
+    eager, before, lane = request.eager, None, None
     if eager.HasField("before"):
         place = eager.before
         before = (
@@ -329,7 +330,8 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
             place.task_priority,
             place.task_instance_id,
         )
-    return EagerRequest(request.worker_id, eager.group, eager.room, before)
+        lane = place.lane or None  # older workers know of no lanes
+    return EagerRequest(request.worker_id, eager.group, eager.room, before, lane)
 
 
 def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
@@ -346,6 +348,7 @@ def _place(run: Run, attempt: Attempt) -> pb.Place:
         workflow_instance_id=entry.workflow_instance_id,
         task_priority=entry.task_priority,
         task_instance_id=entry.task_instance_id,
+        lane=entry.lane,
     )
 
 

@@ -74,16 +74,21 @@ class Publications:
         self._cluster, self._limits = cluster, limits
 
     async def note(
-        self, database: Database, run: Run, attempt: Attempt, own: Levels, at: datetime
+        self,
+        database: Database,
+        run: Run,
+        attempt: Attempt,
+        files: Sequence[tuple[str, str]],
+        at: datetime,
     ) -> list[pb.Publication]:
         """Return what the payload of an attempt says about its files; their uploads are noted.
 
-        Doing it again is harmless. Raises InvalidMacro, BadPublication, SqlError.
+        ``files``: its ``publications``. Doing it again is harmless. Raises SqlError.
         """
         names = self._names(run, attempt)
         found = [
             pb.Publication(file=file, path=path, object=name)
-            for (file, path), name in zip(publications(run, attempt, own), names, strict=True)
+            for (file, path), name in zip(files, names, strict=True)
         ]
         async with database.unit_of_work() as uow:
             objects = {one.object: one.path for one in found}

@@ -5,6 +5,10 @@ over a connection of its own, so that neither a lost connection nor an exhausted
 for a lost database. The breaker opens when there has been
 no answer for half of the session timeout, and closes when one comes quickly: a database that takes
 seconds for each is good for finishing work, not for beginning again.
+
+A database that answers and stores nothing (read-only, full) is the same for all masters, as a rule.
+So it opens no breaker: each says in its registration why its writes are refused, for as long as
+they are.
 """
 
 import asyncio
@@ -39,11 +43,13 @@ class DatabaseState:
     answers: bool
     breaker: BreakerState = BreakerState.CLOSED
     since: datetime | None = None  # of no answer; None: it answers
+    refuses: str | None = None  # why it stores nothing of this master; None: it does
 
     def as_data(self) -> dict[str, Any]:
         """Return it as JSON."""
         since = self.since.isoformat() if self.since else None
-        return {"answers": self.answers, "breaker": self.breaker.value, "since": since}
+        refuses = {"refuses": self.refuses} if self.refuses else {}
+        return {"answers": self.answers, "breaker": self.breaker.value, "since": since, **refuses}
 
 
 def says_it_answers(data: Mapping[str, Any]) -> bool:
@@ -62,6 +68,7 @@ class DatabaseHealth:
         self._asked_s: float | None = None  # the first question without an answer; monotonic
         self._since: datetime | None = None  # the same, for people
         self._probe: asyncio.Task[None] | None = None
+        self._write: asyncio.Task[None] | None = None
         self.closed_s = time.monotonic()  # when the breaker was last closed
 
     @property
@@ -69,7 +76,12 @@ class DatabaseHealth:
         """What is known at this moment."""
         is_closed = self._breaker.is_closed
         answers = is_closed and self._silent_s() < _DOUBTFUL * self._timeout_s
-        return DatabaseState(answers, self._breaker.state, None if answers else self._since)
+        return DatabaseState(
+            answers=answers,
+            breaker=self._breaker.state,
+            since=None if answers else self._since,
+            refuses=self._database.write_refusal,
+        )
 
     async def run(self) -> None:
         """Run for ever."""
@@ -78,15 +90,18 @@ class DatabaseHealth:
                 await asyncio.sleep(_INTERVAL * self._timeout_s)
                 self._check()
         finally:
-            if self._probe is not None:
-                self._probe.cancel()
-                await asyncio.gather(self._probe, return_exceptions=True)
+            under_way = [one for one in (self._probe, self._write) if one is not None]
+            for one in under_way:
+                one.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     def _silent_s(self) -> float:
         return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
 
     def _check(self) -> None:
         now_s = time.monotonic()
+        if self._write is None and self._database.write_refusal is not None:
+            self._write = asyncio.create_task(self._writing(), name="database write")
         if not self._breaker.is_closed:
             if self._probe is None and self._breaker.allows(now_s):
                 self._ask()
@@ -103,6 +118,16 @@ class DatabaseHealth:
             if self._asked_s is None:
                 self._asked_s, self._since = now_s, self._clock()
             self._ask()
+
+    async def _writing(self) -> None:
+        """Write again what was refused: only that shows that the database stores again."""
+        try:
+            await self._database.check_writes()
+            log.info("the database stores again")
+        except ShoalError as error:
+            log.debug("the database refuses writes", error=str(error))
+        finally:
+            self._write = None
 
     def _ask(self) -> None:
         self._probe = asyncio.create_task(self._question(), name="database probe")

@@ -16,6 +16,7 @@ from shoal.sql.errors import (
     DatabaseDamaged,
     DatabaseRefused,
     DatabaseUnavailable,
+    DatabaseUnwritable,
     IntegrityViolated,
     InvalidValue,
     SchemaMissing,
@@ -33,9 +34,12 @@ _BY_SQLSTATE: tuple[tuple[str, type[SqlError]], ...] = (
     ("40P01", TransactionConflict),  # deadlock
     ("55P03", TransactionConflict),  # lock not available
     ("25P03", DatabaseUnavailable),  # idle in transaction for too long
-    ("25006", DatabaseUnavailable),  # read-only: after a fail-over this is a standby
+    ("25P04", DatabaseUnavailable),  # transaction for too long
+    ("25006", DatabaseUnwritable),  # read-only: a standby after a fail-over, or a switchover
+    ("53100", DatabaseUnwritable),  # disk full
     ("08", DatabaseUnavailable),  # connection
-    ("53", DatabaseUnavailable),  # too many connections, disk full, out of memory
+    ("53", DatabaseUnavailable),  # too many connections, out of memory
+    ("58", DatabaseUnwritable),  # the server's disk or another part of its system fails
     ("57P", DatabaseUnavailable),  # the server is shutting down or starting
     ("57014", DatabaseUnavailable),  # statement timeout
     ("23505", AlreadyExists),
@@ -45,11 +49,48 @@ _BY_SQLSTATE: tuple[tuple[str, type[SqlError]], ...] = (
     ("42P01", SchemaMissing),
     ("42703", SchemaMissing),
 )
+# Errors after which a session is not used again: it has ended, or keeps a state in which the next
+# transaction would fail as well, although a new session would not.
+_USELESS_SESSION = (
+    "08",  # the connection has failed
+    "0A000",  # a held statement's result has another type since a migration
+    "25006",  # the session was opened while the server was read-only
+    "25P03",  # ended by the server: idle in a transaction
+    "25P04",  # ended by the server: too long a transaction
+    "26000",  # a held statement is unknown: a proxy has changed the session behind it
+    "53200",  # out of memory
+    "57P",  # ended by the server: shut down, crash, restart, database dropped, idle for too long
+    "58",  # the server's disk or another part of its system fails
+    "XX",  # an internal error, damaged data
+)
+# What to do about errors that last until somebody does something.
+_NEXT_STEPS_BY_SQLSTATE: tuple[tuple[str, str], ...] = (
+    (
+        "25006",
+        "the server is read-only; Shoal goes on when it accepts writes again. If that lasts, check "
+        "that the setting `database` names the primary, and the server's "
+        "default_transaction_read_only",
+    ),
+    ("53100", "the server's disk is full; free space on it, Shoal then goes on by itself"),
+    ("53300", "raise the server's max_connections, or end sessions of other applications"),
+    ("42501", "grant this user the right: it has to own the schema and its tables"),
+    ("58", "look into the server's log"),
+)
+_NEXT_STEPS_BY_SQLITE_CODE: Mapping[int, str] = {
+    sqlite3.SQLITE_FULL: "free space on the disk of the database file; Shoal then goes on by "
+    "itself",
+    sqlite3.SQLITE_READONLY: "make the database file, its folder and its file system writable for "
+    "this user; Shoal then goes on by itself",
+    sqlite3.SQLITE_IOERR: "check the disk of the database file",
+    sqlite3.SQLITE_CANTOPEN: "check that the database file and its folder are there, and that this "
+    "user may open them",
+}
 _BY_SQLITE_CODE: Mapping[int, type[SqlError]] = {
     sqlite3.SQLITE_BUSY: TransactionConflict,
     sqlite3.SQLITE_LOCKED: TransactionConflict,
-    sqlite3.SQLITE_FULL: DatabaseUnavailable,
-    sqlite3.SQLITE_IOERR: DatabaseUnavailable,
+    sqlite3.SQLITE_FULL: DatabaseUnwritable,
+    sqlite3.SQLITE_READONLY: DatabaseUnwritable,
+    sqlite3.SQLITE_IOERR: DatabaseUnwritable,
     sqlite3.SQLITE_CANTOPEN: DatabaseUnavailable,
     sqlite3.SQLITE_PROTOCOL: DatabaseUnavailable,
     sqlite3.SQLITE_TOOBIG: InvalidValue,
@@ -83,7 +124,23 @@ def translate(error: BaseException) -> SqlError:
     said = str(original).strip().splitlines()[0] if str(original).strip() else "no reason given"
     if getattr(original, "is_silence", False):
         return DatabaseUnavailable(said)
-    return _class_of(error, original)(f"the database answered: {said}")
+    step = _next_step(original)
+    return _class_of(error, original)(f"the database answered: {said}{f'; {step}' if step else ''}")
+
+
+def makes_session_useless(error: BaseException) -> bool:
+    """Whether a PostgreSQL session that has answered with this is not to be used again."""
+    sqlstate = getattr(error, "sqlstate", None)
+    return sqlstate is not None and sqlstate.startswith(_USELESS_SESSION)
+
+
+def _next_step(original: BaseException | None) -> str | None:
+    sqlstate = getattr(original, "sqlstate", None) or ""
+    for prefix, step in _NEXT_STEPS_BY_SQLSTATE:
+        if sqlstate.startswith(prefix):
+            return step
+    code: int | None = getattr(original, "sqlite_errorcode", None)
+    return None if code is None else _NEXT_STEPS_BY_SQLITE_CODE.get(code & 0xFF)
 
 
 def sqlite_code(error: BaseException) -> int | None:

@@ -6,7 +6,7 @@ It leaves logging alone and neither begins nor commits: the caller owns the tran
 from alembic import context
 
 from shoal.sql.schema import access, audit  # noqa: F401 - their tables belong to the metadata
-from shoal.sql.schema.migrate import VERSION_TABLE
+from shoal.sql.schema.examination import VERSION_TABLE
 from shoal.sql.schema.tables import metadata
 
 connection = context.config.attributes.get("connection")

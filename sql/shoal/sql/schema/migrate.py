@@ -7,13 +7,13 @@ of the machine waiting, on PostgreSQL an advisory lock does.
 from pathlib import Path
 
 from sqlalchemy import Connection as SyncConnection
-from sqlalchemy import column, inspect, select, table, text
+from sqlalchemy import text
 
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import SchemaTooNew, SchemaTooOld
+from shoal.sql.schema.examination import find_revision, require_tables
+from shoal.sql.schema.tables import metadata
 
-VERSION_TABLE = "shoal_revision"
-_VERSIONS = table(VERSION_TABLE)
 FOLDER = Path(__file__).parents[1] / "migrations"
 _LOCK_KEY = 0x53484F414C  # "SHOAL"
 
@@ -21,7 +21,7 @@ _LOCK_KEY = 0x53484F414C  # "SHOAL"
 async def upgrade(connection: Connection) -> None:
     """Migrate to the newest revision inside the caller's transaction.
 
-    Raises SchemaTooNew or SchemaTooOld, before anything has changed.
+    Raises SchemaTooNew, SchemaTooOld or DatabaseUnsuitable, before anything has changed.
     """
     if connection.dialect == "postgresql":
         # Others wait for as long as a migration takes; a crashed one releases its locks.
@@ -37,8 +37,9 @@ def revisions() -> list[str]:
 
 def _upgrade(connection: SyncConnection) -> None:
     known = revisions()
-    current = _current(connection)
+    current = find_revision(connection)
     if current == known[-1]:
+        require_tables(connection, metadata.tables)
         return
     if current is not None and current not in known:
         # Revisions are numbers of four digits, so their texts have their order.
@@ -46,10 +47,3 @@ def _upgrade(connection: SyncConnection) -> None:
     from shoal.sql.schema.upgrade import to_head  # large, and hardly ever needed
 
     to_head(connection, FOLDER)
-
-
-def _current(connection: SyncConnection) -> str | None:
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    found: str | None = connection.scalar(select(column("version_num")).select_from(_VERSIONS))
-    return found

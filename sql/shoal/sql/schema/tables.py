@@ -75,6 +75,7 @@ from shoal.sql.schema.upkeep import (
     rollup_day,
     sealing,
     takeover,
+    write_check,
 )
 
 __all__ = [
@@ -143,4 +144,5 @@ __all__ = [
     "workflow_instance",
     "workflow_layout",
     "workflow_version",
+    "write_check",
 ]

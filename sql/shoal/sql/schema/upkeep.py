@@ -43,6 +43,15 @@ sealing = Table(
     Column("retired", Json(list, texts=True), nullable=False),
 )
 
+# Rows that processes write to see whether the database stores anything. Each has a random number,
+# so that they seldom wait for each other. See ``write_check.py``.
+write_check = Table(
+    "write_check",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("writes", BigInteger, nullable=False),
+)
+
 # ``epoch`` is written by the partition's owner when it takes over, and checked by every write.
 partition = Table(
     "partition",
@@ -81,6 +90,7 @@ quarantine = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("last_at", UtcDateTime),  # of the last try; NULL: ``since``
     Column("is_skipped", Boolean, nullable=False, server_default=false()),  # never tried again
+    Column("retry_at", UtcDateTime),  # when a retry was requested that is not done yet
 )
 
 # No foreign keys: events are pruned by age alone.

@@ -18,6 +18,7 @@ from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Action, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
+from shoal.master.dispatch.side_thread import Patience
 from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotStored, Quarantined
 from shoal.master.services.commands.scanner import Scanner
@@ -66,7 +67,7 @@ async def test_claim_of_a_quarantined_instance_is_refused_and_takes_no_slot(
     )
     async with harness.working():
         rpc = MasterRpc(harness.engine, utc_now, harness.database, Vault(Path("none")), NO_STORES)
-        verdict = await rpc._grant("w", ref, rpc._claim("w", ref))
+        verdict = await rpc._grant("w", ref, rpc._claim("w", ref), Patience())
         assert verdict.refusal.kind == pb.Refusal.SUPERSEDED
         await harness.engine.take({0: 2}, "m")  # the next owner tries again
         taken = await harness.engine.submit(0, run.id, TaskClaimed(0, "w", utc_now()))

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, text
 
 from shoal.sql import Database
 from shoal.sql.errors import SchemaMissing, SchemaTooNew, SchemaTooOld
-from shoal.sql.schema.migrate import FOLDER, VERSION_TABLE, revisions
+from shoal.sql.schema.examination import VERSION_TABLE
+from shoal.sql.schema.migrate import FOLDER, revisions
 from shoal.sql.schema.tables import metadata
 from tests.support.waiting import DEADLINE_S
 
@@ -166,13 +167,19 @@ async def test_database_of_an_older_version_is_refused_with_the_way_out(empty_ur
 
 
 async def test_failed_migration_leaves_nothing_behind(empty_url: str) -> None:
-    await _in_transaction(empty_url, "CREATE TABLE schedule (id INTEGER)")
+    async with Database(empty_url) as database:
+        await database.migrate()
+    former, newest = revisions()[-2:]
+    await _in_transaction(empty_url, f"UPDATE {VERSION_TABLE} SET version_num = '{former}'")
     async with Database(empty_url) as database:
         with pytest.raises(Exception, match="exists"):
             await database.migrate()
-    await _in_transaction(empty_url, "DROP TABLE schedule")
+    await _in_transaction(empty_url, "DROP TABLE write_check")
     async with Database(empty_url) as database:
         await database.migrate()
+        async with database.unit_of_work(read_only=True) as uow:
+            query = text(f"SELECT version_num FROM {VERSION_TABLE}")
+            assert await uow.connection.scalar(query) == newest
 
 
 async def test_tables_that_were_never_made_are_reported(empty_url: str) -> None:

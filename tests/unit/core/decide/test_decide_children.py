@@ -359,3 +359,20 @@ def test_pause_of_a_map_recovers_nothing_and_holds_the_window() -> None:
         family.do(child, "x")
     family.do(family.of("leaf")[3], "x")
     assert family.state(top) is W.FAILED
+
+
+def test_item_that_cannot_be_rendered_is_refused_and_the_others_run() -> None:
+    """What an item is may make a date of it wrong: that item alone fails."""
+    items = ["yyyy", "no date", "MM"]
+    params = {"workflow": "leaf", "items": items, "parallel": 1}
+    map_task = {"type": "MAP", "params": {**params, "parameters": {"day": "$[${item}]"}}}
+    family = Family({"top": {"m": map_task}, "leaf": {"x": {}}})
+    top = family.create("top")
+    family.deliver_all()
+    family.do(family.of("leaf")[0], "x")
+    family.do(family.of("leaf")[1], "x")
+    task = family.task(top, "m")
+    assert task.state is TaskState.FAILED
+    assert "1 of 3 items did not succeed" in (task.reason or "")
+    assert "no date" in (task.reason or "")
+    assert [family.parameters[i]["day"] for i in family.of("leaf")] == ["2026", "01"]

@@ -66,3 +66,56 @@ def test_decision_that_only_looks_at_many_is_refused() -> None:
     with pytest.raises(LongDecision):
         decide(driver.run, event, TASKS)
     assert len(decide(driver.run, event).attempts) == 1
+
+
+LONG_TEXT = "${x}" * 20_000
+
+
+def test_long_text_of_a_task_of_the_master_is_decided_elsewhere() -> None:
+    tasks: dict[str, dict[str, Any]] = {
+        "first": {},
+        "choose": {
+            "type": "SWITCH",
+            "params": {"cases": [{"when": "words == ''", "then": ["t"]}]},
+            "parameters": {"words": LONG_TEXT, "x": ""},
+            "depends_on": ["first"],
+        },
+        "t": {"depends_on": ["choose"]},
+    }
+    driver = Driver(spec(tasks))
+    driver.claim("first")
+    event = end_of_first(driver.run)
+    with pytest.raises(LongDecision):
+        decide(driver.run, event, TASKS)
+    assert decide(driver.run, event).attempts["choose", 1].state is TaskState.SUCCEEDED
+
+
+def test_parameter_that_a_switch_does_not_name_is_not_rendered() -> None:
+    tasks: dict[str, dict[str, Any]] = {
+        "first": {},
+        "choose": {
+            "type": "SWITCH",
+            "params": {"cases": [{"when": "x == 'y'", "then": ["t"]}]},
+            "parameters": {"words": LONG_TEXT, "bad": "$[no date", "x": "y"},
+            "depends_on": ["first"],
+        },
+        "t": {"depends_on": ["choose"]},
+    }
+    driver = Driver(spec(tasks))
+    driver.claim("first")
+    decision = decide(driver.run, end_of_first(driver.run), TASKS)
+    assert decision.attempts["choose", 1].state is TaskState.SUCCEEDED
+
+
+def test_switch_whose_parameter_is_over_the_budget_fails_and_names_it() -> None:
+    tasks: dict[str, dict[str, Any]] = {
+        "choose": {
+            "type": "SWITCH",
+            "params": {"cases": [{"when": "words == ''", "then": ["t"]}]},
+            "parameters": {"words": "${" * 300_000},
+        },
+        "t": {"depends_on": ["choose"]},
+    }
+    attempt = Driver(spec(tasks)).run.attempts["choose"]
+    assert attempt.state is TaskState.FAILED
+    assert "value of parameter 'words'" in (attempt.reason or "")

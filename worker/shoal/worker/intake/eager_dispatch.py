@@ -60,6 +60,7 @@ class EagerDispatch:
         self._on_come: list[Callable[[], None]] = []
         self._interrupt: Callable[[HeldAttempt, str], None] = lambda attempt, why: None
         attempts.when_forgotten(self._forgotten)
+        attempts.keeps_slots = True
 
     def subscribe(self, on_come: Callable[[], None]) -> None:
         """Have ``on_come`` called when claims have come, or will not."""
@@ -115,6 +116,7 @@ class EagerDispatch:
                     workflow_instance_id=first.workflow_instance_id,
                     task_priority=first.task_priority,
                     task_instance_id=first.task_instance_id,
+                    lane=first.lane,
                 )
             )
         return request
@@ -237,4 +239,5 @@ def _entry(group: str, grant: pb.EagerTask) -> QueueEntry:
         place.task_priority,
         place.task_instance_id,
         grant.attempt.partition,
+        place.lane,
     )

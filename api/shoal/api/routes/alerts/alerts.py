@@ -261,7 +261,7 @@ async def create_alert_silence(
 )
 @needs(Permission.RUN_OPERATE, audit="alert-silence.end")
 async def end_alert_silence(store: StoreDep, project: ProjectName, silence_id: SilenceId) -> None:
-    """Alerts that are still open send notifications when the silence would have ended."""
+    """Alerts that are still open send their notifications at once."""
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await uow.alert_definitions.end_silence(project, silence_id)

@@ -11,6 +11,7 @@ that decision. A new run that cannot begin so is adopted without one.
 """
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +39,7 @@ from shoal.sql.repositories.definitions.workflows import Origin
 
 _MOST_TASKS = 2_000  # of the instances that one transaction creates, unless it is a single one
 _MOST_AT_ONCE = 500  # tasks that are decided without a turn for others
+_MOST_CHANGES = 100 * _MOST_AT_ONCE  # so few tasks do not reach it; it refuses long texts
 
 
 class _UnusableStart(ShoalError):
@@ -304,25 +306,25 @@ async def first_decisions(runs: Sequence[Run], at: datetime) -> dict[int, Decisi
     """
     if sum(len(run.attempts) for run in runs) > _MOST_AT_ONCE:
         return await asyncio.to_thread(_decide_all, runs, at)  # nothing else knows these runs yet
-    return _decide_all(runs, at)
+    return _decide_all(runs, at, _MOST_CHANGES)
 
 
-def _decide_all(runs: Sequence[Run], at: datetime) -> dict[int, Decision]:
+def _decide_all(runs: Sequence[Run], at: datetime, most: int = sys.maxsize) -> dict[int, Decision]:
     begun: dict[int, Decision] = {}
     for run in runs:
-        decision = _decide(run, at)
+        decision = _decide(run, at, most)
         if decision is not None and _is_plain(decision):
             run.apply(decision)
             begun[run.id] = decision
     return begun
 
 
-def _decide(run: Run, at: datetime) -> Decision | None:
+def _decide(run: Run, at: datetime, most: int) -> Decision | None:
     if run.admitted_at is None:
         return None
     try:
-        return decide(run, Begun(at))
-    except Exception:  # noqa: BLE001 - the engine meets it again, and quarantines the run
+        return decide(run, Begun(at), most)
+    except Exception:  # noqa: BLE001 - the engine meets it again: a long one, or of a spoilt run
         return None
 
 

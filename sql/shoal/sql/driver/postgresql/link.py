@@ -28,7 +28,7 @@ from shoal.sql.driver.postgresql.pipeline import PipelineStatement
 from shoal.sql.driver.postgresql.quick_connection import QuickConnection
 from shoal.sql.driver.prepared import Values, notify, notify_of_commit, prepared
 from shoal.sql.driver.queries import PreparedQuery, Query, prepared_query
-from shoal.sql.driver.translation import FOREIGN
+from shoal.sql.driver.translation import FOREIGN, makes_session_useless
 from shoal.sql.errors import StatementFailed
 
 T = TypeVar("T")
@@ -61,6 +61,7 @@ class PostgresqlLink:
         self._begin = PipelineStatement("BEGIN")
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
+        self.is_useless = False  # the server has said what no later transaction can get past
         self._limits_s = {
             Length.SHORT: patience.short_s,
             Length.UNKNOWN: patience.query_s,
@@ -216,6 +217,7 @@ class PostgresqlLink:
         try:
             return self._driver.checked(answer)
         except Error as error:
+            self.is_useless = self.is_useless or makes_session_useless(error)
             raise _foreign(error) from error
 
 

@@ -30,13 +30,28 @@ _DEFAULTS = {
     "tcp_user_timeout": 10_000,  # ms
 }
 
+# What the URL does not decide. The driver fixes how it encodes text before anything can be set.
+_ENFORCED = {"client_encoding": "UTF8"}
+
 _WRITING = "BEGIN"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 # A process that is stopped in the middle of a transaction must not keep its successor from
 # raising the epoch: the server ends such sessions, and with them their locks.
+#
+# How values are written and read, and what statements mean, is set for each session instead of
+# inherited from the server, the database, the role or the environment.
 _SETTINGS = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
     "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
+    "search_path": '"$user", public',
+    "statement_timeout": "0",  # Patience bounds statements
     "idle_in_transaction_session_timeout": "10s",
     "lock_timeout": "30s",
     # Nor may processes on a host that has vanished keep the server's connections for hours.
@@ -50,11 +65,8 @@ _AT_WORK = (
     "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity"
     " WHERE pid = ANY($1) AND state NOT LIKE 'idle%' AND wait_event_type IS DISTINCT FROM 'Client'"
 )
-_SETTING = ", ".join(
-    f"set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(_SETTINGS))
-)
 _SET_UP = (
-    f"SELECT pid, extract(epoch FROM backend_start)::text, {_SETTING}"  # noqa: S608 - no values
+    "SELECT pid, extract(epoch FROM backend_start)::text, {settings}"
     " FROM pg_stat_get_activity(pg_backend_pid())"
 )
 
@@ -123,9 +135,10 @@ class _Pool:
             connect_args={
                 "async_creator_fn": self._made,
                 **self._defaults,
+                **_ENFORCED,
             },
         )
-        event.listen(self._engine.sync_engine, "connect", _set_up)
+        event.listen(self._engine.sync_engine, "connect", _SessionSetup(url))
         self._permits = Permits(size)
         self._refusal: str | None = None  # why no caller gets a connection
         self._connecting: set[asyncio.Timeout] = set()  # of those who are being connected
@@ -195,7 +208,7 @@ class _Pool:
         """Return which sessions the server is at work for. Raises DatabaseUnavailable."""
         _, arguments = self._engine.dialect.create_connect_args(self._engine.url)
         try:
-            connection = await self._driver.connect(**{**self._defaults, **arguments})
+            connection = await self._driver.connect(**{**self._defaults, **arguments, **_ENFORCED})
             try:
                 asked = await connection.execute(_AT_WORK, [[pid for pid, _ in sessions]])
                 found = set(await asked.fetchall())
@@ -221,10 +234,14 @@ class _Pool:
 
     async def _take_back(self, link: PostgresqlLink) -> None:
         try:
-            if link.is_idle and not self._disposed:
+            if link.is_idle and not link.is_useless and not self._disposed:
                 self._idle.append(link)
-            else:
-                await link.disconnect()
+                return
+            await link.disconnect()
+            if link.is_useless:
+                # The free ones are as old, or older: as a rule in the same state.
+                while self._idle:
+                    await self._idle.pop().disconnect()
         finally:
             self._permits.release()
 
@@ -237,10 +254,23 @@ class _Pool:
         await self._engine.dispose()
 
 
-def _set_up(connection: Any, record: Any) -> None:
-    """Prepare a new connection: its transactions begin with our own statements."""
-    connection.autocommit = True
-    cursor = connection.cursor()
-    cursor.execute(_SET_UP, [one for pair in _SETTINGS.items() for one in pair])
-    record.driver_connection.session = tuple(cursor.fetchone()[:2])
-    cursor.close()
+class _SessionSetup:
+    """Prepares new connections to one URL: their transactions begin with our own statements."""
+
+    def __init__(self, url: URL) -> None:
+        settings = dict(_SETTINGS)
+        # Which schema holds the tables is for the URL to say; roles and databases only suggest it.
+        if "search_path" in str(url.query.get("options", "")):
+            del settings["search_path"]
+        pairs = range(1, 2 * len(settings), 2)
+        self._text = _SET_UP.format(
+            settings=", ".join(f"set_config(${n}, ${n + 1}, false)" for n in pairs)
+        )
+        self._values = [one for pair in settings.items() for one in pair]
+
+    def __call__(self, connection: Any, record: Any) -> None:
+        connection.autocommit = True
+        cursor = connection.cursor()
+        cursor.execute(self._text, self._values)
+        record.driver_connection.session = tuple(cursor.fetchone()[:2])
+        cursor.close()

@@ -10,12 +10,14 @@ waited 10 ms as a rule and 0.5 s at most, of the 30 s after which it would give 
 """
 
 import asyncio
+import os
 import sqlite3
 import time
 from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 from sqlalchemy import URL, create_engine
 from sqlalchemy import Connection as SyncConnection
@@ -25,7 +27,7 @@ from sqlalchemy.pool import NullPool
 from shoal.sql.driver.connection import MOST_SHORT_ROWS, Changes, Connection, Judge, Length
 from shoal.sql.driver.prepared import Values, notify, prepared
 from shoal.sql.driver.queries import Query, prepared_query
-from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS
+from shoal.sql.driver.sqlite.file import BUSY_TIMEOUT_MS, FileIdentity
 from shoal.sql.driver.sqlite.thread import WorkerThread
 from shoal.sql.driver.translation import FOREIGN, sqlite_code, translate
 from shoal.sql.driver.turns import SHORT_S, Pause, Permits
@@ -53,16 +55,12 @@ _PATIENT, _IMPATIENT = f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}", "PRAGMA busy_
 class SqliteConnections:
     """At most ``size`` connections to one file; without a free one callers wait, in order."""
 
-    def __init__(self, url: URL, size: int, *, read_only: bool) -> None:
+    def __init__(self, url: URL, size: int, identity: FileIdentity, *, read_only: bool) -> None:
+        assert url.database is not None
+        self._address = f"file:{quote(os.path.abspath(url.database))}?mode=rw"
+        self._identity = identity
         self._engine = create_engine(
-            url,
-            hide_parameters=True,
-            poolclass=NullPool,
-            connect_args={
-                "timeout": BUSY_TIMEOUT_MS / 1000,
-                "isolation_level": None,
-                "check_same_thread": False,
-            },
+            url, hide_parameters=True, poolclass=NullPool, creator=self._opened
         )
         self._read_only = read_only
         self._permits = Permits(size)
@@ -70,8 +68,22 @@ class SqliteConnections:
         self._disposed = False
         self._pause = Pause()
 
+    def _opened(self) -> sqlite3.Connection:
+        """Open the file. One that is missing is not made anew."""
+        return sqlite3.connect(
+            self._address,
+            uri=True,
+            timeout=BUSY_TIMEOUT_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
     async def open(self) -> Connection:
-        """Return a connection whose transaction has begun; to be closed. Raises SqlError."""
+        """Return a connection whose transaction has begun; to be closed. Raises SqlError.
+
+        Raises DatabaseMoved while the path does not lead to the file that was opened first.
+        """
+        self._identity.require()
         await self._pause.if_due()
         await self._permits.take()
         try:

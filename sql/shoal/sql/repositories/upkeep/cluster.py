@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 from shoal.core.runs.records import StoredBinding
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import BoundElsewhere
-from shoal.sql.schema.tables import cluster, cluster_name, resource, task_instance
+from shoal.sql.schema.tables import cluster, cluster_name, resource, task_instance, write_check
 
 log = structlog.get_logger()
 
@@ -151,6 +151,15 @@ class ClusterRepository:
             .where(c.number == _NUMBER, c.tree == tree)
             .values(tree_beats=c.tree_beats + 1)
         )
+
+    async def write_check(self, number: int) -> None:
+        """Write the row ``number`` of those that are there to be written."""
+        c = write_check.c
+        row = {"number": number, "writes": 0}
+        if not await self._connection.insert_new(write_check, ["number"], row):
+            await self._connection.execute(
+                update(write_check).where(c.number == number).values(writes=c.writes + 1)
+            )
 
     async def require_tree(self, tree: str, database: str) -> None:
         """Raise BoundElsewhere unless the database is bound to ``tree``, until the commit."""

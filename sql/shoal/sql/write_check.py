@@ -1,0 +1,76 @@
+"""Whether the database stores what it is given: an answer to a query says nothing about that.
+
+A server is read-only during a switchover, a disk fills up, a file is moved away: queries are still
+answered then. So a row is written now and then when somebody asks, at most every ``EVERY_S``
+however many ask. What real writes were refused for counts as well, for ``REMEMBERED_S``: on a full
+disk there may be room for a small row, but for no larger one.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from shoal.sql.errors import DatabaseUnwritable, SqlError
+
+EVERY_S = 5.0  # between two writes
+RETRY_S = 1.0  # after one that failed
+REMEMBERED_S = 8.0  # a refused write of others
+
+
+class WriteCheck:
+    """Writes with ``write``, which raises SqlError. One per process; callers share each result."""
+
+    def __init__(self, write: Callable[[], Awaitable[None]]) -> None:
+        self._write = write
+        self._under_way: asyncio.Task[SqlError | None] | None = None
+        self._failure: SqlError | None = None  # of the last write
+        self._ended_s = float("-inf")  # when that ended; monotonic
+        self._refusal: tuple[DatabaseUnwritable, float] | None = None  # of others, and when
+
+    @property
+    def refusal(self) -> str | None:
+        """Why writes are refused, as far as it is known now; None: they are not."""
+        if self._refusal is not None:
+            return str(self._refusal[0])
+        return str(self._failure) if isinstance(self._failure, DatabaseUnwritable) else None
+
+    def note(self, error: BaseException | None) -> None:
+        """Remember that a transaction has failed with ``error``, if that is a refusal."""
+        if isinstance(error, DatabaseUnwritable):
+            self._refusal = (error, time.monotonic())
+
+    async def require(self) -> None:
+        """Return if the database stores rows. Raises SqlError otherwise."""
+        if self._under_way is None and self._is_due():
+            self._under_way = asyncio.create_task(self._check(), name="database write check")
+        failure = self._failure
+        if self._under_way is not None:
+            failure = await asyncio.shield(self._under_way)
+        if failure is not None:
+            raise failure
+        if self._refusal is not None:
+            raise self._refusal[0]
+
+    async def close(self) -> None:
+        """End the write that is under way."""
+        if self._under_way is not None:
+            self._under_way.cancel()
+            await asyncio.gather(self._under_way, return_exceptions=True)
+
+    def _is_due(self) -> bool:
+        is_well = self._failure is None and self._refusal is None
+        return time.monotonic() - self._ended_s >= (EVERY_S if is_well else RETRY_S)
+
+    async def _check(self) -> SqlError | None:
+        try:
+            await self._write()
+        except SqlError as error:
+            self._failure = error
+        else:
+            self._failure = None
+            if self._refusal is not None and time.monotonic() - self._refusal[1] >= REMEMBERED_S:
+                self._refusal = None
+        finally:
+            self._ended_s = time.monotonic()
+            self._under_way = None
+        return self._failure

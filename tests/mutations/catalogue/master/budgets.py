@@ -1,0 +1,62 @@
+"""What texts of users may cost a process that serves everyone."""
+
+from tests.mutations.mutation import Mutation, Promise
+from tests.mutations.place import Place
+
+_BUDGET = Place("shoal.core.untrusted")
+_TEMPLATE = Place("shoal.core.macros.template")
+_DRAFT = Place("shoal.core.decide.draft")
+_LOGIC = Place("shoal.core.decide.logic")
+_PAYLOADS = Place("shoal.master.dispatch.payloads")
+_SIDE = Place("shoal.master.dispatch.side_thread")
+_RENDER = "tests/unit/core/macros/test_render_budget.py"
+_LONG_DECISIONS = "tests/unit/core/decide/test_long_decisions.py"
+_LONG_TEXTS = "tests/integration/master/dispatch/test_long_texts.py"
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "the texts of a task may take any number of steps",
+        _BUDGET["Budget.spend"].never("self.steps < 0"),
+        f"{_RENDER}::test_all_texts_of_a_task_share_one_budget_and_the_costliest_is_named",
+    ),
+    Promise.PROGRESS.broken_if(
+        "the texts of a task may make any number of characters",
+        _BUDGET["Budget.spend"].never("self.characters < 0"),
+        f"{_RENDER}::test_many_large_values_stop_at_the_budget_of_characters",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a text is read to its end, however many marks it has",
+        _TEMPLATE["_Scanner.scan"].never("(marks := marks + 1) > self._most"),
+        f"{_RENDER}::test_a_text_that_is_saved_has_a_bound_of_marks",
+    ),
+    Promise.PROGRESS.broken_if(
+        "long texts are rendered while a master decides in its event loop",
+        _DRAFT["Draft.__init__"].always("most == sys.maxsize"),
+        f"{_LONG_DECISIONS}::test_long_text_of_a_task_of_the_master_is_decided_elsewhere",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an item that cannot be rendered stops its run",
+        _LOGIC["_advance"].always("not children.any_started()"),
+        "tests/unit/core/decide/test_decide_children.py"
+        "::test_item_that_cannot_be_rendered_is_refused_and_the_others_run",
+    ),
+    Promise.PROGRESS.broken_if(
+        "long texts of a payload are rendered in the event loop",
+        _PAYLOADS["PayloadMaker.make"].replace(
+            "has_long_texts(spec, own)", "has_long_texts(spec, own) and False"
+        ),
+        f"{_LONG_TEXTS}::test_long_texts_do_not_hold_the_event_loop",
+    ),
+    Promise.PROGRESS.broken_if(
+        "short texts wait for all long ones of a call",
+        _SIDE["SideThread.run"].replace("None if begun else patience.left_s", "None"),
+        f"{_LONG_TEXTS}::test_one_call_grants_short_texts_while_long_ones_wait[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a task with long texts is begun again and again",
+        _SIDE["SideThread.run"].replace(
+            "not begun and patience.left_s <= 0", "patience.left_s <= 0"
+        ),
+        f"{_LONG_TEXTS}::test_a_task_that_has_begun_is_finished_whatever_it_takes",
+    ),
+)
