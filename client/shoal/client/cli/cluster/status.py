@@ -251,7 +251,7 @@ def _partitions(cluster: "ClusterOut") -> "TextTable":
     for part in cluster["partitions"]:
         grid.add(
             str(part["index"]),
-            part["owner"] or Text("nobody", "red"),
+            part["owner"] or Text("no owner", "red"),
             str(part["epoch"] or ""),
             _number(part["open_instances"]),
             _number(part["pending_commands"]),

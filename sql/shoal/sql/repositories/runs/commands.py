@@ -262,7 +262,7 @@ class Commands:
     async def done(self, command_id: int, instance_id: int | None, at: datetime) -> None:
         """Mark a command as carried out; without an instance if it is about a backfill.
 
-        Raises StaleRow if it is not pending any more.
+        Raises StaleRow if it is no longer pending.
         """
         await self.done_many([(command_id, instance_id)], at)
 
@@ -271,7 +271,7 @@ class Commands:
         await self._settle(CommandState.DONE, [(one, result, None) for one, result in outcomes], at)
 
     async def refuse(self, command_id: int, reason: str, at: datetime) -> None:
-        """Mark a command as refused. Raises StaleRow if it is not pending any more."""
+        """Mark a command as refused. Raises StaleRow if it is no longer pending."""
         await self.refuse_many([(command_id, reason)], at)
 
     async def refuse_many(self, outcomes: Sequence[tuple[int, str]], at: datetime) -> None:
