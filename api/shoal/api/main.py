@@ -37,6 +37,7 @@ from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
+from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -51,6 +52,7 @@ from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.loop_lag import LoopLag
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, StorageLimits
@@ -159,6 +161,8 @@ async def open_services(
     ownership = await stack.enter_async_context(
         OwnershipWatch(owners, database, keeper, partitions, cluster.session_timeout_s)
     )
+    lag = LoopLag()
+    stack.push_async_callback(background.stop, background.start(lag.run(), "lag of the event loop"))
     channels = await stack.enter_async_context(Channels(tls))
     intake = await stack.enter_async_context(Intake(database, session, clock))
     idle = timedelta(minutes=settings.session_idle_minutes)
@@ -193,6 +197,8 @@ async def open_services(
             owners=owners,
             ownership=ownership,
             queue=TaskQueue(session),
+            lag=lag,
+            since=clock(),
         ),
         feed=Feed(database, settings.subscriber_events),
         streams=Streams(stopping, settings.heartbeat_s),

@@ -7,6 +7,7 @@ Each part is made after those that it needs. What happens in one and concerns an
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import getpid
@@ -56,6 +57,7 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
+from shoal.runtime.loop_lag import LoopLag
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, StorageLimits
@@ -209,10 +211,19 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     )
     keeper.on_stranded = lease.look
 
+    lag = LoopLag()
+
     def news() -> Mapping[str, Any]:
         # A full master leaves starts pending, and is right to.
         given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
-        return {"keys": list(opened.vault.ids()), "full": scanner.was_full, **given_up}
+        fenced = keeper.fenced_writes.since(time.monotonic())
+        return {
+            "keys": list(opened.vault.ids()),
+            "full": scanner.was_full,
+            **given_up,
+            **({"fenced_since": fenced.isoformat()} if fenced else {}),
+            **({"loop_lag_s": lag.level_s} if lag.level_s else {}),
+        }
 
     about: dict[str, Any] = {
         "address": address,
@@ -241,6 +252,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
             loops.create_task(lease.run(), name="lease of the tree")
             loops.create_task(opened.tree_keeper.until_foreign(), name="tree of this cluster")
             loops.create_task(health.run(), name="database health")
+            loops.create_task(lag.run(), name="lag of the event loop")
             loops.create_task(jobs.run(), name="upkeep")
             for service in services:
                 loops.create_task(service.run(), name=service.name)

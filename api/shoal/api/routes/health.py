@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
+from shoal.api.operations.cluster.backlogs import find_backlogs
 from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
 from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.schemas.platform.health import (
@@ -14,11 +15,12 @@ from shoal.api.schemas.platform.health import (
     Checks,
     ClockDifference,
     Health,
+    HealthFinding,
     Live,
     QuarantinedOut,
     QuarantineOut,
 )
-from shoal.api.services import VERSION, ClusterDep, SettingsDep, StoreDep
+from shoal.api.services import VERSION, ClusterDep, PastDep, SettingsDep, StoreDep
 from shoal.api.settings import ApiSettings
 from shoal.api.web.problems import documented
 from shoal.api.web.store import Store
@@ -28,6 +30,7 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
+from shoal.core.health_codes import HealthCode
 from shoal.core.runs.quarantine import ItemConsumer
 
 NAMED = 10  # partitions
@@ -48,10 +51,10 @@ async def get_liveness() -> Live:
 @router.get("/health", summary="State of the cluster")
 @needs(Permission.SIGNED_IN)
 async def get_health(
-    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling
+    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, past: PastDep, caller: Calling
 ) -> Health:
     """The state of the cluster. The HTTP status is always 200; details need access to it."""
-    return _as_seen(await _look(store, cluster, settings), caller)
+    return _as_seen(await _look(store, cluster, settings, is_exported=past.is_on), caller)
 
 
 @router.get(
@@ -67,7 +70,12 @@ async def get_health(
 )
 @needs(Permission.SIGNED_IN)
 async def get_readiness(
-    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling, response: Response
+    store: StoreDep,
+    cluster: ClusterDep,
+    settings: SettingsDep,
+    past: PastDep,
+    caller: Calling,
+    response: Response,
 ) -> Health:
     """As /health, with the HTTP status 503 while commands would be accepted in vain.
 
@@ -75,7 +83,7 @@ async def get_readiness(
     they are bound to different clusters, or while the database refuses the writes of the owners of
     all partitions.
     """
-    found = await _look(store, cluster, settings)
+    found = await _look(store, cluster, settings, is_exported=past.is_on)
     is_stranded = len(cluster.ownership.with_two_owners()) == cluster.partitions
     if not (found.checks.database.ok and found.checks.zookeeper.ok) or is_stranded:
         response.status_code = 503
@@ -99,30 +107,51 @@ def _as_seen(found: Health, caller: Caller) -> Health:
         update={
             "checks": found.checks.model_copy(update=plain),
             "master_troubles": [],
+            "findings": [
+                HealthFinding(code=one.code, arguments={}, text=NOT_TOLD) for one in found.findings
+            ],
             "clock_differences": [],
             "quarantine": found.quarantine and found.quarantine.model_copy(update={"newest": []}),
         }
     )
 
 
-async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> Health:
-    stored, zookeeper, commands, quarantine, damaged = await asyncio.gather(
+async def _look(
+    store: Store, cluster: ClusterView, settings: ApiSettings, *, is_exported: bool
+) -> Health:
+    stored, zookeeper, commands, quarantine, damaged, backlogs = await asyncio.gather(
         _database(store),
         _zookeeper(cluster),
         overdue(store, cluster, settings.pending_limit_s),
         _quarantined(store),
         _damaged_znodes(cluster),
+        find_backlogs(store, cluster, settings, is_exported=is_exported),
     )
     set_aside, aside = quarantine
     partitions = _partitions(cluster)
     masters, workers = len(cluster.masters.current()), len(cluster.workers.current())
     paused = sum(1 for worker in cluster.workers.current().values() if worker.data.get("paused"))
     without_database = troubles(cluster.masters.current())
-    fine = stored.ok and zookeeper.ok and masters > 0 and workers > paused
-    fine = fine and partitions.ok and commands.ok
-    fine = fine and not (without_database or (aside and aside.held))
+    failed = (
+        (HealthCode.DATABASE, stored),
+        (HealthCode.ZOOKEEPER, zookeeper),
+        (HealthCode.PARTITIONS, partitions),
+        (HealthCode.COMMANDS, commands),
+    )
+    findings = [_finding(code, check.detail) for code, check in failed if not check.ok]
+    if not masters:
+        findings.append(_finding(HealthCode.NO_MASTER, "no master is running; start one"))
+    if workers <= paused:
+        text = "all workers are paused" if workers else "no worker is running; start one"
+        findings.append(_finding(HealthCode.NO_WORKER, text, paused=paused))
+    findings += [_finding(HealthCode.MASTER_DATABASE, text) for text in without_database]
+    if aside and aside.held:
+        text = f"{aside.held:,} quarantined items are tried again until they work"
+        findings.append(_finding(HealthCode.QUARANTINED, text, held=aside.held))
+    findings += backlogs
     return Health(
-        status="ok" if fine else "degraded",
+        status="degraded" if findings else "ok",
+        findings=findings,
         checks=Checks(
             database=stored,
             zookeeper=zookeeper,
@@ -144,6 +173,10 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
             for clock, by_s in differences(cluster).items()
         ],
     )
+
+
+def _finding(code: HealthCode, text: str, **arguments: int) -> HealthFinding:
+    return HealthFinding(code=code, arguments=dict(arguments), text=text)
 
 
 async def _database(store: Store) -> Check:

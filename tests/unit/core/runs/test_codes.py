@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from shoal.core.health_codes import HealthCode
 from shoal.core.runs.why import reasons
 from shoal.core.runs.why.codes import Code
 
@@ -46,7 +47,8 @@ def said() -> Iterator[tuple[str, set[str]]]:
 
 
 def test_every_code_is_documented() -> None:
-    assert documented().keys() == {code.value for code in Code}
+    codes = {code.value for one in (Code, HealthCode) for code in one}
+    assert documented().keys() == codes
 
 
 def test_the_arguments_of_reasons_are_those_that_are_documented() -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import Answer
+from shoal.core.health_codes import HealthCode
 
 
 class Live(Answer):
@@ -51,6 +52,14 @@ class ClockDifference(BaseModel):
     ahead_s: float = Field(description="Seconds ahead of the cluster's time; negative: behind.")
 
 
+class HealthFinding(BaseModel):
+    """One reason why the cluster is degraded."""
+
+    code: HealthCode = Field(description="What is wrong, for programs: docs/codes.md has them all.")
+    arguments: dict[str, str | int | float | None] = Field(description="What the text says it of.")
+    text: str = Field(description="In English, with the next step where there is one.")
+
+
 class QuarantinedOut(BaseModel):
     """What a part of Shoal cannot work with: it stops nothing else."""
 
@@ -93,8 +102,13 @@ class Health(Answer):
     )
     quarantine: QuarantineOut | None = Field(
         default=None,
-        description="What is quarantined, and why. Held items make the status degraded. Null: the "
-        "database cannot be asked.",
+        description="What is quarantined, and why. Held items make the status degraded, skipped "
+        "ones for a day. Null: the database cannot be asked.",
+    )
+    findings: list[HealthFinding] = Field(
+        default=[],
+        description="Why the status is degraded; empty: it is ok. Others than administrators "
+        "see the codes alone.",
     )
     clock_differences: list[ClockDifference] = Field(
         default=[],
