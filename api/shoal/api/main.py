@@ -44,6 +44,7 @@ from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
+from shoal.coordination.loop_lag import LoopLag
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.startup import connect_when_there
@@ -52,7 +53,6 @@ from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
-from shoal.runtime.loop_lag import LoopLag
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, StorageLimits

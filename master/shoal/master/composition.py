@@ -26,6 +26,7 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.cluster import layout
+from shoal.coordination.loop_lag import LoopLag
 from shoal.master.dispatch.revocation import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.actions import Performer
@@ -57,7 +58,6 @@ from shoal.proto.server import start_server
 from shoal.proto.shoal_pb2_grpc import add_MasterServiceServicer_to_server
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
-from shoal.runtime.loop_lag import LoopLag
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.storage import Storage, StorageLimits

@@ -30,8 +30,8 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
-from shoal.core.health_codes import HealthCode
 from shoal.core.runs.quarantine import ItemConsumer
+from shoal.core.runs.why.codes import HealthCode
 
 NAMED = 10  # partitions
 MOST_SHOWN = 20  # quarantined items

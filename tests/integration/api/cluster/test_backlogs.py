@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import update
 
 from shoal.api.settings import ApiSettings
+from shoal.coordination.loop_lag import LoopLag
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.states import TaskState
-from shoal.runtime.loop_lag import LoopLag
 from shoal.sql import UnitOfWork
 from shoal.sql.schema.tables import alert_job, event, partition, task_instance
 from tests.integration.api.conftest import PREFIX, Api

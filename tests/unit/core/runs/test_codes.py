@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shoal.core.health_codes import HealthCode
 from shoal.core.runs.why import reasons
-from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.codes import Code, HealthCode
 
 ROOT = Path(__file__).parents[4]
 SOURCES = (

@@ -14,7 +14,7 @@ from shoal.api.schemas.platform.health import HealthFinding
 from shoal.api.settings import ApiSettings
 from shoal.api.web.store import Store
 from shoal.core.errors import ShoalError
-from shoal.core.health_codes import HealthCode
+from shoal.core.runs.why.codes import HealthCode
 from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.backlogs import QueuedTask
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import Answer
-from shoal.core.health_codes import HealthCode
+from shoal.core.runs.why.codes import HealthCode
 
 
 class Live(Answer):

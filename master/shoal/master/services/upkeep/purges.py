@@ -390,7 +390,7 @@ class Purger(Listener):
     async def _going_instances(
         self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
     ) -> set[int]:
-        """Return which of these instances this purge removes, whoever owns their partitions."""
+        """Return which of these instances this purge removes, in all partitions."""
         if not ids or job.limits.instances is None:
             return set()
         verified = await self._verified(uow, job)
@@ -403,7 +403,7 @@ class Purger(Listener):
     async def _going_backfills(
         self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
     ) -> set[int]:
-        """Return which of these backfills this purge removes, whoever owns their partitions."""
+        """Return which of these backfills this purge removes, in all partitions."""
         if not ids or job.limits.backfills is None:
             return set()
         scope = ExpiryScope(None, job.workflows)
