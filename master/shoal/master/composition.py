@@ -26,7 +26,7 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.cluster import layout
-from shoal.coordination.loop_lag import LoopLag
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.master.dispatch.revocation import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.actions import Performer
@@ -156,6 +156,9 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         jobs=jobs,
         notify_owners=notifier.notify_owners,
         upkeep=opened.upkeep,
+        is_served=lambda group: any(
+            one.data.get("group") == group for one in workers.current().values()
+        ),
     )
     backfills = BackfillRunner(context)
     scanner = Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out))

@@ -1,15 +1,24 @@
-"""Is the process there, and can the cluster do its work?"""
+"""Is the process there, can the cluster do its work, and which items can it not work with?"""
 
 import asyncio
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
 from shoal.api.operations.cluster.backlogs import find_backlogs
-from shoal.api.operations.cluster.health import ANSWER_S, differences, overdue, shortlist, troubles
+from shoal.api.operations.cluster.health import (
+    ANSWER_S,
+    differences,
+    overdue,
+    shortlist,
+    troubles,
+    unserved,
+)
 from shoal.api.operations.cluster.view import ClusterView
+from shoal.api.schemas.common import Page
 from shoal.api.schemas.platform.health import (
     Check,
     Checks,
@@ -18,10 +27,13 @@ from shoal.api.schemas.platform.health import (
     HealthFinding,
     Live,
     QuarantinedOut,
+    QuarantinedRef,
     QuarantineOut,
 )
 from shoal.api.services import VERSION, ClusterDep, PastDep, SettingsDep, StoreDep
 from shoal.api.settings import ApiSettings
+from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.paging import Cursor, Limit, part_of
 from shoal.api.web.problems import documented
 from shoal.api.web.store import Store
 from shoal.coordination import quarantine
@@ -30,11 +42,15 @@ from shoal.coordination.errors import CoordinationError
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
-from shoal.core.runs.quarantine import ItemConsumer
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.why.codes import HealthCode
+from shoal.core.untrusted import read_count
+from shoal.sql.errors import NotFound
 
 NAMED = 10  # partitions
 MOST_SHOWN = 20  # quarantined items
+_LARGEST_ID = 2**63 - 1
+_MOST = 10_000  # quarantined items that are listed
 NOT_TOLD = "does not work; an administrator sees why"
 
 # The only route without a token: it says nothing but that the process answers.
@@ -101,6 +117,7 @@ def _as_seen(found: Health, caller: Caller) -> Health:
             ("zookeeper", found.checks.zookeeper),
             ("partitions", found.checks.partitions),
             ("commands", found.checks.commands),
+            ("worker_groups", found.checks.worker_groups),
         )
     }
     return found.model_copy(
@@ -119,10 +136,11 @@ def _as_seen(found: Health, caller: Caller) -> Health:
 async def _look(
     store: Store, cluster: ClusterView, settings: ApiSettings, *, is_exported: bool
 ) -> Health:
-    stored, zookeeper, commands, quarantine, damaged, backlogs = await asyncio.gather(
+    stored, zookeeper, commands, groups, quarantine, damaged, backlogs = await asyncio.gather(
         _database(store),
         _zookeeper(cluster),
         overdue(store, cluster, settings.pending_limit_s),
+        unserved(cluster),
         _quarantined(store),
         _damaged_znodes(cluster),
         find_backlogs(store, cluster, settings, is_exported=is_exported),
@@ -137,6 +155,7 @@ async def _look(
         (HealthCode.ZOOKEEPER, zookeeper),
         (HealthCode.PARTITIONS, partitions),
         (HealthCode.COMMANDS, commands),
+        (HealthCode.WORKER_GROUPS, groups),
     )
     findings = [_finding(code, check.detail) for code, check in failed if not check.ok]
     if not masters:
@@ -148,6 +167,9 @@ async def _look(
     if aside and aside.held:
         text = f"{aside.held:,} quarantined items are tried again until they work"
         findings.append(_finding(HealthCode.QUARANTINED, text, held=aside.held))
+    if aside and aside.skipped:
+        text = f"{aside.skipped:,} quarantined items were skipped; retry or discard them"
+        findings.append(_finding(HealthCode.SKIPPED, text, skipped=aside.skipped))
     findings += backlogs
     return Health(
         status="degraded" if findings else "ok",
@@ -157,6 +179,7 @@ async def _look(
             zookeeper=zookeeper,
             partitions=partitions,
             commands=commands,
+            worker_groups=groups,
             masters=masters,
             workers=workers,
             paused_workers=paused,
@@ -209,9 +232,7 @@ async def _quarantined(store: Store) -> tuple[int, QuarantineOut | None]:
     return of_masters, QuarantineOut(
         held=sum(count for (_, is_skipped), count in counts.items() if not is_skipped),
         skipped=sum(count for (_, is_skipped), count in counts.items() if is_skipped),
-        newest=[
-            QuarantinedOut(**{**vars(one), "last_at": one.last_at or one.since}) for one in newest
-        ],
+        newest=[quarantined_out(one) for one in newest],
     )
 
 
@@ -255,3 +276,98 @@ async def _damaged_znodes(cluster: ClusterView) -> int | None:
             return await quarantine.count(cluster.session)
     except (CoordinationError, TimeoutError):
         return None
+
+
+# -- what is quarantined -------------------------------------------------------------------------
+
+
+@router.get("/quarantine", summary="List quarantined items")
+@needs(Permission.CLUSTER_READ)
+async def list_quarantined_items(
+    store: StoreDep,
+    consumer: Annotated[
+        ItemConsumer | None, Query(description="Only what this consumer cannot work with.")
+    ] = None,
+    kind: Annotated[ItemKind | None, Query(description="Only of this kind.")] = None,
+    project: Annotated[
+        str | None, Query(max_length=100, description="Only of this project.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[QuarantinedOut]:
+    """What is quarantined, with the reasons; the item that failed last comes first."""
+    async with store.unit_of_work(read_only=True) as uow:
+        found = await uow.quarantine.list(_MOST, consumer, kind, project)
+    items = sorted(map(quarantined_out, found), key=_key, reverse=True)
+    some, following = part_of("quarantine", items, _key, limit, cursor, falling=True)
+    return Page(items=some, next=following)
+
+
+@router.post(
+    "/quarantine-retries",
+    summary="Try a quarantined item again",
+    status_code=202,
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.CLUSTER_OPERATE, audit="quarantine.retry")
+async def retry_quarantined_item(
+    store: StoreDep, body: Annotated[QuarantinedRef, Body()]
+) -> QuarantinedOut:
+    """Request a retry. The item leaves the list when it works, or stays with the new reason.
+
+    A skipped event becomes the alerts that it would have become then. A message is sent again.
+    """
+    now = store.clock()
+    async with store.unit_of_work() as uow:
+        await uow.quarantine.request_retry(body.kind, body.item, body.consumer, now)
+        found = await uow.quarantine.of(body.kind, body.item, body.consumer)
+        if found is None:
+            raise NotFound("quarantined item", body.item)
+        number = _number(body)
+        if body.kind is ItemKind.MESSAGE:
+            await uow.deliveries.send_again(number, now)
+            await uow.quarantine.discard(body.kind, body.item, body.consumer)
+        elif body.kind is ItemKind.ALERT:
+            await uow.alerts.put_off(number, now)
+        await uow.commit()
+    return quarantined_out(found)
+
+
+@router.post(
+    "/quarantine-discards",
+    summary="Discard a quarantined item",
+    status_code=204,
+    responses=documented(400, 404, 413, 415),
+)
+@needs(Permission.CLUSTER_OPERATE, audit="quarantine.discard")
+async def discard_quarantined_item(
+    store: StoreDep, body: Annotated[QuarantinedRef, Body()]
+) -> None:
+    """Forget an item. An alert that is discarded sends no further reminders.
+
+    Items of masters are what keeps a run, schedule or command from its work, and cannot be
+    discarded.
+    """
+    if body.consumer is not ItemConsumer.ALERTS:
+        text = "items of masters cannot be discarded: repair the cause, then retry the item"
+        raise InvalidRequest([FieldError("consumer", text)])
+    async with store.unit_of_work() as uow:
+        await uow.quarantine.discard(body.kind, body.item, body.consumer)
+        if body.kind is ItemKind.ALERT:
+            await uow.alerts.put_off(_number(body), None)
+        await uow.commit()
+
+
+def quarantined_out(one: QuarantinedItem) -> QuarantinedOut:
+    """Return an item as it is answered."""
+    return QuarantinedOut(**{**vars(one), "last_at": one.last_at or one.since})
+
+
+def _key(one: QuarantinedOut) -> str:
+    return f"{one.last_at.isoformat()} {one.consumer} {one.kind} {one.item}"
+
+
+def _number(body: QuarantinedRef) -> int:
+    """Return the id that an item is named by; 0: it is not named by one."""
+    found = read_count(body.item)
+    return found if found is not None and found <= _LARGEST_ID else 0

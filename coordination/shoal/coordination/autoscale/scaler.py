@@ -37,7 +37,7 @@ class ScaleTarget(Protocol):
         """
 
     async def release(self) -> None:
-        """We do not lead any more. What another leader cannot take over is to end."""
+        """We no longer lead. What another leader cannot take over is to end."""
 
 
 class Autoscaler(ElectionListener):

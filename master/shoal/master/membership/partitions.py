@@ -23,7 +23,15 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import FairShare, GroupSettings, Notifications, Partition, ZkSession
+from shoal.coordination import (
+    FairShare,
+    GroupSettings,
+    Notifications,
+    OwnerNodes,
+    OwnershipListener,
+    Partition,
+    ZkSession,
+)
 from shoal.coordination.cluster import layout
 from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import LEAVING, Engine
@@ -124,17 +132,15 @@ class PartitionKeeper:
         self.share = FairShare(
             session,
             layout.MASTERS_GROUP,
-            master_id,
             {TOPIC: partitions},
-            lambda partition: layout.owner(partition.index),
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
+            OwnerNodes(
+                lambda partition: layout.owner(partition.index), master_id, {"address": address}
+            ),
+            OwnershipListener(self._acquired, self._released, self._lost),
             settings=GroupSettings(
                 rebalance_timeout_s=settings.rebalance_timeout_s,
                 initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
             ),
-            data={"address": address},
             takeover_delay_s=settings.takeover_delay_s,
         )
 

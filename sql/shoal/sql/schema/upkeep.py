@@ -91,6 +91,7 @@ quarantine = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("last_at", UtcDateTime),  # of the last try; NULL: ``since``
     Column("is_skipped", Boolean, nullable=False, server_default=false()),  # never tried again
+    Column("retry_at", UtcDateTime),  # when a retry was requested that is not done yet
 )
 
 # No foreign keys: events are pruned by age alone.

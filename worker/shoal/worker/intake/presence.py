@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.coordination import Membership
-from shoal.coordination.loop_lag import LoopLag
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.intake.readiness import Readiness
 from shoal.worker.logs.retention import LogKeeper

@@ -79,13 +79,10 @@ async def answered(
     def made() -> PublishOut:
         earlier = {} if before is None else before.canonical()
         changes = diff(earlier, version.spec.canonical()) if done.created else []
-        return PublishOut(
-            project=version.project,
-            name=version.name,
-            version=version.version,
+        return PublishOut.of_record(
+            version,
             created=done.created,
             dry_run=dry_run,
-            digest=version.digest,
             diff=[ChangeOut.model_validate(change) for change in changes],
         )
 

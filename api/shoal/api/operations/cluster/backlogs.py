@@ -5,7 +5,7 @@ Each has a limit in the settings of the API; 0 switches it off.
 
 import asyncio
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from shoal.api.operations.cluster.health import ANSWER_S
@@ -40,17 +40,12 @@ async def find_backlogs(
             unread = None if position is None else await uow.backlogs.first_event_after(position)
             verified = await uow.verified_history.get() if is_exported else None
             purged_at = await uow.backlogs.purged_at()
-            skipped = await uow.quarantine.counts(now - timedelta(seconds=settings.skipped_items_s))
     except (ShoalError, TimeoutError):
         return found  # the check of the database reports it
     found += _queued(queued, now, settings.queued_limit_s)
     found += _unread(unread, now, settings.alerts_lag_limit_s)
     found += _export(verified, cluster, now, settings.export_age_limit_s)
     found += _purge(purged_at, cluster, now, settings.purge_age_limit_s)
-    if settings.skipped_items_s:
-        for (consumer, is_skipped), count in sorted(skipped.items()):
-            if is_skipped:
-                found.append(_skipped(consumer, count, settings.skipped_items_s))
     return found
 
 
@@ -137,16 +132,6 @@ def _purge(
         arguments={"age_s": round(age_s)},
         text=f"a partition was last purged {age_s:,.0f} s ago or more: the database grows. Read "
         "its master's log, and check the settings purge_hours and purge_cron",
-    )
-
-
-def _skipped(consumer: str, count: int, within_s: float) -> HealthFinding:
-    items = "1 item was" if count == 1 else f"{count:,} items were"
-    return HealthFinding(
-        code=HealthCode.SKIPPED,
-        arguments={"consumer": consumer, "count": count},
-        text=f"{consumer}: {items} skipped within {within_s:,.0f} s, and not tried again; "
-        "`quarantine` lists the newest",
     )
 
 

@@ -7,8 +7,8 @@ from shoal.api.operations.cluster.ownership import OwnershipWatch
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.coordination.cluster.owners import Owners
-from shoal.coordination.loop_lag import LoopLag
 from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.coordination.session.session import ZkSession
 from shoal.core.timing.cluster_time import STEP_S
 

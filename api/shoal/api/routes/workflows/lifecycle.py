@@ -58,10 +58,7 @@ async def get_dependencies(
     return DependenciesOut(
         project=project,
         name=name,
-        upstream=[
-            NamedOut(project=one.project, workflow=one.workflow, kind=one.kind, task=one.task)
-            for one in upstream
-        ],
+        upstream=[NamedOut.of_record(one) for one in upstream],
         downstream=named(found),
         hidden=found.hidden,
     )

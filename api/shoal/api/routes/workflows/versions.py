@@ -47,7 +47,7 @@ async def list_versions(
         found = [item for item in found if item.version < before[0]]
     items, more = page(found, limit)
     return Page(
-        items=[VersionOut.model_validate(item, from_attributes=True) for item in items],
+        items=[VersionOut.model_validate(item) for item in items],
         next=encode_cursor("versions", items[-1].version) if more else None,
     )
 
@@ -68,16 +68,7 @@ async def get_version(
         source = await uow.workflows.source(found.workflow_id, version)
 
     def made() -> VersionDetail:
-        return VersionDetail(
-            project=found.project,
-            name=found.name,
-            version=found.version,
-            digest=found.digest,
-            created_at=found.created_at,
-            published_by=found.published_by,
-            source=source,
-            definition=found.spec.canonical(),
-        )
+        return VersionDetail.of_record(found, source=source, definition=found.spec.canonical())
 
     return await answer(made, len(found.spec.tasks))
 

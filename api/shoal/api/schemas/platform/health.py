@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer
+from shoal.api.schemas.common import Answer, RequestBody
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind
 from shoal.core.runs.why.codes import HealthCode
 
 
@@ -34,6 +35,10 @@ class Checks(BaseModel):
     commands: Check = Field(
         description="Not ok if commands have been pending for longer than `pending_limit_s` (30 s) "
         "without a good reason."
+    )
+    worker_groups: Check = Field(
+        default=Check(ok=True, detail="not known"),
+        description="Not ok if tasks wait for a worker group that has no workers.",
     )
     masters: int
     workers: int
@@ -78,6 +83,17 @@ class QuarantinedOut(BaseModel):
     is_skipped: bool = Field(
         description="Nothing tries it again by itself: what comes after it was worked with."
     )
+    retry_at: datetime | None = Field(
+        default=None, description="When a retry was requested that is not done yet."
+    )
+
+
+class QuarantinedRef(RequestBody):
+    """Which quarantined item, as lists show it."""
+
+    consumer: ItemConsumer
+    kind: ItemKind
+    item: str = Field(min_length=1, max_length=255, description="Its id, or its name.")
 
 
 class QuarantineOut(BaseModel):
@@ -102,8 +118,8 @@ class Health(Answer):
     )
     quarantine: QuarantineOut | None = Field(
         default=None,
-        description="What is quarantined, and why. Held items make the status degraded, skipped "
-        "ones for a day. Null: the database cannot be asked.",
+        description="What is quarantined, and why. It makes the status degraded until it works "
+        "again or is discarded. Null: the database cannot be asked.",
     )
     findings: list[HealthFinding] = Field(
         default=[],

@@ -124,6 +124,7 @@ class HealthCode(StrEnum):
     MASTER_DATABASE = "health.master_database"
     FENCED = "health.fenced"
     COMMANDS = "health.commands"
+    WORKER_GROUPS = "health.worker_groups"
     QUEUED = "health.queued"
     QUARANTINED = "health.quarantined"
     SKIPPED = "health.skipped"

@@ -248,6 +248,7 @@ class Checks(TypedDict):
     zookeeper: Check
     partitions: Check
     commands: Check
+    worker_groups: NotRequired[Check]
     masters: int
     workers: int
     paused_workers: int
@@ -868,6 +869,7 @@ HealthCode: TypeAlias = Literal[
     "health.master_database",
     "health.fenced",
     "health.commands",
+    "health.worker_groups",
     "health.queued",
     "health.quarantined",
     "health.skipped",
@@ -958,6 +960,24 @@ class InstanceCounts(TypedDict):
 
     total: CountOut
     states: dict[str, CountOut]
+
+
+ItemConsumer: TypeAlias = Literal["masters", "alerts"]
+
+
+ItemKind: TypeAlias = Literal[
+    "instance",
+    "command",
+    "schedule",
+    "backfill",
+    "concurrency group",
+    "event",
+    "message",
+    "alert",
+    "workflow",
+    "condition",
+    "cluster",
+]
 
 
 class ItemProblem(TypedDict):
@@ -1235,6 +1255,7 @@ Permission: TypeAlias = Literal[
     "connection.edit",
     "project.manage",
     "cluster.read",
+    "cluster.operate",
     "project.create",
     "history.purge",
     "environment.edit",
@@ -1439,6 +1460,17 @@ class QuarantinedOut(TypedDict):
     since: str
     last_at: str
     is_skipped: bool
+    retry_at: NotRequired[str | None]
+
+
+class QuarantinedRef(TypedDict):
+    """
+    Which quarantined item, as lists show it.
+    """
+
+    consumer: ItemConsumer
+    kind: ItemKind
+    item: str
 
 
 class QueueEntryOut(TypedDict):
@@ -2608,6 +2640,11 @@ class ProjectPage(TypedDict):
 
 class PurgePage(TypedDict):
     items: list[PurgeOut]
+    next: NotRequired[str | None]
+
+
+class QuarantinedPage(TypedDict):
+    items: list[QuarantinedOut]
     next: NotRequired[str | None]
 
 
