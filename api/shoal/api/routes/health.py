@@ -136,14 +136,18 @@ def _as_seen(found: Health, caller: Caller) -> Health:
 async def _look(
     store: Store, cluster: ClusterView, settings: ApiSettings, *, is_exported: bool
 ) -> Health:
-    stored, zookeeper, commands, groups, quarantine, damaged, backlogs = await asyncio.gather(
-        _database(store),
-        _zookeeper(cluster),
-        overdue(store, cluster, settings.pending_limit_s),
-        unserved(cluster),
-        _quarantined(store),
-        _damaged_znodes(cluster),
-        find_backlogs(store, cluster, settings, is_exported=is_exported),
+    (stored, zookeeper, commands, groups), (quarantine, damaged, backlogs) = await asyncio.gather(
+        asyncio.gather(
+            _database(store),
+            _zookeeper(cluster),
+            overdue(store, cluster, settings.pending_limit_s),
+            unserved(cluster),
+        ),
+        asyncio.gather(
+            _quarantined(store),
+            _damaged_znodes(cluster),
+            find_backlogs(store, cluster, settings, is_exported=is_exported),
+        ),
     )
     set_aside, aside = quarantine
     partitions = _partitions(cluster)
