@@ -1,8 +1,9 @@
 """``python -m tests``: run the suite, several pytest processes side by side.
 
-Without arguments it runs what ``make test`` runs. Many tests wait for clusters, so one more process
-runs than there are processors, and the longest part of the last run starts first. The output of a
-part is shown when the part ends. The last line counts the tests: ``N passed, N failed, N skipped``.
+Without arguments it runs what ``make test`` runs. Many tests wait for clusters, so two more
+processes run than there are processors, and the longest part of the last run starts first. The
+output of a part is shown when the part ends. The last line counts the tests: ``N passed, N failed,
+N skipped``.
 
 If only a few tests fail, each runs once more at the end, with nothing beside it. If it passes, it
 counts as passed and is listed as unsteady: its verdict depends on time, and it needs a cure.
@@ -28,7 +29,7 @@ from tests.support.runs import Part, Share, parts
 ROOT = Path(__file__).parents[1]
 #: Results of the last run: test reports, pytest caches, durations. Git ignores it.
 KEPT = ROOT / "build" / "tests"
-AT_ONCE = (os.cpu_count() or 1) + 1
+AT_ONCE = (os.cpu_count() or 1) + 2
 _SLOWEST = ("--durations=10", "--durations-min=5")
 _LEFT = re.compile("PytestUnraisable|PytestUnhandled")  # what another test may have left
 _NO_TESTS = 5  # pytest's exit status when a selection by -k leaves nothing
@@ -143,19 +144,21 @@ def _chosen(share: Share, names: Sequence[str]) -> list[Part]:
 #: Wall seconds of the longest parts, for a machine that has not run them yet.
 _ASSUMED_S = {
     "acceptance, shared cluster": 900.0,
-    "integration/master": 800.0,
-    "integration/api": 700.0,
-    "acceptance, own clusters": 600.0,
     "integration/worker, types": 600.0,
-    "integration/worker, agent": 500.0,
-    "integration/sql": 400.0,
-    "unit/core": 300.0,
-    "unit, others": 250.0,
-    "integration/alert": 240.0,
-    "integration/insight": 240.0,
-    "integration/coordination": 230.0,
-    "long forms": 200.0,
+    "long forms": 500.0,
+    "second database": 450.0,
+    "integration/worker, agent": 390.0,
+    "integration/api": 360.0,
+    "acceptance, own clusters": 330.0,
+    "integration/coordination": 320.0,
+    "integration/master": 310.0,
+    "integration/alert": 190.0,
     "integration/client": 180.0,
+    "integration/insight": 160.0,
+    "integration/sql": 145.0,
+    "unit, others": 130.0,
+    "integration/drivers": 60.0,
+    "unit/core": 40.0,
 }
 
 

@@ -58,6 +58,11 @@ class Mutation:
     limit_s: float = 300.0
     possible: Callable[[], bool] = lambda: True
 
+    @property
+    def files(self) -> frozenset[str]:
+        """The files of its tests, relative to the root of the tree."""
+        return frozenset(killer.partition("::")[0] for killer in self.killers)
+
     def changed(self, root: Path) -> dict[Path, str]:
         """Return the changed files of the tree at ``root``. Raises DoesNotApply."""
         texts: dict[Path, str] = {}
@@ -76,4 +81,5 @@ class Mutation:
     def apply(self, root: Path) -> None:
         """Change the copy of the tree at ``root``. Raises DoesNotApply."""
         for file, text in self.changed(root).items():
+            file.unlink()  # another copy may share the file
             file.write_text(text)

@@ -41,4 +41,4 @@ def longer(deadline_s: float, took_s: float | None) -> float | None:
 def described(found: Iterable[Patience]) -> str:
     """Return in words how many killers got which deadline."""
     counts = sorted(Counter(each.deadline_s for each in found).items())
-    return ", ".join(f"{count} with waits of {deadline_s:g} s" for deadline_s, count in counts)
+    return ", ".join(f"{count} tests with waits of {deadline:g} s" for deadline, count in counts)

@@ -19,10 +19,6 @@ BASELINE_LIMIT_S = 900.0
 TAIL = 3000  # characters of pytest's output that are shown when it went wrong
 
 
-class BaselineFailed(Exception):
-    """Tests fail, are skipped or do not exist without any mutation: they can prove nothing."""
-
-
 @dataclass(frozen=True)
 class Result:
     """What became of one mutation. ``output`` is the end of what pytest printed."""
@@ -35,20 +31,31 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """Tests without any mutation: the patience of those that passed, and why others did not."""
+
+    patience: dict[str, Patience]
+    failed: dict[str, str]  # skipped and missing tests, too: all of them prove nothing
+
+    def results(self, mutations: Iterable[Mutation]) -> Iterator[Result]:
+        """Return the results of the mutations that some failed test makes impossible to judge."""
+        for each in mutations:
+            if whys := [self.failed[killer] for killer in each.killers if killer in self.failed]:
+                yield Result(each, Verdict.UNPROVEN, "without the mutation: " + whys[0], 0.0, "")
+
+
+@dataclass(frozen=True)
 class _Run:
     status: int
     outcomes: list[Outcome]
     output: str
 
 
-async def baseline(base: Path, mutations: Iterable[Mutation], jobs: int) -> dict[str, Patience]:
-    """Check in ``base`` that every killer passes, and find out how patient it has to be.
-
-    Returns the patience of each killer, under which it has just passed. Raises BaselineFailed.
-    """
+async def baseline(base: Path, mutations: Iterable[Mutation], jobs: int) -> Baseline:
+    """Run the killers in ``base`` without any mutation, and find out how patient each has to be."""
     free = asyncio.Semaphore(jobs)
     trying = {killer: LADDER[0] for each in mutations for killer in each.killers}
-    found: dict[str, Patience] = {}
+    result = Baseline({}, {})
 
     async def run(number: int, share: Sequence[str], deadline_s: float) -> _Run:
         async with free:
@@ -61,14 +68,28 @@ async def baseline(base: Path, mutations: Iterable[Mutation], jobs: int) -> dict
         runs = [run(number, *share) for number, share in enumerate(shares)]
         trying = {}
         for (share, deadline_s), ended in zip(shares, await asyncio.gather(*runs), strict=True):
-            for killer, took_s in _times(share, ended, is_last=deadline_s == LADDER[-1]):
+            bad = _bad(share, ended)
+            for killer in share:
+                failed = verdict.failed(killer, ended.outcomes)
+                if killer in bad and not (failed and deadline_s < LADDER[-1]):
+                    result.failed[killer] = bad[killer]
+                    continue
+                took_s = None if failed else verdict.took_s(killer, ended.outcomes)
                 longer_s = longer(deadline_s, took_s)
                 if longer_s is not None:
                     trying[killer] = longer_s
                 else:
                     assert took_s is not None
-                    found[killer] = Patience(deadline_s, took_s)
-    return found
+                    result.patience[killer] = Patience(deadline_s, took_s)
+    return result
+
+
+def _bad(share: Sequence[str], run: _Run) -> dict[str, str]:
+    """Return the killers that did not pass, with the reason: all if pytest itself failed."""
+    bad = verdict.not_passed(share, run.outcomes)
+    if run.status != 0 and not bad:
+        return dict.fromkeys(share, f"pytest ended with status {run.status}: {run.output}")
+    return bad
 
 
 def _shares(deadlines: Mapping[str, float], jobs: int) -> list[tuple[list[str], float]]:
@@ -79,21 +100,6 @@ def _shares(deadlines: Mapping[str, float], jobs: int) -> list[tuple[list[str], 
         number = files.setdefault(killer.partition("::")[0], len(files))
         shares.setdefault((deadlines[killer], number % jobs), []).append(killer)
     return [(killers, deadline_s) for (deadline_s, _), killers in shares.items()]
-
-
-def _times(share: Sequence[str], run: _Run, *, is_last: bool) -> Iterator[tuple[str, float | None]]:
-    """For each killer: how long it took, None if it failed and may do better with more time.
-
-    Raises BaselineFailed for what no time helps. ``is_last``: there is not more to be had.
-    """
-    bad = verdict.not_passed(share, run.outcomes)
-    hopeless = [killer for killer in share if is_last or not verdict.failed(killer, run.outcomes)]
-    if verdict.not_passed(hopeless, run.outcomes) or (run.status != 0 and not bad):
-        said = f"pytest ended with status {run.status}; it printed:\n{run.output}"
-        raise BaselineFailed("\n".join(["without any mutation:", *bad, said]))
-    for killer in share:
-        failed = verdict.failed(killer, run.outcomes)
-        yield killer, None if failed else verdict.took_s(killer, run.outcomes)
 
 
 async def run_all(
@@ -162,9 +168,10 @@ async def _pytest(
         f"{waiting.VARIABLE}={deadline_s:g}",
     ]
     options = ["-q", "--timeout=0", f"--basetemp={scratch}", "-p", "no:cacheprovider"]
-    if not compiled:
-        settings.append("PYTHONDONTWRITEBYTECODE=1")
-        options.append("-x")
+    # Empty is "no": the variable may be set around us, and without compiled modules each of the
+    # copies compiles all of Shoal.
+    settings.append(f"PYTHONDONTWRITEBYTECODE={'' if compiled else '1'}")
+    options.append("--continue-on-collection-errors" if compiled else "-x")
     pytest = [sys.executable, "-m", "pytest", *options, "-p", "tests.mutations.witness", *tests]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.mutations.contained", str(limit_s)),

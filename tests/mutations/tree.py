@@ -27,8 +27,16 @@ def copy_sources(target: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a copy; compiled modules stay valid, for times of change are kept."""
-    shutil.copytree(source, target, symlinks=True)
+    """Copy a copy. Both share their files and what is compiled: replace files, never rewrite."""
+    shutil.copytree(source, target, symlinks=True, copy_function=os.link)
+
+
+def revision() -> str:
+    """Return the commit of the working tree, with a ``+`` if files of it have changed since."""
+    described = ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+    return subprocess.run(
+        described, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def inherited() -> dict[str, str]:

@@ -30,6 +30,7 @@ class Verdict(StrEnum):
     SURVIVED = "SURVIVED"  # all tests passed: one is missing
     BROKEN = "BROKEN"  # the tests could not even be run, or failed on nonsense
     HUNG = "HUNG"  # no test failed in time
+    UNPROVEN = "UNPROVEN"  # its tests fail without it, too, or do not run
 
 
 class WrongCode(Exception):
@@ -82,16 +83,17 @@ def judge(exit_code: int, outcomes: Sequence[Outcome]) -> tuple[Verdict, str]:
     return Verdict.BROKEN, f"pytest ended with status {exit_code} and no failure"
 
 
-def not_passed(killers: Sequence[str], outcomes: Sequence[Outcome]) -> list[str]:
+def not_passed(killers: Sequence[str], outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return those of ``killers`` that did not pass without any mutation, each with the reason."""
-    bad: list[str] = []
+    bad: dict[str, str] = {}
     for killer in killers:
         own = _cases(killer, outcomes)
         worse = [each for each in own if each.outcome != "passed"]
         if worse:
-            bad.append(f"{worse[0].test} {worse[0].outcome} in {worse[0].phase}: {worse[0].said}")
+            first = worse[0]
+            bad[killer] = f"{first.test} {first.outcome} in {first.phase}: {first.said}"
         elif not own:
-            bad.append(f"{killer} was not run: is there such a test?")
+            bad[killer] = f"{killer} was not run: is there such a test?"
     return bad
 
 

@@ -4,7 +4,9 @@ A part is one pytest process. Its tests share servers (ZooKeeper, PostgreSQL, a 
 small parts start many servers, and one large part keeps a processor idle at the end.
 
 ``make test`` runs every file that ``THOROUGH`` does not name; ``make test-all`` runs the others,
-and the long forms of ``LONG_FORMS``. ``QUICK`` is a selection of the former.
+and the long forms of ``LONG_FORMS``. ``QUICK`` is a selection of the former. Services that run on
+SQLite and on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by ``make
+test-all``; repositories and drivers are tested on both by ``make test``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from tests.support import length
+from tests.support.database import turns
+from tests.support.database.turns import Turn
 
 TESTS = Path(__file__).parents[1]
 #: Tests with a make target of their own: each needs a program that takes minutes to fetch.
@@ -54,12 +58,17 @@ THOROUGH = (
     "integration/worker/spark",
     "integration/worker/sql/test_hive.py",
     "integration/worker/spark/test_agent_spark_standalone.py",
+    # Examples of the coordination library, and days of runs that come late
+    "integration/examples/test_coordination.py",
+    "integration/insight/test_late.py",
     # Every operation of the API, several times
     "acceptance/test_bad_inputs.py",
     "acceptance/test_canaries.py",
     "acceptance/faults/test_requests.py",
     "integration/api/web/test_conformance.py",
 )
+#: Services whose tests run on one database at a time.
+ONE_DATABASE = ("integration/alert", "integration/insight", "integration/master")
 #: Files that use ``tests.support.length``: ``make test-all`` repeats them with all their cases.
 LONG_FORMS = (
     "integration/master/upkeep/test_purge_waits.py",
@@ -102,9 +111,16 @@ def parts(share: Share) -> list[Part]:
     grouped: dict[str, list[Path]] = {}
     for file in sorted(chosen):
         grouped.setdefault(_part_of(file.relative_to(TESTS)), []).append(file)
-    found = [Part(name, tuple(files)) for name, files in sorted(grouped.items())]
+    first, second = ({turns.VARIABLE: each} for each in (Turn.FIRST, Turn.SECOND))
+    found = [
+        Part(name, tuple(files), first if share is Share.MAIN and name in ONE_DATABASE else {})
+        for name, files in sorted(grouped.items())
+    ]
     if share is Share.REST:
-        found.append(Part("long forms", tuple(_files(LONG_FORMS)), {length.VARIABLE: "1"}))
+        long_forms = tuple(_files(LONG_FORMS))
+        found.append(Part("long forms", long_forms, {length.VARIABLE: "1"}))
+        again = set(_files(ONE_DATABASE)) - thorough - {*long_forms}
+        found.append(Part("second database", tuple(sorted(again)), second))
     return found
 
 

@@ -2,10 +2,14 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.__main__ import RUN_AGAIN, Result, run_all, summarise
+from tests.support.database import databases
+from tests.support.database.turns import VARIABLE
 from tests.support.runs import (
     LONG_FORMS,
     QUICK,
@@ -20,7 +24,8 @@ from tests.support.runs import (
 
 
 def files(share: Share) -> Counter[Path]:
-    return Counter(file for part in parts(share) if not part.variables for file in part.files)
+    again = {"long forms", "second database"}
+    return Counter(file for part in parts(share) if part.name not in again for file in part.files)
 
 
 def test_make_test_and_make_test_all_together_run_every_file_once() -> None:
@@ -30,6 +35,34 @@ def test_make_test_and_make_test_all_together_run_every_file_once() -> None:
         for file in TESTS.rglob("test_*.py")
         if file.relative_to(TESTS).parts[0] not in SEPARATE
     }
+
+
+def test_both_turns_together_use_both_databases_and_run_no_test_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    params = [{"kind": "sqlite"}, {"kind": "postgresql"}, {"text": "sqlite:///"}, None]
+    tests: list[Any] = [
+        SimpleNamespace()
+        if each is None
+        else SimpleNamespace(callspec=SimpleNamespace(params=each))
+        for each in params
+    ]
+    dropped: list[Any] = []
+    hook = SimpleNamespace(pytest_deselected=lambda items: dropped.extend(items))
+    config: Any = SimpleNamespace(hook=hook)
+    left = {}
+    for turn in ("first", "second", ""):
+        monkeypatch.setenv(VARIABLE, turn)
+        left[turn] = tests.copy()
+        databases.pytest_collection_modifyitems(config, left[turn])
+    assert left == {"first": tests[1:], "second": tests[:1], "": tests}
+    assert dropped == tests[:1] + tests[1:]
+
+
+def test_each_part_on_one_database_runs_on_the_other_one_too() -> None:
+    first = {f for p in parts(Share.MAIN) if VARIABLE in p.variables for f in p.files}
+    [again] = [part for part in parts(Share.REST) if VARIABLE in part.variables]
+    assert first - {TESTS / name for name in LONG_FORMS} == set(again.files)
 
 
 def test_make_quick_runs_a_part_of_make_test() -> None:

@@ -227,6 +227,16 @@ def _pauser(item: str, name: str, seconds: str) -> Callable[[], None]:
 _armed_points = parse(os.environ.get(VARIABLE, ""))
 
 
+def arm(environment: Mapping[str, str]) -> None:
+    """Arm the points that ``environment`` names, and no others.
+
+    For a process that was forked, and has another environment than its parent. Raises
+    InvalidFailpoint.
+    """
+    global _armed_points
+    _armed_points = parse(environment.get(VARIABLE, ""))
+
+
 def hit(name: str) -> None:
     """Pass the point ``name``. Raises FailpointReached if it is armed so."""
     if name in _armed_points:

@@ -1,6 +1,8 @@
 """Fixtures: databases of a test's own that are migrated, as copies of one.
 
 Migrating takes longer than most of the tests that need it done.
+
+Tests that run on SQLite and on PostgreSQL can be divided between two runs, see ``turns``.
 """
 
 import asyncio
@@ -15,6 +17,23 @@ import pytest
 
 from shoal.sql import Database
 from tests.support.database.postgresql import PostgresqlServer
+from tests.support.database.turns import Turn, current_turn
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of the other run."""
+    if (turn := current_turn()) is None:
+        return
+    is_second = turn is Turn.SECOND
+    dropped = [item for item in items if _is_on_sqlite(item) != is_second]
+    items[:] = [item for item in items if _is_on_sqlite(item) == is_second]
+    config.hook.pytest_deselected(items=dropped)
+
+
+def _is_on_sqlite(item: pytest.Item) -> bool:
+    """Return whether a parameter of the test is "sqlite", and not only a part of one."""
+    called = getattr(item, "callspec", None)
+    return called is not None and "sqlite" in called.params.values()
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from shoal.client.local.data_folder import (
     running_state,
     write_state,
 )
+from shoal.client.local.fork_server import ForkServer
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
 from tests.support.waiting import START_S
@@ -104,10 +105,12 @@ def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch: pytest.M
 def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     log = tmp_path / "role.log"
     log.write_text("an earlier start\n")
-    child = _Process("api", ["--no-such-argument"], log, {})
+    server = ForkServer(tmp_path)
+    child = _Process("api", ["--no-such-argument"], log, {}, server)
     child.start()
     assert child.process is not None
     child.process.wait(60)
+    server.close()
     said = "\n".join(child.tail())
     assert "usage:" in said
     assert "an earlier start" not in said

@@ -13,13 +13,14 @@ from shoal.coordination.startup import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles
+from shoal.runtime.descriptors import raise_descriptor_limit
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.agent import Lifetime
 from shoal.worker.assembly import Foundation, Worker
 from shoal.worker.home.cluster_file import follow_tree, join_tree
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.spool import Spool
-from shoal.worker.intake.capacity import fitting_slots, raise_descriptor_limit
+from shoal.worker.intake.capacity import fitting_slots
 from shoal.worker.logs.files import LogStore
 from shoal.worker.processes.launcher import Launcher
 from shoal.worker.processes.program import ExitRecord

@@ -1,14 +1,14 @@
 """A whole cluster on one machine: ZooKeeper and all roles under one supervisor.
 
-The supervisor starts the processes in order, starts again what ends by itself, and stops them in
-order. None of them can outlive it (``die_with_parent``). Synchronous and single-threaded; call
-it from the main thread.
+The supervisor starts the processes in order, restarts those that end by themselves, and stops them
+in order. Roles are forked from one process that has imported them all (``fork_server.py``). None
+can outlive the supervisor (``die_with_parent``). Synchronous and single-threaded; call it from the
+main thread.
 """
 
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,11 +31,11 @@ from shoal.client.local.data_folder import (
     write_state,
     zookeeper_credential,
 )
+from shoal.client.local.fork_server import ForkServer, RoleProcess
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.zookeeper import (
     HOST,
     ZooKeeperServer,
-    die_with_parent,
     free_port,
     require_free_port,
 )
@@ -66,7 +66,8 @@ class _Process:
     arguments: list[str]
     log: Path
     environment: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
+    server: ForkServer
+    process: RoleProcess | None = None
     started: float = 0.0
     failures: int = 0
     restart_at: float | None = None
@@ -78,17 +79,9 @@ class _Process:
         """Start it; its output goes behind what earlier starts wrote."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         rotate(self.log)
-        command = [sys.executable, "-m", "shoal.client.local.roles", *self.arguments]
         with self.log.open("ab") as output:
             self.log_start = output.tell()
-            self.process = subprocess.Popen(
-                die_with_parent(command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self.environment,
-                start_new_session=True,  # Ctrl-C is for the supervisor, which stops in order
-            )
+            self.process = self.server.start(self.arguments, self.environment, output)
         self.started = time.monotonic()
         self.restart_at = None
 
@@ -154,6 +147,7 @@ class LocalCluster:
         self._credential = ""  # for that server
         self._zookeeper_again = 0.0  # not before this monotonic time
         self._rotate_at = 0.0  # monotonic
+        self._server = ForkServer(self.data)
         self._children: list[_Process] = []
         self._lock = cluster_lock(self.data)
         self._start_id = ""
@@ -215,6 +209,7 @@ class LocalCluster:
         create_key(settings.secrets_key_file)
         java = find_java()
         self.progress(f"Java {java.version} ({java.origin})")
+        self._server.prepare()  # it imports while ZooKeeper starts
         zookeeper = settings.zookeeper
         if "zookeeper" not in settings.model_fields_set:
             zookeeper = self._start_zookeeper(before)
@@ -282,7 +277,7 @@ class LocalCluster:
                 require_free_port(HOST, int(previous), "ZooKeeper")
                 port = int(previous)
             except (ValueError, OverflowError):
-                pass  # no port: the file is not ours any more
+                pass  # no port: the file is no longer ours
             except PortTaken:
                 self.progress(f"ZooKeeper's port {previous} is taken, using {port}")
         started = time.monotonic()
@@ -303,6 +298,7 @@ class LocalCluster:
                 [role, "--data", str(self.data), *arguments],
                 self.data / "logs" / f"{name}.log",
                 environment,
+                self._server,
             )
 
         slots = ["--set", f"slots={self.slots}"] if self.slots else []
@@ -419,6 +415,7 @@ class LocalCluster:
                     child.process.kill()
                     child.process.wait()
         self._children = []
+        self._server.close()
         if self._zookeeper is not None:
             self._zookeeper.stop()
             self._zookeeper = None

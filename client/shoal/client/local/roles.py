@@ -2,7 +2,7 @@
 
 Imports a role's package only when that role is asked for, so each process loads its own alone.
 ``python -m shoal.client.local.roles master --data DIR`` is the same without the command line's
-own imports; the local cluster starts its processes that way.
+own imports; the local cluster forks processes that do the same (``fork_server.py``).
 """
 
 import argparse
@@ -13,6 +13,7 @@ import resource
 import sys
 import zoneinfo
 from collections.abc import Coroutine, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from shoal.client.local.data_folder import (
 from shoal.client.local.process import collect_in_pieces, configure_logging, no_collections
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
+from shoal.runtime.descriptors import raise_descriptor_limit
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     # The memory of a role holds keys and secrets: its image belongs into no file. A task that wants
     # one raises the limit again.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if role != "worker":
+    if role != "worker":  # a worker does so itself: its tasks have the limit that it was given
+        raise_descriptor_limit()
         _hide_memory()
     try:
         cluster = load_cluster(data)
@@ -108,6 +111,14 @@ def load_master(cluster: ClusterSettings) -> "MasterSettings":
     from shoal.master.settings import MasterSettings
 
     return load_settings(MasterSettings, "master", cluster.data)
+
+
+def import_all() -> None:
+    """Import the packages of all roles, for processes that are forked from the caller."""
+    zoneinfo.reset_tzpath(to=())  # as in run_role, before a module asks for a time zone
+    for role in ROLES:
+        import_module(f"shoal.{role}.settings")
+        import_module(f"shoal.{role}.main")
 
 
 def _serving(

@@ -143,8 +143,8 @@ async def _run_process(
     on_output: Callable[[bytes], None],
 ) -> Exit:
     """Run a program. Cancelled, it ends what runs in the program's session."""
-    try:
-        process = await asyncio.create_subprocess_exec(
+    start = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *argv,
             env=dict(env),
             cwd=folder,
@@ -153,8 +153,16 @@ async def _run_process(
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
+    )
+    try:
+        # A start that is cancelled kills the program alone, and waits for the end of its children.
+        process = await asyncio.shield(start)
     except OSError as error:
         raise NotForTrial(f"cannot run {argv[0]!r}: {error.strerror}") from error
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _end(await start)
+        raise
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -166,14 +174,21 @@ async def _run_process(
             on_output(part)
         code = await process.wait()
     except BaseException:
+        await _end(process)
+        raise
+    _signal(process, signal.SIGKILL)  # what it has left behind in its session
+    return Exit(None, -code) if code < 0 else Exit(code)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the session of a program, by SIGKILL if SIGTERM is not enough."""
+    try:
         _signal(process, signal.SIGTERM)
         with suppress(TimeoutError):
             async with asyncio.timeout(KILL_GRACE_S):
                 await process.wait()
-        raise
     finally:
-        _signal(process, signal.SIGKILL)  # what it has left behind in its session
-    return Exit(None, -code) if code < 0 else Exit(code)
+        _signal(process, signal.SIGKILL)
 
 
 def _signal(process: asyncio.subprocess.Process, number: int) -> None:

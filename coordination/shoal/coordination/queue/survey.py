@@ -146,7 +146,7 @@ async def waiting(
             read = [session.children(f"{root}/{outer}/{inner}") for inner in some]
             for inner, found in zip(some, await _gather(read, Children), strict=True):
                 parsed = _parsed(group, outer, inner, found.names if found else [])
-                entries += [one for one in parsed if after is None or one > after]
+                entries += [one for one in parsed if after is None or one.position > after.position]
             lists += len(some)
             # Empty buckets alone are not a page: there would be nothing to go on behind.
             if len(entries) > most or (entries and lists >= MOST_LISTS):

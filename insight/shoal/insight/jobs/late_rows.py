@@ -236,7 +236,8 @@ def _first_touched(one: SourceFile, event: int) -> date:
     earliest = [pc.min(table[name]).as_py() for name in columns]
     days = [at.astimezone(UTC).date() for at in earliest if at is not None]
     first: date = min([*days, one.day])
-    return max(first, one.day - timedelta(days=2 * LONGEST_DAYS))
+    earliest_day = date.fromordinal(max(one.day.toordinal() - 2 * LONGEST_DAYS, 1))
+    return max(first, earliest_day)
 
 
 def _read(one: SourceFile, columns: Sequence[str]) -> pa.Table:

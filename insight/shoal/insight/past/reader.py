@@ -247,8 +247,7 @@ class PastReader:
             return None
         # Attempts end between the beginning of a run and its end; a skipped one has no time itself.
         # A day more on either side: clocks of masters and workers differ.
-        one_day = timedelta(days=1)
-        days = (_day(row["created_at"]) - one_day, _day(row["finished_at"]) + one_day)
+        days = (_day(row["created_at"], -1), _day(row["finished_at"], 1))
         files = [
             file
             for file in self._contents.of(ATTEMPTS.name, days)
@@ -402,8 +401,10 @@ def _growing(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
         start, size = start + size, min(2 * size, most)
 
 
-def _day(at_us: int) -> date:
-    return (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
+def _day(at_us: int, later: int = 0) -> date:
+    """Return the day of an instant, or one that is ``later`` by so many, within what dates hold."""
+    day = (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
+    return date.fromordinal(min(max(day.toordinal() + later, 1), date.max.toordinal()))
 
 
 def _start_us(day: date) -> int:

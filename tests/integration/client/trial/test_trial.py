@@ -1,17 +1,24 @@
 """``shoal test``: one task, here, without a cluster."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import DEADLINE_S
+from shoal.client.trial.execution import try_task
+from shoal.client.trial.inputs import Given, TaskInputs
+from shoal.core.runs.run import WorkflowPlan
+from tests.support.waiting import DEADLINE_S, eventually
+from tests.unit.core.decide.driving import spec
 
 DEFINITION = """\
 name: daily
@@ -127,14 +134,24 @@ def test_wrong_definition_is_shown_with_its_line(folder: Path) -> None:
     assert "nothing was run" in done.stderr
 
 
+def wait_for_pid(file: Path) -> None:
+    """Wait until a process has written its number, without a step of the event loop."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not file.exists() or not file.read_text().endswith("\n"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def children() -> str:
+    """Return the processes that this thread has started and that run."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+
+
 def test_interrupt_ends_the_task(folder: Path) -> None:
     command = [sys.executable, "-m", "shoal.client.cli", "test", "slow", "-f", "wf.yaml"]
     running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + DEADLINE_S
-        while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for_pid(folder / "pid")
         running.send_signal(signal.SIGINT)
         assert running.wait(DEADLINE_S) == 130
     finally:
@@ -142,6 +159,26 @@ def test_interrupt_ends_the_task(folder: Path) -> None:
         running.communicate()
     with pytest.raises(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), 0)
+
+
+async def test_cancelled_while_its_process_starts_it_ends_what_the_process_has_started(
+    tmp_path: Path,
+) -> None:
+    script = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
+    plan = WorkflowPlan.of(spec({"a": {"params": {"script": script}}}))
+    given = Given({}, {"PATH": "/usr/bin:/bin"})
+    inputs = TaskInputs(plan, "a", datetime(2026, 11, 21, 6, tzinfo=UTC), given)
+    before = children()
+    trial = asyncio.create_task(try_task(inputs, lambda part: None))
+    while children() == before:
+        await asyncio.sleep(0)  # one step of the loop: the start goes on in later ones
+    pid = tmp_path / "pid"
+    wait_for_pid(pid)  # the loop stands still meanwhile
+    trial.cancel()
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(asyncio.CancelledError):
+            await trial
+    await eventually(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
 
 
 def test_settings_of_workers_count_for_http_tasks(folder: Path) -> None:

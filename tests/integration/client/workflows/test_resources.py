@@ -111,6 +111,26 @@ def test_mistake_is_told_before_anything_is_done(
     assert words in " ".join(done.err.replace("│", " ").split())
 
 
+def test_what_is_no_file_of_a_folder_is_named_and_is_a_failure(here: Shoal) -> None:
+    folder = Path("mixed")
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "real.txt").write_text("one\n")
+    (folder / "within").symlink_to("sub/real.txt")
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "again").symlink_to("sub")
+    os.mkfifo(folder / "pipe")
+    done = here("resource", "put", "mixed")
+    assert done.status == 1
+    assert "mixed/sub/real.txt@1" in done.err
+    assert "mixed/within@1" in done.err
+    told = done.err.splitlines()
+    assert (
+        "not uploaded: mixed/again: a link to the folder sub; upload that folder by itself" in told
+    )
+    assert "not uploaded: mixed/dangling: a link to nowhere, which does not exist" in told
+    assert "not uploaded: mixed/pipe: a pipe, not a file" in told
+
+
 def test_trial_takes_resources_from_a_folder(here: Shoal) -> None:
     workflow("unused", "true")
     Path("files/etl").mkdir(parents=True)

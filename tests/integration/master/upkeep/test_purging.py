@@ -233,6 +233,39 @@ async def test_request_ends_though_parents_stay(database: Database) -> None:
         assert {child.id, parent.id} < await ids(database)
 
 
+@pytest.mark.parametrize("by_project", [False, True])
+async def test_rehearsal_counts_what_the_purge_removes(
+    database: Database, by_project: bool
+) -> None:
+    """Children of parents that stay, their commands, and events of all ages."""
+    plain = await publish(database, name="plain", project="p")
+    inner = await publish(database, name="inner", project="p")
+    outer = await publish(database, name="outer", project="q")
+    keeps_one = Retention.of_days(instances=1e-9, newest=1, events=1e-9, commands=1e-9, backfills=0)
+    async with Keeping(database, retention=keeps_one).working() as master:
+        for number in range(4):
+            await master.run(plain, f"plain-{number}")
+        goes, stays = [await master.run(outer, f"outer-{n}") for n in range(2)]
+        children = [await master.run(inner, f"inner-{n}") for n in range(5)]
+        await nest(database, children[0], goes)
+        await nest(database, children[1], stays)
+        await nest(database, children[2], children[1])  # its grandparent stays
+        before = utc_now()
+        fields = {"before": before, "project": "p"} if by_project else {"before": before}
+        rehearsal = await ask(database, is_rehearsal=True, **fields)
+        await master.purger.serve_requests()
+        real = await ask(database, **fields)
+        for _ in range(6):
+            await master.purger.serve_requests()
+        seen, done = await stored(database, rehearsal), await stored(database, real)
+        assert done.finished_at is not None
+        assert seen.counts == done.counts
+        assert seen.counts.commands == seen.counts.instances
+        # 3 of plain, and of inner those that are neither the newest nor kept by a parent; and,
+        # by the rules of all projects, the older one of outer with its child.
+        assert seen.counts.instances == (4 if by_project else 6)
+
+
 KILLED = """\
 import asyncio, sys
 from shoal.master.settings import MasterSettings

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from shoal.proto import shoal_pb2 as pb
 from shoal.runtime.settings import ClusterSettings
@@ -53,10 +54,13 @@ async def test_look_that_cannot_be_made_is_a_failure(
     master: FakeMaster, worker: InProcessWorker
 ) -> None:
     params = {"data_source": "db", "sql": "select 1"}  # of which the payload has none
-    number = await master.submit("WAIT_SQL", params)
-    report = (await master.table.ended(number)).report
+    with structlog.testing.capture_logs() as logs:
+        number = await master.submit("WAIT_SQL", params)
+        report = (await master.table.ended(number)).report
     assert report is not None
     assert (report.kind, report.permanent) == (pb.FAILED, True)
+    # The settling lacks the data source, too: further tries would only hold the slot.
+    assert [one["tries"] for one in logs if one["event"] == "settling failed"] == [1]
 
 
 async def test_look_is_reported_as_one_by_the_next_life_of_the_worker(

@@ -10,6 +10,7 @@ _ENDING = Place("shoal.core.decide.endings")
 _FAILURES = Place("shoal.worker.types.http.failures")
 _RUN = Place("shoal.worker.types.sql.run")
 _MAIN = Place("shoal.worker.main")
+_TRIAL = Place("shoal.client.trial.execution")
 _TESTS = "tests/integration/worker/agent/test_child_types.py"
 _ONCE = "tests/integration/worker/faults/test_once.py"
 _HTTP = "tests/unit/worker/http/test_judging.py"
@@ -26,6 +27,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         "what could not be settled is called killed",
         _SETTLING["complete"].drop("outcome=ProcessOutcome.FAILED"),
         f"{_TESTS}::test_what_cannot_be_settled_is_not_called_killed",
+    ),
+    Promise.PROGRESS.broken_if(
+        "settling that fails permanently is tried again",
+        _SETTLING["_settle"].never("is_permanent"),
+        "tests/integration/worker/wait/test_agent_looks.py::"
+        "test_look_that_cannot_be_made_is_a_failure",
+    ),
+    Promise.KILLED_MEANS_DEAD.broken_if(
+        "a trial that is cancelled while its process starts leaves processes behind",
+        _TRIAL["_run_process"].replace("asyncio.shield(start)", "start"),
+        "tests/integration/client/trial/test_trial.py::"
+        "test_cancelled_while_its_process_starts_it_ends_what_the_process_has_started",
     ),
     Promise.SECRETS_STAY.broken_if(
         "the reason of a failure shows secrets",

@@ -106,6 +106,23 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_parents_go_before_their_children_and_not_before_those_have_ended[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
+        "a rehearsal counts children of parents that stay",
+        _PURGING["_without_what_they_belong_to"].always(
+            "one.parent is None or one.parent in going_parents"
+        ),
+        f"{_TESTS}::test_rehearsal_counts_what_the_purge_removes[sqlite-False]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a row of a wrong clock ends the walk of a purge",
+        _EXPIRED["_are_young"].always("bool(old * _OLD_SHARE < len(rows))"),
+        f"{_SQL_TESTS}::test_runs_of_a_wrong_clock_stop_no_walk[sqlite-last of a window-wrong1]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a block of rows of a wrong clock ends the walk of a purge",
+        _EXPIRED["_window"].drop("not await self._is_old_later(table, last, before)"),
+        f"{_SQL_TESTS}::test_runs_of_a_wrong_clock_stop_no_walk[sqlite-block-wrong1]",
+    ),
+    Promise.PROGRESS.broken_if(
         "instances go before their backfill",
         _EXPIRED.drop("~_has_backfill"),
         f"{_SQL_TESTS}::test_backfill_goes_when_it_is_over_and_its_instances_after_it[sqlite]",
@@ -133,7 +150,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "the newest instances go as well",
-        _PURGING["_batches"].replace("one.id not in job.kept[one.workflow_id]", "one.id"),
+        _PURGING["_unneeded"].replace("one.id not in job.kept[one.workflow_id]", "one.id"),
         f"{_TESTS}::test_newest_instances_stay[sqlite]",
     ),
     Promise.PROGRESS.broken_if(

@@ -25,7 +25,9 @@ _RUNNER = Place("shoal.worker.execution.runner")
 _RETURNING = Place("shoal.worker.results.requeue")
 _MAIN = Place("shoal.worker.main")
 _LEFTOVERS = Place("shoal.worker.home.leftovers")
+_FORK_SERVER = Place("shoal.client.local.fork_server")
 _TESTS = "tests/integration/worker"
+_TEST_FORK_SERVER = "tests/integration/client/test_fork_server.py"
 _JOURNAL_TESTS = "tests/unit/worker/intake/test_journal.py"
 _LINE = "tests/unit/worker/intake/test_prefetch.py"
 _TEST_ATTEMPT = "tests/unit/worker/execution/test_attempt.py"
@@ -39,6 +41,16 @@ _TEST_REQUEUE = "tests/unit/worker/intake/test_requeue.py"
 _TEST_AGENT_RESTARTS = f"{_TESTS}/faults/test_restarts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a role of a local cluster outlives the process it was forked from",
+        _FORK_SERVER["_become_role"].drop("proctree.prctl(...)"),
+        f"{_TEST_FORK_SERVER}::test_nothing_outlives_the_supervisor",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a signal to all processes of a local cluster kills its roles at once",
+        _FORK_SERVER["main"].drop("for number in _IGNORED:\n    ..."),
+        f"{_TEST_FORK_SERVER}::test_roles_end_with_their_process_and_start_with_a_new_one",
+    ),
     Promise.NOTHING_LOST.broken_if(
         "an interrupted attempt counts as killed by request",
         _RESULTS["was_interrupted"].never("record.cause in INTERRUPTIONS"),
@@ -197,6 +209,11 @@ MUTATIONS: tuple[Mutation, ...] = (
             "log.info(...)", "self._claims.release([attempt])\nlog.info(...)"
         ),
         f"{_TESTS}/faults/test_results.py::test_claim_is_held_until_the_result_is_committed",
+    ),
+    Promise.PROGRESS.broken_if(
+        "less urgent tasks get the slot of an urgent chain between two of its tasks",
+        _ATTEMPTS["has_slot_for"].replace("self._occupied + kept < self._slots", "True"),
+        "tests/unit/worker/intake/test_prefetch.py::test_urgent_chain_keeps_its_slot[False]",
     ),
     Promise.ROOM.broken_if(
         "more is started than there are slots",

@@ -24,22 +24,33 @@ class Site:
         self.requeued: list[int] = []
         self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
-    def claim(self, numbers: Iterable[int]) -> list[HeldAttempt]:
+    def claim(self, numbers: Iterable[int], priority: int = 2, lane: int = 0) -> list[HeldAttempt]:
         """Claim tasks; the smaller number comes first in the queue."""
         return [
             self.attempts.add(
-                TaskClaim(QueueEntry("default", 2, 7, 2, number, 0), "w", epoch=1, generation=1)
+                TaskClaim(
+                    QueueEntry("default", priority, 7, 2, number, 0, lane),
+                    "w",
+                    epoch=1,
+                    generation=1,
+                )
             )
             for number in numbers
         ]
 
-    def enter(self, *numbers: int) -> list[HeldAttempt]:
+    def enter(self, *numbers: int, priority: int = 2, lane: int = 0) -> list[HeldAttempt]:
         """Claim tasks and let them come to the buffer, in this order."""
-        entering = self.claim(numbers)
+        entering = self.claim(numbers, priority, lane)
         for attempt in entering:
             attempt.apply(AttemptEvent.GRANT)
             self.buffer.add(attempt, pb.Payload(task_instance_id=attempt.id))
         return entering
+
+    def succeed(self, number: int) -> None:
+        """A task has ended well; its report is not answered yet."""
+        attempt = self.attempts.get(number)
+        assert attempt is not None
+        self.attempts.end(attempt, succeeded=True)
 
     def end(self, number: int) -> None:
         attempt = self.attempts.get(number)
@@ -197,3 +208,57 @@ async def test_waiting_for_room_ends_when_there_is_some() -> None:
     assert not wanting.done()
     site.end(1)
     assert await wanting >= 1
+
+
+async def test_projects_take_turns_among_what_waits(patient: None) -> None:
+    site = Site()
+    site.enter(1, 2, 3, 4, lane=5)
+    site.enter(90, lane=6)
+    site.enter(95, 96, lane=7, priority=3)
+    site.end(1)
+    assert site.begun == [1, 90]
+    for number in (90, 2, 3, 4, 95):
+        site.end(number)
+    assert site.begun == [1, 90, 2, 3, 4, 95, 96]
+
+
+@pytest.mark.parametrize("comes_late", [False, True])
+async def test_urgent_chain_keeps_its_slot(comes_late: bool) -> None:
+    """Less urgent tasks, whether they wait already or come just then, do not get in between."""
+    site = Site()
+    site.attempts.keeps_slots = True
+    site.enter(1, priority=0)
+    if not comes_late:
+        site.enter(90, 91, priority=4)
+    site.succeed(1)
+    if comes_late:
+        site.enter(90, 91, priority=4)
+    assert site.begun == [1]
+    site.enter(2, priority=0)  # it came with the answer
+    site.attempts.release_slot(1)
+    assert site.begun == [1, 2]
+    site.succeed(2)
+    assert site.begun == [1, 2]
+    site.attempts.release_slot(2)  # the answer has brought nothing: others begin at once
+    assert site.begun == [1, 2, 90]
+
+
+async def test_slot_is_kept_for_a_moment_and_from_less_urgent_tasks_alone() -> None:
+    site = Site(slots=2)
+    site.attempts.keeps_slots = True
+    site.enter(1, 2, priority=1)
+    site.enter(80, priority=1)
+    site.enter(90, priority=4)
+    site.succeed(1)
+    assert site.begun == [1, 2, 80]  # as urgent
+    site.succeed(2)
+    assert site.begun == [1, 2, 80]
+    await eventually(lambda: site.begun == [1, 2, 80, 90])  # the answer does not come
+
+
+async def test_without_eager_dispatch_no_slot_is_kept() -> None:
+    site = Site()
+    site.enter(1, priority=0)
+    site.enter(90, priority=4)
+    site.succeed(1)
+    assert site.begun == [1, 90]

@@ -21,6 +21,7 @@ from shoal.worker.processes.environment import Setup
 from shoal.worker.processes.launcher import Launched
 from shoal.worker.processes.program import LaunchRequest
 
+KEPT_S = 0.1  # a slot is kept from less urgent tasks for so long while its end is reported
 WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
 SHORT_S = 0.25  # an attempt that takes longer says nothing about the next moment
 MOST = 64  # attempts ahead, unless the settings say otherwise
@@ -121,7 +122,7 @@ class HeldAttempt:
             self.over.set()
 
     def require_startable(self) -> None:
-        """Raise AttemptEnded if the attempt must not start any more."""
+        """Raise AttemptEnded if the attempt must no longer start."""
         if self.end.reason is not None:
             raise AttemptEnded(self.id, self.end.reason)
 
@@ -178,6 +179,10 @@ class HeldAttempts:
         self._reserved: set[int] = (
             set()
         )  # task instances whose slots are reserved for tasks likely to follow
+        # Task instances that have ended well and are being reported: their priority, and until when
+        # less urgent ones do not get the slot (monotonic seconds).
+        self._kept: dict[int, tuple[int, float]] = {}
+        self.keeps_slots = False  # answers to reports may bring tasks
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
         self._on_free_slot: list[Callable[[], None]] = []
@@ -188,7 +193,7 @@ class HeldAttempts:
         self._on_free_slot.append(callback)
 
     def when_forgotten(self, callback: Callable[[HeldAttempt], None]) -> None:
-        """Have ``callback`` called with each attempt that is not held any more."""
+        """Have ``callback`` called with each attempt that is no longer held."""
         self._on_forget.append(callback)
 
     def __iter__(self) -> Iterator[HeldAttempt]:
@@ -213,6 +218,18 @@ class HeldAttempts:
     @property
     def slot_is_free(self) -> bool:
         return self._occupied < self._slots
+
+    def has_slot_for(self, workflow_priority: int) -> bool:
+        """Whether a task of this priority may have a slot now.
+
+        The slot of a more urgent task that has just ended is kept for what follows it, until its
+        report is answered: a matter of milliseconds.
+        """
+        if not self.slot_is_free or not self._kept:
+            return self.slot_is_free
+        now = time.monotonic()
+        kept = sum(p < workflow_priority and now < until for p, until in self._kept.values())
+        return self._occupied + kept < self._slots
 
     @property
     def has_enough(self) -> bool:
@@ -247,8 +264,11 @@ class HeldAttempts:
         self._occupied += 1
         self._note()
 
-    def end(self, attempt: HeldAttempt) -> None:
-        """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless."""
+    def end(self, attempt: HeldAttempt, *, succeeded: bool = False) -> None:
+        """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless.
+
+        ``succeeded``: it is reported now, and the answer may bring what follows it.
+        """
         if attempt.over.is_set():
             return
         held_slot = attempt.state in HOLDS_SLOT
@@ -256,6 +276,9 @@ class HeldAttempts:
         self._live -= 1
         if held_slot:
             self._occupied -= 1
+            if succeeded and self.keeps_slots:
+                priority = attempt.claim.entry.workflow_priority
+                self._kept[attempt.id] = priority, time.monotonic() + KEPT_S
             self._throughput.note_end(attempt.began_at)
             for notify in self._on_free_slot:
                 notify()
@@ -266,7 +289,10 @@ class HeldAttempts:
         self._reserved.add(task_instance_id)
 
     def release_slot(self, task_instance_id: int) -> None:
-        """Claim for its slot again."""
+        """Claim for its slot again, and give it to any task."""
+        if self._kept.pop(task_instance_id, None) and self.slot_is_free:
+            for notify in self._on_free_slot:
+                notify()
         if task_instance_id in self._reserved:
             self._reserved.discard(task_instance_id)
             self._note()

@@ -44,8 +44,8 @@ class Settler:
         The task type's own is the error line, too.
         A program that its setup did not reach has left nothing.
 
-        If that cannot be made sure in ``ALL_TRIES_S``, the outcome is FAILED and the reason says
-        so: KILLED is for what has ended.
+        If that cannot be made sure in ``ALL_TRIES_S``, or fails permanently, the outcome is FAILED
+        and the reason says so: KILLED is for what has ended.
         """
         reason, told, once, settling = await asyncio.to_thread(_of_its_type, work, record.reason)
         if record.cause is EndCause.EXITED:
@@ -72,7 +72,7 @@ class Settler:
     async def _settle(self, attempt: HeldAttempt, work: AtWork) -> str | None:
         """Return why it is not sure that nothing goes on elsewhere; None if it is."""
         deadline = time.monotonic() + ALL_TRIES_S
-        why = "there was no time"
+        why, tries = "there was no time", 0
         for number in range(1, 1_000):
             if attempt.end.interrupted is not None or time.monotonic() >= deadline:
                 break
@@ -80,17 +80,24 @@ class Settler:
             settling = await asyncio.to_thread(work.task_type.settling, work.context, work.params)
             if settling is None:
                 return None
+            tries, is_permanent = number, False
             try:
-                why = await self._try(settling, work, f"{attempt.id}-settling-{number}")
+                record = await self._try(settling, work, f"{attempt.id}-settling-{number}")
             except ShoalError as error:
                 why = str(error)
-            if not why:
-                return None
+            else:
+                if record.outcome is ProcessOutcome.SUCCEEDED:
+                    return None
+                why = record.reason
+                is_permanent = record.exit_code in work.task_type.permanent_exit_codes
+            if is_permanent:
+                break
             await asyncio.sleep(PAUSE_S)
+        log.warning("settling failed", task_instance=attempt.id, tries=tries, reason=why)
         return why
 
-    async def _try(self, settling: Settling, work: AtWork, name: str) -> str:
-        """Run the program once; return why it failed, an empty text if it did not."""
+    async def _try(self, settling: Settling, work: AtWork, name: str) -> ExitRecord:
+        """Run the program once. Raises ShoalError if it cannot be started."""
         request, argv = work.request, settling.argv
         launched = await self._launcher.launch(
             replace(
@@ -106,8 +113,7 @@ class Settler:
                 output_path=None,
             )
         )
-        record = await launched.wait()
-        return "" if record.outcome is ProcessOutcome.SUCCEEDED else record.reason
+        return await launched.wait()
 
 
 async def confirmed(record: ExitRecord, work: AtWork) -> ExitRecord:

@@ -22,7 +22,7 @@ _PIDFD_SIGNAL_PROCESS_GROUP = 1 << 2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -53,12 +53,21 @@ def rename(title: str) -> None:
     """
     name = ctypes.create_string_buffer(title.encode()[:15])
     _libc.prctl(PR_SET_NAME, name, 0, 0, 0)
+    show_command([title])
+
+
+def show_command(arguments: Sequence[str]) -> None:
+    """Show the calling process as if it had been started with ``arguments``.
+
+    They are cut to the length of those that it was started with.
+    """
     with open("/proc/self/stat", "rb", buffering=0) as file:
         stat = file.read()
     fields = stat[stat.rindex(b")") + 1 :].split()
     start, room = int(fields[_ARGUMENTS]), int(fields[_ARGUMENTS_END]) - int(fields[_ARGUMENTS])
     if room > 0:  # both are 0 where the kernel keeps them to itself
-        ctypes.memmove(start, title.encode()[: room - 1].ljust(room, b"\0"), room)
+        shown = b"\0".join(os.fsencode(argument) for argument in arguments)
+        ctypes.memmove(start, shown[: room - 1].ljust(room, b"\0"), room)
 
 
 def read_process(pid: int) -> Process | None:

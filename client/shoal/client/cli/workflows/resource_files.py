@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -12,37 +13,75 @@ import typer
 from shoal.client.errors import EditorFailed
 from shoal.core.definition.resources import ResourceLocator, path_problem
 
+_NAMED = 5  # things that were skipped
 
-def files_of(local: Path, path: str) -> dict[str, Path]:
-    """Return the files to upload, by their paths in the project. Raises BadParameter.
 
-    A folder is taken with all that is in it. A link is followed only within it: what lies
-    elsewhere would be made known by accident.
+@dataclass(frozen=True)
+class FolderFiles:
+    """What of a folder can be uploaded, by its path in the project, and what cannot, in words."""
+
+    files: dict[str, Path]
+    skipped: list[str]
+
+
+def files_of(local: Path, path: str) -> FolderFiles:
+    """Return the files to upload. Raises BadParameter.
+
+    A folder is taken with all that is in it. A link to a file is followed only within it: what lies
+    elsewhere would be made known by accident. Other links, and what is not a file, are skipped.
     """
     if not local.is_dir():
         if not local.is_file():
-            raise typer.BadParameter(f"there is no file or folder {local}")
+            kind = "" if not os.path.lexists(local) else f"; {_kind(local)}"
+            raise typer.BadParameter(f"there is no file or folder {local}{kind}")
         target = f"{path}{local.name}" if path.endswith("/") else path or local.name
-        return {_checked(target): local}
+        return FolderFiles({_checked(target): local}, [])
     base = path.removesuffix("/") or local.resolve().name
-    found = {}
-    for file in sorted(_walk(local, local.resolve())):
-        found[_checked(f"{base}/{file.relative_to(local).as_posix()}")] = file
-    if not found:
-        raise typer.BadParameter(f"the folder {local} holds no files")
-    return found
+    found: list[Path] = []
+    skipped: list[str] = []
+    _walk(local, local.resolve(), found, skipped)
+    files = {_checked(f"{base}/{one.relative_to(local).as_posix()}"): one for one in sorted(found)}
+    if not files:
+        more = f"; skipped: {', '.join(skipped[:_NAMED])}" if skipped else ""
+        raise typer.BadParameter(f"the folder {local} holds no files{more}")
+    return FolderFiles(files, sorted(skipped))
 
 
-def _walk(folder: Path, root: Path) -> Iterator[Path]:
-    for entry in folder.iterdir():
-        if entry.is_symlink() and root not in entry.resolve().parents:
+def _walk(folder: Path, root: Path, found: list[Path], skipped: list[str]) -> None:
+    try:
+        entries = list(folder.iterdir())
+    except OSError as error:
+        raise typer.BadParameter(f"the folder {folder} cannot be read: {error.strerror}") from None
+    for entry in entries:
+        is_link = entry.is_symlink()
+        if is_link and entry.exists() and root not in entry.resolve().parents:
             raise typer.BadParameter(
                 f"{entry} is a link that leads out of the folder; upload its target by itself"
             )
-        if entry.is_dir() and not entry.is_symlink():
-            yield from _walk(entry, root)
+        if entry.is_dir() and not is_link:
+            _walk(entry, root, found, skipped)
         elif entry.is_file():
-            yield entry
+            found.append(entry)
+        else:
+            skipped.append(f"{entry}: {_kind(entry)}")
+
+
+def _kind(entry: Path) -> str:
+    """Return why something is not a file."""
+    if entry.is_symlink():
+        target = os.readlink(entry)
+        if entry.is_dir():
+            return f"a link to the folder {target}; upload that folder by itself"
+        return f"a link to {target}, {'not a file' if entry.exists() else 'which does not exist'}"
+    for is_one, name in (
+        (entry.is_fifo, "a pipe"),
+        (entry.is_socket, "a socket"),
+        (entry.is_block_device, "a device"),
+        (entry.is_char_device, "a device"),
+    ):
+        if is_one():
+            return f"{name}, not a file"
+    return "not a file"
 
 
 def _checked(path: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.client.cli.exits import ExitStatus
 from shoal.client.cli.terminal.options import DEFAULT_PROJECT, Data, Json, Project, projects_of
 
 if TYPE_CHECKING:
@@ -49,13 +50,19 @@ def put(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Upload a file, or all files of a folder. What has not changed makes no new version."""
-    from shoal.client.cli.terminal.output import print_json, progress, say
+    """Upload a file, or all files of a folder. What has not changed makes no new version.
+
+    Links to folders, dangling links, pipes and sockets in a folder are skipped and named; the exit
+    status is 1 then.
+    """
+    from shoal.client.cli.terminal.appearance import one_line
+    from shoal.client.cli.terminal.output import err, print_json, progress, say
     from shoal.client.cli.workflows.resource_files import files_of
     from shoal.client.rest.client import ShoalClient
 
     home = project or DEFAULT_PROJECT
-    files = files_of(local, path)
+    found = files_of(local, path)
+    files = found.files
     stored: list[ResourceOut] = []
     with ShoalClient.connect(data) as client, progress("uploading") as bar:
         task = bar.add_task("", total=len(files))
@@ -65,10 +72,14 @@ def put(
             bar.advance(task)
     if as_json:
         print_json(stored)
-        return
-    for one in stored:
-        same = before.get(one["path"]) == one["version"]
-        say(f"{home}/{one['path']}@{one['version']}{' has not changed' if same else ''}")
+    else:
+        for one in stored:
+            same = before.get(one["path"]) == one["version"]
+            say(f"{home}/{one['path']}@{one['version']}{' has not changed' if same else ''}")
+    for line in found.skipped:
+        err().print(one_line(f"not uploaded: {line}"), style="red", soft_wrap=True)
+    if found.skipped:
+        raise typer.Exit(ExitStatus.FAILED)
 
 
 def _versions(client: "ShoalClient", home: str, paths: list[str]) -> dict[str, int]:

@@ -13,7 +13,7 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,6 +32,7 @@ from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.expired_rows import (
+    CommandTies,
     Deleted,
     Expired,
     ExpiryScope,
@@ -194,10 +195,13 @@ class Purger(Listener):
         """Purge what the rules say; return how many rows of each kind have gone."""
         job = PurgeWalk(self._retention.limits(self._clock()), dict(self._engine.epochs))
         await self._walk(job)
-        if HOME in job.epochs:
+        ours = [p for p, epoch in job.epochs.items() if self._engine.epoch_of(p) == epoch]
+        if ours:
             async with self._database.unit_of_work() as uow:
-                await self._fence(uow, job, [HOME])
-                await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
+                await self._fence(uow, job, ours)
+                await uow.backlogs.note_purge(ours, self._clock())
+                if HOME in ours:
+                    await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
                 await uow.commit()
         if job.gone:
             log.info("history purged", **job.gone)
@@ -256,6 +260,8 @@ class Purger(Listener):
             for (partition, _), rows in job.held.items():
                 held[partition] += rows
             await uow.purges.finish(purge_id, epochs, self._clock(), held)
+            if workflows is None and not job.is_rehearsal and request.asked.before is None:
+                await uow.backlogs.note_purge(list(epochs), self._clock())
             await uow.commit()
         self._tell_held(job)
         log.info("purge carried out", purge=purge_id, partitions=len(epochs), **job.gone)
@@ -291,7 +297,7 @@ class Purger(Listener):
                 "commands",
                 limits.commands,
                 lambda uow, scope, before, after, verified: uow.expired.commands(
-                    scope, before, after, _WINDOW, verified
+                    scope, before, after, _WINDOW, verified, is_rehearsal=job.is_rehearsal
                 ),
                 lambda uow, *what: uow.expired.delete_commands(*what),
             )
@@ -312,7 +318,7 @@ class Purger(Listener):
                 window = await read(uow, job.scope, before, after, verified)
                 batches = await self._batches(uow, job, kind, before, window.expired)
                 if job.is_rehearsal:
-                    parts, batches = await _rehearsed(uow, kind, batches), []
+                    parts, batches = await _rehearsed(uow, job, kind, batches), []
             after = window.next
             if job.is_rehearsal:
                 await self._note(job, parts)
@@ -333,15 +339,11 @@ class Purger(Listener):
             return []
         if kind != "instances":
             going = _exported(job, kind, expired)
+            if kind == "commands" and job.is_rehearsal:
+                going = await self._untied(uow, job, going)
             return [going[i : i + self._batch] for i in range(0, len(going), self._batch)]
-        ids = {one.workflow_id for one in expired}
-        for workflow_id in ids - job.kept.keys():
-            newest = self._retention.newest
-            job.kept[workflow_id] = await uow.expired.kept(workflow_id, newest)
-        since = await uow.expired.looked_for_since(ids)
-        going = without_looked_for(expired, since, before, self._clock())
-        going = [one for one in going if one.id not in job.kept[one.workflow_id]]
-        going = _exported(job, kind, going)
+        going = _exported(job, kind, await self._unneeded(uow, job, expired))
+        going = await self._without_what_they_belong_to(uow, job, going)
         attempts = await uow.expired.attempts_of([one.id for one in going])
         batches: list[list[Expired]] = []
         room = 0
@@ -352,6 +354,77 @@ class Purger(Listener):
                 room = _ROWS_AT_ONCE - attempts.get(one.id, 0)
             batches[-1].append(one)
         return batches
+
+    # What goes is decided here, for a purge and for its rehearsal alike: the only difference is
+    # that in a rehearsal what goes first is still there.
+
+    async def _unneeded(
+        self, uow: UnitOfWork, job: PurgeWalk, expired: Sequence[Expired]
+    ) -> list[Expired]:
+        """Leave out the newest instances of each workflow, and what waiting tasks may need."""
+        before = job.limits.instances
+        assert before is not None, "instances are purged"
+        workflows = {one.workflow_id for one in expired}
+        for workflow_id in workflows - job.kept.keys():
+            newest = self._retention.newest
+            job.kept[workflow_id] = await uow.expired.kept(workflow_id, newest)
+        since = await uow.expired.looked_for_since(workflows)
+        going = without_looked_for(expired, since, before, self._clock())
+        return [one for one in going if one.id not in job.kept[one.workflow_id]]
+
+    async def _without_what_they_belong_to(
+        self, uow: UnitOfWork, job: PurgeWalk, expired: Sequence[Expired]
+    ) -> list[Expired]:
+        """Leave out instances whose parent or backfill is there and stays."""
+        parents = {one.parent for one in expired if one.parent is not None}
+        backfills = {one.backfill for one in expired if one.backfill is not None}
+        going_parents = await self._going_instances(uow, job, parents)
+        going_backfills = await self._going_backfills(uow, job, backfills)
+        return [
+            one
+            for one in expired
+            if (one.parent is None or one.parent in going_parents)
+            and (one.backfill is None or one.backfill in going_backfills)
+        ]
+
+    async def _going_instances(
+        self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
+    ) -> set[int]:
+        """Return which of these instances this purge removes, in all partitions."""
+        if not ids or job.limits.instances is None:
+            return set()
+        verified = await self._verified(uow, job)
+        found = await uow.expired.instances_among(
+            ids, ExpiryScope(None, job.workflows), job.limits.instances, verified
+        )
+        found = [one for one in await self._unneeded(uow, job, found) if one.is_exported]
+        return {one.id for one in await self._without_what_they_belong_to(uow, job, found)}
+
+    async def _going_backfills(
+        self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
+    ) -> set[int]:
+        """Return which of these backfills this purge removes, in all partitions."""
+        if not ids or job.limits.backfills is None:
+            return set()
+        scope = ExpiryScope(None, job.workflows)
+        found = await uow.expired.backfills_among(ids, scope, job.limits.backfills)
+        return {one.id for one in found}
+
+    async def _untied(
+        self, uow: UnitOfWork, job: PurgeWalk, commands: Sequence[Expired]
+    ) -> list[Expired]:
+        """Leave out commands that have made, or are about, what stays."""
+        ties = await uow.expired.ties_of([one.id for one in commands])
+        instances = {each for tie in ties.values() for each in tie.instances}
+        backfills = {each for tie in ties.values() for each in tie.backfills}
+        gone = await self._going_instances(uow, job, instances)
+        gone_backfills = await self._going_backfills(uow, job, backfills)
+        none = CommandTies(set(), set())
+        return [
+            one
+            for one in commands
+            if (tie := ties.get(one.id, none)).instances <= gone and tie.backfills <= gone_backfills
+        ]
 
     async def _delete(
         self, job: PurgeWalk, kind: str, before: datetime, batch: Sequence[Expired], go: Delete
@@ -444,13 +517,19 @@ class Purger(Listener):
         await asyncio.sleep(min(pause_s, _LONGEST_PAUSE_S))
 
 
-async def _rehearsed(uow: UnitOfWork, kind: str, batches: Sequence[Sequence[Expired]]) -> Parts:
+async def _rehearsed(
+    uow: UnitOfWork, job: PurgeWalk, kind: str, batches: Sequence[Sequence[Expired]]
+) -> Parts:
     """Return what would go, by partition."""
     parts = _parts(kind, [one for batch in batches for one in batch])
     if kind == "instances":
         ids = {one.id: one.partition for batch in batches for one in batch}
         for attempt_of, number in (await uow.expired.attempts_of(ids)).items():
             parts[ids[attempt_of]].add(attempts=number)
+        # Older ones are counted with the events that go by their age.
+        since = job.limits.events if job.workflows is None else None
+        for event_of, number in (await uow.expired.events_of(ids, since)).items():
+            parts[ids[event_of]].add(events=number)
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Which rows are not needed any more, and their deletion.
+"""Which rows are no longer needed, and their deletion.
 
 Rows are read in windows along their ids, so a reading costs the same however long the history is,
 and a deletion gets the rows by their ids. Every deletion tests its conditions once more, on rows
@@ -28,6 +28,7 @@ from sqlalchemy import (
     delete,
     func,
     not_,
+    null,
     or_,
     select,
 )
@@ -51,12 +52,15 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.index_walks import walk_newest
 from shoal.sql.statements.value_sets import Among, numbers
 
 _i, _b, _c = workflow_instance.c, backfill.c, command.c
 _child = workflow_instance.alias("child")
 _IDS_PER_QUERY = 500
+_SAMPLE = 100  # rows that are looked at to find out whether old ones follow young ones
+_OLD_SHARE = 4  # a quarter of old rows: a walk goes on behind them
 _MAX_ID = 2**63 - 1
 
 _has_open_child = (
@@ -79,29 +83,7 @@ _has_parent = (
     .correlate(workflow_instance)
     .exists()
 )
-_parent = workflow_instance.alias("parent")
-_has_parent_that_stays = (
-    select(task_instance.c.id)
-    .join(_parent, _parent.c.id == task_instance.c.workflow_instance_id)
-    .where(
-        task_instance.c.id == _i.parent_task_id,
-        or_(
-            _parent.c.state.not_in(literals(FINISHED_WORKFLOW)),
-            _parent.c.finished_at >= bindparam("before"),
-        ),
-    )
-    .correlate(workflow_instance)
-    .exists()
-)
 _has_backfill = select(_b.id).where(_b.id == _i.backfill_id).exists()
-_has_backfill_that_stays = (
-    select(_b.id)
-    .where(
-        _b.id == _i.backfill_id,
-        or_(_b.finished_at.is_(None), _b.finished_at >= bindparam("before")),
-    )
-    .exists()
-)
 _is_asked_for = select(_c.id).where(IS_PENDING_REQUEST, _c.instance_id == _i.id).exists()
 _is_old = and_(
     _i.state.in_(literals(FINISHED_WORKFLOW)),
@@ -110,8 +92,15 @@ _is_old = and_(
     ~_has_open_child,
     ~_is_asked_for,
 )
-# What it belongs to goes as well, if it has not gone yet.
-_INSTANCE_WILL_GO = and_(_is_old, ~_has_parent_that_stays, ~_has_backfill_that_stays)
+# What has to go before it, if it is still there: the instance of its parent task, and its backfill.
+_PARENT = (
+    select(task_instance.c.workflow_instance_id)
+    .where(task_instance.c.id == _i.parent_task_id)
+    .correlate(workflow_instance)
+    .scalar_subquery()
+    .label("parent")
+)
+_BACKFILL = select(_b.id).where(_b.id == _i.backfill_id).scalar_subquery().label("backfill")
 _INSTANCE_MAY_GO = and_(_is_old, ~_has_parent, ~_has_backfill)
 _has_open_run = (
     select(_i.id)
@@ -119,9 +108,9 @@ _has_open_run = (
     .exists()
 )
 _BACKFILL_MAY_GO = and_(_b.finished_at < bindparam("before"), ~_has_open_run)
+_COMMAND_IS_OLD = and_(~IS_PENDING, _c.handled_at < bindparam("before"))
 _COMMAND_MAY_GO = and_(
-    ~IS_PENDING,
-    _c.handled_at < bindparam("before"),
+    _COMMAND_IS_OLD,
     ~select(_i.id).where(_i.id == _c.result_instance_id).exists(),
     ~select(_i.id).where(_i.id == _c.instance_id).exists(),
     ~select(_i.id).where(_i.command_id == _c.id).exists(),
@@ -163,6 +152,8 @@ class Expired:
     since: datetime  # when it ended
     logical_time: datetime | None = None  # of instances
     is_exported: bool = True  # or nothing has to be, before it goes
+    parent: int | None = None  # of instances: the instance that has to go before it
+    backfill: int | None = None  # of instances: the backfill that has to go before it
 
 
 @dataclass(frozen=True)
@@ -177,8 +168,16 @@ class ExpiryWindow:
 class ExpiryScope:
     """Whose rows are meant."""
 
-    partitions: Collection[int]
+    partitions: Collection[int] | None  # None: of all
     workflows: Collection[int] | None = None  # None: of all
+
+
+@dataclass(frozen=True)
+class CommandTies:
+    """What a command has made, or is about, and is still there."""
+
+    instances: set[int]
+    backfills: set[int]
 
 
 class ExpiredRows:
@@ -202,21 +201,49 @@ class ExpiredRows:
         Those are found, too, that wait for a parent or a backfill to go before them; and with
         ``verified`` those that wait for the export.
         """
-        columns = [_i.id, _i.partition, _i.workflow_id, _i.finished_at.label("since")]
-        query = select(*columns, _i.logical_time).where(_INSTANCE_WILL_GO)
-        values = {}
-        if verified is not None:
-            query = query.add_columns(_INSTANCE_IS_EXPORTED.label("is_exported"))
-            values = _bounds(verified)
+        query, values = _old_instances(verified)
         return await self._window(workflow_instance, query, scope, before, after, size, values)
+
+    async def instances_among(
+        self,
+        ids: Collection[int],
+        scope: ExpiryScope,
+        before: datetime,
+        verified: Verified | None = None,
+    ) -> list[Expired]:
+        """Return those of these instances that ``instances`` would find."""
+        query, values = _old_instances(verified)
+        return await self._among_these(_i, query, ids, scope, before, values)
+
+    async def backfills_among(
+        self, ids: Collection[int], scope: ExpiryScope, before: datetime
+    ) -> list[Expired]:
+        """Return those of these backfills that ``backfills`` would find."""
+        return await self._among_these(_b, _OLD_BACKFILLS, ids, scope, before, {})
+
+    async def _among_these(
+        self,
+        columns: Any,
+        query: Any,
+        ids: Collection[int],
+        scope: ExpiryScope,
+        before: datetime,
+        values: Mapping[str, Any],
+    ) -> list[Expired]:
+        query, values = _scoped(columns, query, scope, before, values)
+        found: list[Expired] = []
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            rows = await self._connection.rows(
+                query.where(_among(columns.id)), {**values, "ids": chunk}
+            )
+            found += _readable(rows)
+        return found
 
     async def backfills(
         self, scope: ExpiryScope, before: datetime, after: int, size: int
     ) -> ExpiryWindow:
         """Check ``size`` backfills behind the id ``after``."""
-        columns = [_b.id, _b.partition, _b.workflow_id, _b.finished_at.label("since")]
-        query = select(*columns).where(_BACKFILL_MAY_GO)
-        return await self._window(backfill, query, scope, before, after, size)
+        return await self._window(backfill, _OLD_BACKFILLS, scope, before, after, size)
 
     async def commands(
         self,
@@ -225,10 +252,15 @@ class ExpiredRows:
         after: int,
         size: int,
         verified: Verified | None = None,
+        *,
+        is_rehearsal: bool = False,
     ) -> ExpiryWindow:
-        """Check ``size`` commands behind the id ``after``."""
+        """Check ``size`` commands behind the id ``after``.
+
+        In a rehearsal those are found, too, that wait for others to go before them: ``ties``.
+        """
         columns = [_c.id, _c.partition, _c.workflow_id, _c.handled_at.label("since")]
-        query = select(*columns).where(_COMMAND_MAY_GO)
+        query = select(*columns).where(_COMMAND_IS_OLD if is_rehearsal else _COMMAND_MAY_GO)
         values = {}
         if verified is not None:
             query = query.add_columns(_COMMAND_IS_EXPORTED.label("is_exported"))
@@ -245,26 +277,43 @@ class ExpiredRows:
         size: int,
         bounds: Mapping[str, Any] = MappingProxyType({}),
     ) -> ExpiryWindow:
-        """Rows are born in order of their ids, so the first one that is too young ends the walk.
+        """Rows are born in order of their ids, so the walk ends where most rows are too young.
 
-        But for a little: masters' clocks differ. What is older than that is found another time.
+        Not with the first one: a clock may have been wrong when some rows were made.
         """
         c = table.c
-        seen = await self._connection.rows(
-            select(c.id, c.created_at).where(c.id > after).order_by(c.id).limit(size)
-        )
-        if not seen or seen[0].created_at >= before:
+        seen = await self._ages(table, after, size)
+        if not seen:
             return ExpiryWindow([], None)
         last = seen[-1].id
-        query = query.where(c.id > after, c.id <= last, Among(c.partition, numbers("partitions")))
-        values = {"before": before, "partitions": sorted(scope.partitions), **bounds}
-        if scope.workflows is not None:
-            query = query.where(Among(c.workflow_id, numbers("workflows")))
-            values["workflows"] = sorted(scope.workflows)
+        query, values = _scoped(c, query, scope, before, bounds)
+        query = query.where(c.id > after, c.id <= last)
         rows = await self._connection.rows(query.order_by(c.id), values)
-        found = [Expired(**row._mapping) for row in rows]
-        is_last = len(seen) < size or seen[-1].created_at >= before
-        return ExpiryWindow(found, None if is_last else last)
+        is_last = len(seen) < size or (
+            _are_young(seen, before) and not await self._is_old_later(table, last, before)
+        )
+        return ExpiryWindow(_readable(rows), None if is_last else last)
+
+    async def _ages(self, table: Table, after: int, size: int) -> Sequence[Any]:
+        """Return the first rows behind an id, with when they were made."""
+        c = table.c
+        query = select(c.id, c.created_at).where(c.id > after).order_by(c.id)
+        return await self._connection.rows(query.limit(size))
+
+    async def _is_old_later(self, table: Table, last: int, before: datetime) -> bool:
+        """Whether rows behind young ones are old: those were made while a clock was ahead.
+
+        Looks at samples, each twice as far away as the one before: a few queries, however many
+        rows there are. Old rows that are missed are found when there are more of them.
+        """
+        highest = await self._connection.scalar(select(func.max(table.c.id)))
+        distance = 0
+        while last + distance < (highest or 0):
+            sample = await self._ages(table, last + distance, _SAMPLE)
+            if sample and not _are_young(sample, before):
+                return True
+            distance = max(2 * distance, _SAMPLE)
+        return False
 
     async def kept(self, workflow_id: int, newest: int) -> set[int]:
         """Return the instances of a workflow that stay: the newest, and the newest success.
@@ -306,12 +355,45 @@ class ExpiredRows:
         """Return how many attempts each instance has."""
         return await self._counts(task_instance.c.workflow_instance_id, ids)
 
-    async def events_of(self, ids: Collection[int]) -> dict[int, int]:
-        """Return how many events each instance has; those without any are missing."""
-        return await self._counts(event.c.workflow_instance_id, ids)
+    async def events_of(
+        self, ids: Collection[int], since: datetime | None = None
+    ) -> dict[int, int]:
+        """Return how many events each instance has, ``since`` then; those without are missing."""
+        is_meant = [] if since is None else [event.c.at >= since]
+        return await self._counts(event.c.workflow_instance_id, ids, *is_meant)
 
-    async def _counts(self, column: Column[int], ids: Collection[int]) -> dict[int, int]:
+    async def ties_of(self, ids: Collection[int]) -> dict[int, CommandTies]:
+        """Return what each of these commands is tied to, and goes after."""
+        found: dict[int, CommandTies] = {}
+        queries = (
+            select(_c.id, _i.id.label("instance"), null().label("backfill")).join_from(
+                command,
+                workflow_instance,
+                or_(_i.id == _c.result_instance_id, _i.id == _c.instance_id),
+            ),
+            select(_c.id, _i.id.label("instance"), null().label("backfill")).join_from(
+                command, workflow_instance, _i.command_id == _c.id
+            ),
+            select(_c.id, null().label("instance"), _b.id.label("backfill")).join_from(
+                command, backfill, or_(_b.command_id == _c.id, _b.id == _c.backfill_id)
+            ),
+        )
+        for query in queries:
+            for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+                rows = await self._connection.rows(query.where(_among(_c.id)), {"ids": chunk})
+                for row in rows:
+                    ties = found.setdefault(row.id, CommandTies(set(), set()))
+                    if row.instance is not None:
+                        ties.instances.add(row.instance)
+                    if row.backfill is not None:
+                        ties.backfills.add(row.backfill)
+        return found
+
+    async def _counts(
+        self, column: Column[int], ids: Collection[int], *conditions: ColumnElement[bool]
+    ) -> dict[int, int]:
         query = select(column.label("of"), func.count().label("rows")).group_by(column)
+        query = query.where(*conditions)
         found: dict[int, int] = {}
         for chunk in batched(sorted(ids), _IDS_PER_QUERY):
             rows = await self._connection.rows(query.where(_among(column)), {"ids": chunk})
@@ -393,6 +475,51 @@ class ExpiredRows:
         statement = delete(table).where(condition)
         result = await self._connection.execute(statement, {"ids": ids}, is_long=True)
         return result.rowcount
+
+
+_OLD_BACKFILLS = select(_b.id, _b.partition, _b.workflow_id, _b.finished_at.label("since")).where(
+    _BACKFILL_MAY_GO
+)
+
+
+def _old_instances(verified: Verified | None) -> tuple[Any, Mapping[str, Any]]:
+    """Return the query for instances that may go, once what they belong to has gone."""
+    columns = [_i.id, _i.partition, _i.workflow_id, _i.finished_at.label("since")]
+    query = select(*columns, _i.logical_time, _PARENT, _BACKFILL).where(_is_old)
+    if verified is None:
+        return query, {}
+    return query.add_columns(_INSTANCE_IS_EXPORTED.label("is_exported")), _bounds(verified)
+
+
+def _scoped(
+    columns: Any, query: Any, scope: ExpiryScope, before: datetime, bounds: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return a query for the rows of ``scope`` alone, and its values."""
+    values = {"before": before, **bounds}
+    if scope.partitions is not None:
+        query = query.where(Among(columns.partition, numbers("partitions")))
+        values["partitions"] = sorted(scope.partitions)
+    if scope.workflows is not None:
+        query = query.where(Among(columns.workflow_id, numbers("workflows")))
+        values["workflows"] = sorted(scope.workflows)
+    return query, values
+
+
+def _readable(rows: Sequence[Any]) -> list[Expired]:
+    """Return rows whose times can be read."""
+    return [
+        Expired(**row._mapping)
+        for row in rows
+        if not any(isinstance(value, UnreadableValue) for value in row)
+    ]
+
+
+def _are_young(rows: Sequence[Any], before: datetime) -> bool:
+    """Whether most of these rows were made after ``before``, whatever a few of them say."""
+    old = sum(
+        not isinstance(row.created_at, UnreadableValue) and row.created_at < before for row in rows
+    )
+    return bool(old * _OLD_SHARE < len(rows))
 
 
 def _among(column: Column[int]) -> ColumnElement[bool]:

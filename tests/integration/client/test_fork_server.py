@@ -1,0 +1,119 @@
+"""Roles forked from one process: each is a process like any other, and shares what it imported."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import psutil
+import pytest
+
+from shoal.client.local.fork_server import ForkServer, RoleProcess
+from shoal.client.local.zookeeper import free_port
+from tests.support.processes import nothing_left
+from tests.support.waiting import DEADLINE_S
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "a folder"
+    (folder / "logs").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def server(data: Path) -> Iterator[ForkServer]:
+    found = ForkServer(data)
+    yield found
+    found.close()
+    assert nothing_left(data)
+
+
+@pytest.fixture
+def log(data: Path) -> Iterator[IO[bytes]]:
+    with (data / "role.log").open("ab") as file:
+        yield file
+
+
+def waiting(server: ForkServer, data: Path, log: IO[bytes], **variables: str) -> RoleProcess:
+    """Start an alert server; return when it runs. Without definitions it needs no ZooKeeper."""
+    environment = {**os.environ, "SHOAL_ZOOKEEPER": f"127.0.0.1:{free_port()}", **variables}
+    role = server.start(["alert", "--data", str(data)], environment, log)
+    deadline = time.monotonic() + DEADLINE_S
+    while not (data / "shoal.db").exists():
+        assert role.poll() is None, (data / "role.log").read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return role
+
+
+def test_a_role_looks_as_if_it_had_been_started_by_its_command(
+    server: ForkServer, data: Path, log: IO[bytes]
+) -> None:
+    role = waiting(server, data, log, SHOAL_LOG_FORMAT="json", LARGE="x" * 2_000_000)
+    command = f"{sys.executable} -m shoal.client.local.roles alert --data {data}"
+    assert Path(f"/proc/{role.pid}/cmdline").read_bytes().replace(b"\0", b" ").strip() == (
+        command.encode()
+    )
+    assert os.getsid(role.pid) == role.pid
+    role.terminate()
+    assert role.wait(DEADLINE_S) == 0
+    assert (data / "role.log").read_bytes().startswith(b"{")  # as its own environment asks
+
+
+def test_statuses_are_those_of_the_roles(server: ForkServer, data: Path, log: IO[bytes]) -> None:
+    wrong = server.start(["master", "--no-such-option"], os.environ, log)
+    assert wrong.wait(DEADLINE_S) == 2
+    assert b"are required: --data" in (data / "role.log").read_bytes()
+    killed = waiting(server, data, log)
+    with pytest.raises(subprocess.TimeoutExpired):
+        killed.wait(0.01)
+    assert killed.poll() is None
+    killed.kill()
+    assert killed.wait(DEADLINE_S) == -signal.SIGKILL == killed.returncode
+    killed.kill()  # it may be told so again
+    assert wrong.poll() == 2
+
+
+def test_roles_share_what_they_have_imported(
+    server: ForkServer, data: Path, log: IO[bytes]
+) -> None:
+    role = waiting(server, data, log)
+    pages = Path(f"/proc/{role.pid}/smaps_rollup").read_text()
+    kib = {name: int(size) for name, size in re.findall(r"^(\w+): +(\d+) kB$", pages, re.M)}
+    private = kib["Private_Clean"] + kib["Private_Dirty"]
+    assert private < 0.5 * kib["Rss"], kib
+
+
+def test_roles_end_with_their_process_and_start_with_a_new_one(
+    server: ForkServer, data: Path, log: IO[bytes]
+) -> None:
+    role = waiting(server, data, log)
+    parent = psutil.Process(role.pid).parent()
+    assert parent is not None
+    parent.terminate()  # as all processes of a service: the roles are to end in order first
+    assert role.poll() is None
+    parent.kill()
+    assert role.wait(DEADLINE_S) == -signal.SIGKILL
+    again = server.start(["master", "--no-such-option"], os.environ, log)
+    assert again.wait(DEADLINE_S) == 2
+
+
+def test_nothing_outlives_the_supervisor(data: Path) -> None:
+    program = (
+        "import os, sys, pathlib\n"
+        "from shoal.client.local.fork_server import ForkServer\n"
+        "data = pathlib.Path(sys.argv[1])\n"
+        "with (data / 'role.log').open('ab') as log:\n"
+        "    ForkServer(data).start(['alert', '--data', str(data)], os.environ, log)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    environment = {**os.environ, "SHOAL_ZOOKEEPER": f"127.0.0.1:{free_port()}"}
+    done = subprocess.run([sys.executable, "-c", program, str(data)], env=environment, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert nothing_left(data)
