@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from bench.loop.steps import watching_steps
@@ -20,8 +21,8 @@ from shoal.api.web.body import JsonRequest
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Attempt, Run, WorkflowPlan
 from shoal.core.runs.states import WorkflowState
-from shoal.runtime.side_process import SideProcesses
-from shoal.runtime.templates import Templates
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.sql import Database
 from tests.integration.master.dispatch.payloads import NOW, maker_of
 from tests.unit.core.decide.driving import spec
@@ -77,16 +78,16 @@ async def measure(folder: Path) -> str:
                 *(3, plan, WorkflowState.RUNNING, 5, {"a": attempt}, NOW, NOW),
                 startup={"big": value, "day": "$[yyyyMMdd]"},
             )
-            text += await _measure(f"parameter: {name}", lambda r=run, a=attempt: maker.make(r, a))
+            text += await _measure(f"parameter: {name}", partial(maker.make, run, attempt))
         templates = Templates(processes)
         for name, template in TEMPLATES.items():
             facts = {"subject": "daily failed"}
             text += await _measure(
-                f"template: {name}", lambda t=template, f=facts: templates.render("p", t, f)
+                f"template: {name}", partial(templates.render, "p", template, facts)
             )
-        for name, value in BODIES.items():
-            content = json.dumps(value).encode()
-            text += await _measure(f"body: {name}", lambda c=content: _parsed(c))
+        for name, body in BODIES.items():
+            content = json.dumps(body).encode()
+            text += await _measure(f"body: {name}", partial(_parsed, content))
     return text
 
 
@@ -101,7 +102,7 @@ async def _parsed(content: bytes) -> None:
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": content, "more_body": False}
 
-    request = JsonRequest(scope, receive)  # type: ignore[arg-type]
+    request = JsonRequest(scope, receive)
     await request.read()
     await request.parse_json()
 

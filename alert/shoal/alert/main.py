@@ -32,8 +32,8 @@ from shoal.core.errors import ShoalError
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.side_process import SideProcesses
-from shoal.runtime.templates import Templates
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING

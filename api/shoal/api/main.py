@@ -58,9 +58,9 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
-from shoal.runtime.side_process import SideProcesses
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.storage import Storage, StorageLimits
-from shoal.runtime.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.upkeep.cluster import ClusterNames

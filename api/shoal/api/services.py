@@ -31,8 +31,8 @@ from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
 from shoal.api.web.turns import LargeRequests
 from shoal.insight.past.client import PastRuns
-from shoal.runtime.side_process import SideProcesses
-from shoal.runtime.templates import Templates
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 
 VERSION = version("shoal")
 

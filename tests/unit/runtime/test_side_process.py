@@ -7,8 +7,8 @@ import time
 import pytest
 
 from shoal.core.errors import ShoalError
-from shoal.runtime import side_process
-from shoal.runtime.side_process import NoTurn, SideProcesses, WorkTooLarge
+from shoal.runtime.side import process as side_process
+from shoal.runtime.side.process import NoTurn, SideProcesses, WorkTooLarge
 
 
 def identity() -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from shoal.runtime.side_process import SideProcesses
-from shoal.runtime.templates import WORK, TemplateError, Templates, check, render
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import WORK, TemplateError, Templates, check, render
 
 FACTS = {
     "subject": "daily failed",

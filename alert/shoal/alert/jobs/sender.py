@@ -34,7 +34,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.secret_stores.resolver import Resolver
-from shoal.runtime.templates import Templates
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import JobTaken, UnreadableRow

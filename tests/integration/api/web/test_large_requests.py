@@ -40,7 +40,7 @@ async def test_a_large_body_takes_a_turn_and_a_small_one_none(api: Api, size: in
 
     def noted(caller: object) -> Any:
         taken.append(caller)
-        return turn(caller)  # type: ignore[arg-type]
+        return turn(caller)
 
     object.__setattr__(api.services.large_requests, "turn", noted)
     answer = await api.client.put(f"{WORKFLOW}?dry_run=true", json=body)

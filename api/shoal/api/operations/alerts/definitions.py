@@ -19,8 +19,8 @@ from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import MessageTemplates
 from shoal.runtime.plugins import load_channel
-from shoal.runtime.side_process import WAIT_S, NoTurn
-from shoal.runtime.templates import TemplateError, Templates
+from shoal.runtime.side.process import WAIT_S, NoTurn
+from shoal.runtime.side.templates import TemplateError, Templates
 from shoal.sql import UnitOfWork
 
 O = TypeVar("O", bound=StoredDefinition)  # noqa: E741 - out

@@ -8,8 +8,8 @@ from shoal.core.alerts.messages.message import AlertMessage, MessageFacts
 from shoal.core.alerts.occurrences import MOMENTS
 from shoal.core.alerts.records import Alert, AlertDelivery, AlertState, DeliveryKind
 from shoal.core.alerts.rules import RuleSpec
-from shoal.runtime.side_process import WAIT_S, NoTurn
-from shoal.runtime.templates import TemplateError, Templates
+from shoal.runtime.side.process import WAIT_S, NoTurn
+from shoal.runtime.side.templates import TemplateError, Templates
 from shoal.sql import UnitOfWork
 
 

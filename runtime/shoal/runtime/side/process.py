@@ -149,7 +149,7 @@ class _Process:
     @classmethod
     async def start(cls) -> "_Process":
         pipe = asyncio.subprocess.PIPE
-        program = [sys.executable, "-m", "shoal.runtime.side_process"]
+        program = [sys.executable, "-m", "shoal.runtime.side.process"]
         started = cls(await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe))
         try:
             await started._read(len(_READY))  # the limits of its work do not include its start

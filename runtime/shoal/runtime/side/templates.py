@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.core.errors import ShoalError
 from shoal.core.untrusted import Budget, OverBudget
-from shoal.runtime.side_process import SideProcesses, WorkTooLarge
+from shoal.runtime.side.process import SideProcesses, WorkTooLarge
 
 if TYPE_CHECKING:
     from liquid import Environment
