@@ -145,19 +145,20 @@ class Throughput:
     ``ahead`` never exceeds ``most``.
     """
 
-    def __init__(self, slots: int, most: int = MOST) -> None:
+    def __init__(self, slots: int, most: int, short_s: float, window_s: float) -> None:
+        self._short_s, self._window_s = short_s, window_s
         self._ends: deque[float] = deque(maxlen=min(most, MOST_OF_A_SLOT * slots))
 
     def note_end(self, began_at: float) -> None:
         """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""
         now = time.monotonic()
-        if now - began_at < SHORT_S:
+        if now - began_at < self._short_s:
             self._ends.append(now)
 
     @property
     def ahead(self) -> int:
         """How many attempts to have ready beside those in the slots: 0 for an idle worker."""
-        oldest = time.monotonic() - WINDOW_S
+        oldest = time.monotonic() - self._window_s
         ends = self._ends
         while ends and ends[0] < oldest:
             ends.popleft()
@@ -170,12 +171,19 @@ class HeldAttempts:
     ``prefetch``: at most so many are claimed beyond the slots.
     """
 
-    def __init__(self, slots: int, prefetch: int = MOST) -> None:
+    def __init__(
+        self,
+        slots: int,
+        prefetch: int = MOST,
+        *,
+        short_s: float = SHORT_S,
+        window_s: float = WINDOW_S,
+    ) -> None:
         self._slots = slots
         self._held: dict[int, HeldAttempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
-        self._throughput = Throughput(slots, prefetch)
+        self._throughput = Throughput(slots, prefetch, short_s, window_s)
         self._reserved: set[int] = (
             set()
         )  # task instances whose slots are reserved for tasks likely to follow

@@ -21,7 +21,7 @@ from shoal.coordination.queue import LaneTurns
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import KEPT_S, HeldAttempt, HeldAttempts
 
-PATIENCE_S = 0.25
+PATIENCE_S = 0.25  # that a granted attempt waits for a slot
 # We stood still ourselves, and slots may be free that we have not heard of yet.
 LATE_S = 0.1
 
@@ -79,7 +79,11 @@ class PrefetchBuffer:
         attempts: HeldAttempts,
         begin: Callable[[HeldAttempt, pb.Payload], None],
         requeue: Callable[[Sequence[Waiting]], None],
+        *,
+        patience_s: float = PATIENCE_S,
+        late_s: float = LATE_S,
     ) -> None:
+        self._patience_s, self._late_s = patience_s, late_s
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
         self._lines = WaitingLines()
@@ -102,7 +106,7 @@ class PrefetchBuffer:
         if self._attempts.slot_is_free:
             self._begin_later()
         if self._timer is None:
-            self._schedule_check(PATIENCE_S)
+            self._schedule_check(self._patience_s)
 
     def leave(self, attempt: HeldAttempt) -> bool:
         """Have ``attempt`` begin no more; return whether it was waiting."""
@@ -152,13 +156,13 @@ class PrefetchBuffer:
         """Requeue those that have waited too long."""
         self._timer = None
         now = time.monotonic()
-        if now > due + LATE_S:
-            self._schedule_check(LATE_S)
+        if now > due + self._late_s:
+            self._schedule_check(self._late_s)
             return
-        self._requeue_since(now - PATIENCE_S)
+        self._requeue_since(now - self._patience_s)
         if self._waiting:
             first = next(iter(self._waiting.values()))
-            self._schedule_check(first.since + PATIENCE_S - now)
+            self._schedule_check(first.since + self._patience_s - now)
 
     def _requeue_since(self, since: float) -> None:
         """Requeue those that have waited since ``since`` or longer."""
