@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import held
-from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts, PrefetchTimes
 from shoal.worker.attempts.lifecycle import AttemptEvent
-from shoal.worker.intake.prefetch import LATE_S, PrefetchBuffer, Waiting
+from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from tests.support.waiting import eventually
 
 NEVER_S = 1e6
+PATIENT = PrefetchTimes(patience_s=NEVER_S)  # nothing is requeued because of the time
 
 
 class Site:
@@ -23,21 +25,12 @@ class Site:
     """
 
     def __init__(
-        self,
-        slots: int = 1,
-        prefetch: int = held.MOST,
-        *,
-        patience_s: float = NEVER_S,
-        late_s: float = LATE_S,
-        short_s: float = held.SHORT_S,
-        window_s: float = held.WINDOW_S,
+        self, slots: int = 1, prefetch: int = held.MOST, times: PrefetchTimes = PATIENT
     ) -> None:
-        self.attempts = HeldAttempts(slots, prefetch, short_s=short_s, window_s=window_s)
+        self.attempts = HeldAttempts(slots, prefetch, times)
         self.begun: list[int] = []
         self.requeued: list[int] = []
-        self.buffer = PrefetchBuffer(
-            self.attempts, self._begin, self._requeue, patience_s=patience_s, late_s=late_s
-        )
+        self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
 
     def claim(self, numbers: Iterable[int], priority: int = 2, lane: int = 0) -> list[HeldAttempt]:
         """Claim tasks; the smaller number comes first in the queue."""
@@ -84,7 +77,7 @@ class Site:
 
 def quick_site(slots: int = 1, prefetch: int = held.MOST) -> Site:
     """A site for which every attempt is short, and one of just now."""
-    return Site(slots, prefetch, short_s=NEVER_S, window_s=NEVER_S)
+    return Site(slots, prefetch, replace(PATIENT, short_s=NEVER_S, window_s=NEVER_S))
 
 
 async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() -> None:
@@ -111,7 +104,7 @@ async def test_what_leaves_the_buffer_is_not_begun_and_holds_up_nothing() -> Non
 
 
 async def test_what_waits_too_long_is_requeued() -> None:
-    site = Site(patience_s=0.01)
+    site = Site(times=PrefetchTimes(patience_s=0.01))
     site.enter(1, 2, 3)
     await eventually(lambda: site.requeued == [2, 3])
     site.enter(4)
@@ -121,7 +114,7 @@ async def test_what_waits_too_long_is_requeued() -> None:
 
 
 async def test_worker_that_stood_still_requeues_nothing_at_once() -> None:
-    site = Site(patience_s=0.0, late_s=-1.0)  # every check comes too late
+    site = Site(times=PrefetchTimes(patience_s=0.0, late_s=-1.0))  # every check comes too late
     site.enter(1, 2)
     timers = set()
 
@@ -183,7 +176,7 @@ async def test_never_more_is_prefetched_than_the_setting_allows(prefetch: int, w
 
 
 async def test_long_tasks_bring_nothing_ahead() -> None:
-    site = Site(short_s=0.0, window_s=NEVER_S)
+    site = Site(times=replace(PATIENT, short_s=0.0, window_s=NEVER_S))
     site.enter(1)
     site.end(1)
     assert site.attempts.wanted == 1

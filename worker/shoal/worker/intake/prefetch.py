@@ -21,10 +21,6 @@ from shoal.coordination.queue import LaneTurns
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import KEPT_S, HeldAttempt, HeldAttempts
 
-PATIENCE_S = 0.25  # that a granted attempt waits for a slot
-# We stood still ourselves, and slots may be free that we have not heard of yet.
-LATE_S = 0.1
-
 
 class Waiting(NamedTuple):
     """An attempt that waits since ``since``, in monotonic seconds."""
@@ -79,11 +75,8 @@ class PrefetchBuffer:
         attempts: HeldAttempts,
         begin: Callable[[HeldAttempt, pb.Payload], None],
         requeue: Callable[[Sequence[Waiting]], None],
-        *,
-        patience_s: float = PATIENCE_S,
-        late_s: float = LATE_S,
     ) -> None:
-        self._patience_s, self._late_s = patience_s, late_s
+        self._times = attempts.times
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
         self._lines = WaitingLines()
@@ -106,7 +99,7 @@ class PrefetchBuffer:
         if self._attempts.slot_is_free:
             self._begin_later()
         if self._timer is None:
-            self._schedule_check(self._patience_s)
+            self._schedule_check(self._times.patience_s)
 
     def leave(self, attempt: HeldAttempt) -> bool:
         """Have ``attempt`` begin no more; return whether it was waiting."""
@@ -156,13 +149,13 @@ class PrefetchBuffer:
         """Requeue those that have waited too long."""
         self._timer = None
         now = time.monotonic()
-        if now > due + self._late_s:
-            self._schedule_check(self._late_s)
+        if now > due + self._times.late_s:
+            self._schedule_check(self._times.late_s)
             return
-        self._requeue_since(now - self._patience_s)
+        self._requeue_since(now - self._times.patience_s)
         if self._waiting:
             first = next(iter(self._waiting.values()))
-            self._schedule_check(first.since + self._patience_s - now)
+            self._schedule_check(first.since + self._times.patience_s - now)
 
     def _requeue_since(self, since: float) -> None:
         """Requeue those that have waited since ``since`` or longer."""
