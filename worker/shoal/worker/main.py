@@ -168,7 +168,7 @@ async def report_leftovers(spool: Spool, store: LogStore, reporter: Reporter) ->
             result(record)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             with suppress(OSError):  # the next start tries again
-                await asyncio.to_thread(spool.set_aside, entry, error)
+                await asyncio.to_thread(spool.quarantine, entry, error)
             continue
         if was_interrupted(record) or lacks_files(record):
             with suppress(OSError):  # the next start tries again

@@ -43,7 +43,7 @@ _TEST_AGENT_RESTARTS = f"{_TESTS}/faults/test_restarts.py"
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a result that cannot be used is tried at each start",
-        _MAIN["report_leftovers"].drop("await asyncio.to_thread(spool.set_aside, entry, error)"),
+        _MAIN["report_leftovers"].drop("await asyncio.to_thread(spool.quarantine, entry, error)"),
         "tests/unit/worker/intake/test_leftover_results.py::"
         "test_junk_in_a_result_ends_no_worker_and_is_kept_aside[reason-False]",
     ),

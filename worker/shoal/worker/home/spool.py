@@ -179,7 +179,7 @@ class Spool:
             return None
         return SpoolEntry(path.stem, record, stored_at)
 
-    def set_aside(self, entry: SpoolEntry, error: Exception) -> None:
+    def quarantine(self, entry: SpoolEntry, error: Exception) -> None:
         """Move a result that is not one to ``corrupt/``. Raises OSError."""
         self._keep(entry.id, json.dumps(entry.record).encode(), error)
         self.remove(entry.id)
