@@ -46,7 +46,7 @@ class SpoolEntry:
 
 
 class Spool:
-    """A folder of results. Files that are no JSON are quarantined, in ``corrupt/``."""
+    """A folder of results. Files that are not JSON are quarantined, in ``corrupt/``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -98,7 +98,7 @@ class Spool:
             content = None
         record = read_json(content or b"", most=_LONGEST)
         if not isinstance(record, dict):
-            raise ValueError(f"the result of {entry_id} in {self.folder} is no JSON object")
+            raise ValueError(f"the result of {entry_id} in {self.folder} is not a JSON object")
         return record
 
     def remove(self, entry_id: str) -> None:

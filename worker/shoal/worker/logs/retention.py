@@ -34,7 +34,7 @@ CHECK_EVERY_S = 5.0  # the free space
 SWEEP_EVERY_S = 3_600.0  # through all logs
 # Logs go when less than this is free, as a multiple of min_free_mb, until that much is.
 LOW, ENOUGH = 2.0, 2.5
-# An instance that a master does not know has been purged: its logs cannot be asked for any more.
+# An instance that a master does not know has been purged: its logs can no longer be asked for.
 UNKNOWN_FOR_S = DAY_S
 CORRUPT_FOR_S = 7 * DAY_S  # records that could not be read stay for people to see
 LEFT_FOR_S = 3_600.0  # work folders that could not be removed are tried again after this long
