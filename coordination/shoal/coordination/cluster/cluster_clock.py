@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -72,12 +71,7 @@ class ClusterClock:
         self._loop = background.keep_running(self._compare_repeatedly, "cluster clock")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await background.stop(self._loop)
 
     async def compare(self) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -118,15 +117,10 @@ class Consumer:
         await self._share.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Leave; what is not acknowledged goes to the next owner at once."""
         self._leaving = True
-        await self._share.__aexit__(kind, error, traceback)
+        await self._share.__aexit__()
 
     @property
     def partitions(self) -> frozenset[int]:

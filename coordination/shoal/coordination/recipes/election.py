@@ -8,7 +8,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self
 
 from shoal.coordination import znodes
@@ -90,14 +90,9 @@ class Election:
         self._ownership.set_wanted([SEAT])
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Step back: ``on_deposed`` first, if we lead."""
-        await self._ownership.__aexit__(kind, error, traceback)
+        await self._ownership.__aexit__()
 
     @property
     def epoch(self) -> int | None:

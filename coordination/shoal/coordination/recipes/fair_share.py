@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -77,14 +76,9 @@ class FairShare(GroupListener):
             self._blocks = blocks.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Release everything, then leave the group."""
-        await self._blocks.__aexit__(kind, error, traceback)
+        await self._blocks.aclose()
 
     @property
     def has_joined(self) -> bool:
@@ -106,7 +100,7 @@ class FairShare(GroupListener):
         """Release everything and leave the group; the partitions go to the others."""
         if self._has_joined:
             self._has_joined = False
-            await self.group.__aexit__(None, None, None)
+            await self.group.__aexit__()
 
     def owned(self) -> Mapping[Partition, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.

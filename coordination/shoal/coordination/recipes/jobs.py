@@ -7,7 +7,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -68,14 +67,9 @@ class BalancedJobs:
         await self._share.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Hand all jobs over, and leave."""
-        await self._share.__aexit__(kind, error, traceback)
+        await self._share.__aexit__()
 
     @staticmethod
     def group_name(name: str) -> str:
