@@ -241,6 +241,7 @@ class Worker:
             until_stop=(
                 lambda: readiness.disk.watch(self._attempts.until_any),
                 lambda: log_keeper.watch(presence.publish_soon),
+                presence.measure_lag,
                 log_keeper.archive,
             ),
             farewells=((self.reporter.drained, LAST_REPORTS_S), (log_keeper.finish, LAST_LOGS_S)),

@@ -171,7 +171,8 @@ async def report_leftovers(spool: Spool, store: LogStore, reporter: Reporter) ->
             record = of_earlier_life(ExitRecord.from_json(entry.record))
             result(record)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            log.warning("spool file is not a result", entry=entry.id, error=repr(error))
+            with suppress(OSError):  # the next start tries again
+                await asyncio.to_thread(spool.quarantine, entry, error)
             continue
         if was_interrupted(record) or lacks_files(record):
             with suppress(OSError):  # the next start tries again

@@ -26,9 +26,8 @@ from shoal.core.alerts.occurrences import (
     warned,
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
-from shoal.core.runs.filters import EventKind
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
-from shoal.core.runs.records import ChangeEvent, Instance
+from shoal.core.runs.records import ChangeEvent, EventKind, Instance
 from shoal.core.untrusted import read_count
 from shoal.sql import Database, EventTail, UnitOfWork
 from shoal.sql.errors import NotFound

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
+from shoal.api.operations.cluster.backlogs import find_backlogs
 from shoal.api.operations.cluster.health import (
     ANSWER_S,
     differences,
@@ -23,12 +24,13 @@ from shoal.api.schemas.platform.health import (
     Checks,
     ClockDifference,
     Health,
+    HealthFinding,
     Live,
     QuarantinedOut,
     QuarantinedRef,
     QuarantineOut,
 )
-from shoal.api.services import VERSION, ClusterDep, SettingsDep, StoreDep
+from shoal.api.services import VERSION, ClusterDep, PastDep, SettingsDep, StoreDep
 from shoal.api.settings import ApiSettings
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.paging import Cursor, Limit, part_of
@@ -41,6 +43,7 @@ from shoal.coordination.session.nodes import SessionState
 from shoal.core.access.permissions import Permission
 from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.runs.why.codes import HealthCode
 from shoal.core.untrusted import read_count
 from shoal.sql.errors import NotFound
 
@@ -64,10 +67,10 @@ async def get_liveness() -> Live:
 @router.get("/health", summary="State of the cluster")
 @needs(Permission.SIGNED_IN)
 async def get_health(
-    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling
+    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, past: PastDep, caller: Calling
 ) -> Health:
     """The state of the cluster. The HTTP status is always 200; details need access to it."""
-    return _as_seen(await _look(store, cluster, settings), caller)
+    return _as_seen(await _look(store, cluster, settings, is_exported=past.is_on), caller)
 
 
 @router.get(
@@ -83,7 +86,12 @@ async def get_health(
 )
 @needs(Permission.SIGNED_IN)
 async def get_readiness(
-    store: StoreDep, cluster: ClusterDep, settings: SettingsDep, caller: Calling, response: Response
+    store: StoreDep,
+    cluster: ClusterDep,
+    settings: SettingsDep,
+    past: PastDep,
+    caller: Calling,
+    response: Response,
 ) -> Health:
     """As /health, with the HTTP status 503 while commands would be accepted in vain.
 
@@ -91,7 +99,7 @@ async def get_readiness(
     they are bound to different clusters, or while the database refuses the writes of the owners of
     all partitions.
     """
-    found = await _look(store, cluster, settings)
+    found = await _look(store, cluster, settings, is_exported=past.is_on)
     is_stranded = len(cluster.ownership.with_two_owners()) == cluster.partitions
     if not (found.checks.database.ok and found.checks.zookeeper.ok) or is_stranded:
         response.status_code = 503
@@ -116,31 +124,60 @@ def _as_seen(found: Health, caller: Caller) -> Health:
         update={
             "checks": found.checks.model_copy(update=plain),
             "master_troubles": [],
+            "findings": [
+                HealthFinding(code=one.code, arguments={}, text=NOT_TOLD) for one in found.findings
+            ],
             "clock_differences": [],
             "quarantine": found.quarantine and found.quarantine.model_copy(update={"newest": []}),
         }
     )
 
 
-async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> Health:
-    stored, zookeeper, commands, groups, quarantine, damaged = await asyncio.gather(
-        _database(store),
-        _zookeeper(cluster),
-        overdue(store, cluster, settings.pending_limit_s),
-        unserved(cluster),
-        _quarantined(store),
-        _damaged_znodes(cluster),
+async def _look(
+    store: Store, cluster: ClusterView, settings: ApiSettings, *, is_exported: bool
+) -> Health:
+    (stored, zookeeper, commands, groups), (quarantine, damaged, backlogs) = await asyncio.gather(
+        asyncio.gather(
+            _database(store),
+            _zookeeper(cluster),
+            overdue(store, cluster, settings.pending_limit_s),
+            unserved(cluster),
+        ),
+        asyncio.gather(
+            _quarantined(store),
+            _damaged_znodes(cluster),
+            find_backlogs(store, cluster, settings, is_exported=is_exported),
+        ),
     )
     set_aside, aside = quarantine
     partitions = _partitions(cluster)
     masters, workers = len(cluster.masters.current()), len(cluster.workers.current())
     paused = sum(1 for worker in cluster.workers.current().values() if worker.data.get("paused"))
     without_database = troubles(cluster.masters.current())
-    fine = stored.ok and zookeeper.ok and masters > 0 and workers > paused
-    fine = fine and partitions.ok and commands.ok and groups.ok
-    fine = fine and not (without_database or (aside and (aside.held or aside.skipped)))
+    failed = (
+        (HealthCode.DATABASE, stored),
+        (HealthCode.ZOOKEEPER, zookeeper),
+        (HealthCode.PARTITIONS, partitions),
+        (HealthCode.COMMANDS, commands),
+        (HealthCode.WORKER_GROUPS, groups),
+    )
+    findings = [_finding(code, check.detail) for code, check in failed if not check.ok]
+    if not masters:
+        findings.append(_finding(HealthCode.NO_MASTER, "no master is running; start one"))
+    if workers <= paused:
+        text = "all workers are paused" if workers else "no worker is running; start one"
+        findings.append(_finding(HealthCode.NO_WORKER, text, paused=paused))
+    findings += [_finding(HealthCode.MASTER_DATABASE, text) for text in without_database]
+    if aside and aside.held:
+        text = f"{aside.held:,} quarantined items are tried again until they work"
+        findings.append(_finding(HealthCode.QUARANTINED, text, held=aside.held))
+    if aside and aside.skipped:
+        text = f"{aside.skipped:,} quarantined items were skipped; retry or discard them"
+        findings.append(_finding(HealthCode.SKIPPED, text, skipped=aside.skipped))
+    findings += backlogs
     return Health(
-        status="ok" if fine else "degraded",
+        status="degraded" if findings else "ok",
+        findings=findings,
         checks=Checks(
             database=stored,
             zookeeper=zookeeper,
@@ -163,6 +200,10 @@ async def _look(store: Store, cluster: ClusterView, settings: ApiSettings) -> He
             for clock, by_s in differences(cluster).items()
         ],
     )
+
+
+def _finding(code: HealthCode, text: str, **arguments: int) -> HealthFinding:
+    return HealthFinding(code=code, arguments=dict(arguments), text=text)
 
 
 async def _database(store: Store) -> Check:

@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import ChangeEvent
+from shoal.core.runs.records import ChangeEvent, EventKind
 from shoal.core.untrusted import MOST_DIGITS, read_count
 
 

@@ -59,6 +59,7 @@ partition = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
     Column("owner", OneLine(255)),
+    Column("purged_at", UtcDateTime),  # when all rules were last applied; NULL: not yet
 )
 
 # Takeovers of partitions, for people; only the newest are kept.

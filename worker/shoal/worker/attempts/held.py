@@ -134,7 +134,7 @@ class HeldAttempt:
             self.over.set()
 
     def require_startable(self) -> None:
-        """Raise AttemptEnded if the attempt must not start any more."""
+        """Raise AttemptEnded if the attempt must no longer start."""
         if self.end.reason is not None:
             raise AttemptEnded(self.id, self.end.reason)
 
@@ -209,7 +209,7 @@ class HeldAttempts:
         self._on_free_slot.append(callback)
 
     def when_forgotten(self, callback: Callable[[HeldAttempt], None]) -> None:
-        """Have ``callback`` called with each attempt that is not held any more."""
+        """Have ``callback`` called with each attempt that is no longer held."""
         self._on_forget.append(callback)
 
     def __iter__(self) -> Iterator[HeldAttempt]:

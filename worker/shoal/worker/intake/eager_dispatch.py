@@ -85,7 +85,7 @@ class EagerDispatch:
             asyncio.get_running_loop().call_later(KEEP_S, self._attempts.release_slot, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
-        """An end is not reported any more."""
+        """An end is no longer reported."""
         self._past.close(ref)
         self._attempts.release_slot(ref.task_instance_id)
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind
+from shoal.core.runs.why.codes import HealthCode
 
 
 class Live(Answer):
@@ -54,6 +55,14 @@ class ClockDifference(BaseModel):
 
     clock: str = Field(description="Whose it is.")
     ahead_s: float = Field(description="Seconds ahead of the cluster's time; negative: behind.")
+
+
+class HealthFinding(BaseModel):
+    """One reason why the cluster is degraded."""
+
+    code: HealthCode = Field(description="What is wrong, for programs: docs/codes.md has them all.")
+    arguments: dict[str, str | int | float | None] = Field(description="What the text says it of.")
+    text: str = Field(description="In English, with the next step where there is one.")
 
 
 class QuarantinedOut(BaseModel):
@@ -111,6 +120,11 @@ class Health(Answer):
         default=None,
         description="What is quarantined, and why. It makes the status degraded until it works "
         "again or is discarded. Null: the database cannot be asked.",
+    )
+    findings: list[HealthFinding] = Field(
+        default=[],
+        description="Why the status is degraded; empty: it is ok. Others than administrators "
+        "see the codes alone.",
     )
     clock_differences: list[ClockDifference] = Field(
         default=[],

@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 
 _MOST_QUARANTINED = 10
 _DAMAGED = 5  # znodes that are shown
+# Findings that other lines show.
+_SHOWN_ELSEWHERE = frozenset(
+    {
+        "health.database",
+        "health.zookeeper",
+        "health.partitions",
+        "health.no_master",
+        "health.commands",
+        "health.master_database",
+        "health.quarantined",
+        "health.export_lag",
+    }
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -77,6 +90,9 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         console.print()
         shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    for finding in health.get("findings", []):
+        if finding["code"] not in _SHOWN_ELSEWHERE:
+            console.print(_check(False, harmless(finding["text"])), soft_wrap=True)
     for trouble in health.get("master_troubles", []):
         console.print(_check(False, trouble), soft_wrap=True)
     for master in cluster["masters"]:
@@ -251,7 +267,7 @@ def _partitions(cluster: "ClusterOut") -> "TextTable":
     for part in cluster["partitions"]:
         grid.add(
             str(part["index"]),
-            part["owner"] or Text("nobody", "red"),
+            part["owner"] or Text("no owner", "red"),
             str(part["epoch"] or ""),
             _number(part["open_instances"]),
             _number(part["pending_commands"]),

@@ -1,6 +1,6 @@
 """Requests to try quarantined items again
 
-Revision: 0031, after 0036. A column is added to ``quarantine``.
+Revision: 0031, after 0030. A column is added to ``quarantine``.
 """
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
 revision = "0031"
-down_revision = "0036"
+down_revision = "0030"
 branch_labels = None
 depends_on = None
 

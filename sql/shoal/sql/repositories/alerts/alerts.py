@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, and_, delete, or_, select, update
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import Alert, AlertState, NewAlert
 from shoal.core.alerts.rules import Severity
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.events import Events, NewEvent

@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, select, update
 
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import AlertCondition
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import alert_condition, alert_member, project

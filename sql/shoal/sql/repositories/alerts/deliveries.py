@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, and_, insert, select, update
 
 from shoal.core.alerts.records import AlertDelivery, DeliveryKind, DeliveryState, NewDelivery, Try
 from shoal.core.alerts.shares import share_of
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.events import Events, NewEvent
@@ -116,7 +116,7 @@ class Deliveries:
         return readable(rows, _delivery, "alert delivery", on_unreadable)
 
     async def claim(self, delivery_id: int) -> bool:
-        """Take a message for sending; False: it is not to be sent any more, or not now."""
+        """Take a message for sending; False: it is no longer to be sent, or not now."""
         changed = await self._connection.execute(
             update(alert_delivery)
             .where(_D.id == delivery_id, _D.state == _S.PENDING)

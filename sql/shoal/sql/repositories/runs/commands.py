@@ -88,8 +88,13 @@ def _in_turn() -> Select[Any]:
 
 
 _IN_TURN = _in_turn()
+_IS_CHILD_START = command.c.type == CommandType.START
+# Starts of children and requests are read apart: whatever is asked of a run, a stop above all, does
+# not stand in line behind the children that it is about to get.
 _PENDING = union_all(
-    _oldest(IS_START, "0", "most_starts"), _oldest(IS_NO_START, "1", "most_others")
+    _oldest(IS_START, "0", "most_starts"),
+    _oldest(IS_NO_START & ~_IS_CHILD_START, "1", "most_others"),
+    _oldest(IS_NO_START & _IS_CHILD_START, "1", "most_others"),
 )
 
 _Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
@@ -181,7 +186,8 @@ class Commands:
     ) -> tuple[list[Command], list[Command]]:
         """Return the oldest pending commands of these partitions: starts, and all others.
 
-        Starts make an instance; those that a sub-workflow waits for are among the others.
+        Starts make an instance; those of sub-workflows are among the others: at most
+        ``most_others`` of them, beside as many requests.
         ``on_unreadable`` gets those that count as read and are in neither list.
         """
         values = {"most_starts": most_starts, "most_others": most_others}
@@ -256,7 +262,7 @@ class Commands:
     async def done(self, command_id: int, instance_id: int | None, at: datetime) -> None:
         """Mark a command as carried out; without an instance if it is about a backfill.
 
-        Raises StaleRow if it is not pending any more.
+        Raises StaleRow if it is no longer pending.
         """
         await self.done_many([(command_id, instance_id)], at)
 
@@ -265,7 +271,7 @@ class Commands:
         await self._settle(CommandState.DONE, [(one, result, None) for one, result in outcomes], at)
 
     async def refuse(self, command_id: int, reason: str, at: datetime) -> None:
-        """Mark a command as refused. Raises StaleRow if it is not pending any more."""
+        """Mark a command as refused. Raises StaleRow if it is no longer pending."""
         await self.refuse_many([(command_id, reason)], at)
 
     async def refuse_many(self, outcomes: Sequence[tuple[int, str]], at: datetime) -> None:

@@ -860,6 +860,36 @@ class HappenedOut(TypedDict):
     data: dict[str, Any]
 
 
+HealthCode: TypeAlias = Literal[
+    "health.database",
+    "health.zookeeper",
+    "health.partitions",
+    "health.no_master",
+    "health.no_worker",
+    "health.master_database",
+    "health.fenced",
+    "health.commands",
+    "health.worker_groups",
+    "health.queued",
+    "health.quarantined",
+    "health.skipped",
+    "health.alerts_lag",
+    "health.export_lag",
+    "health.purge_age",
+    "health.loop_lag",
+]
+
+
+class HealthFinding(TypedDict):
+    """
+    One reason why the cluster is degraded.
+    """
+
+    code: HealthCode
+    arguments: dict[str, str | int | float | None]
+    text: str
+
+
 class HistoryExportOut(TypedDict):
     """
     The export of the history, for which the purge waits.
@@ -3622,6 +3652,7 @@ class PublishOut(TypedDict):
     dry_run: bool
     digest: str
     diff: list[ChangeOut]
+    warnings: NotRequired[list[str]]
 
 
 class QuarantineOut(TypedDict):
@@ -4273,6 +4304,7 @@ class Health(TypedDict):
     version: str
     master_troubles: NotRequired[list[str]]
     quarantine: NotRequired[QuarantineOut | None]
+    findings: NotRequired[list[HealthFinding]]
     clock_differences: NotRequired[list[ClockDifference]]
 
 
