@@ -1,10 +1,12 @@
-"""Measure what permissions cost a request, and whether a storm of wrong passwords delays others.
+"""Measure what permissions cost a request, and what storms of other clients cost everybody else.
 
-The first in this process, over ASGI; the second on a cluster, with the storm from another process.
+The first in this process, over ASGI; the storms on a cluster, from another process: wrong
+passwords, connections that send nothing or half a request, and event streams.
 """
 
 import argparse
 import asyncio
+import select
 import statistics
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -51,6 +54,32 @@ async def main(url, count):
 asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """
 
+CROWDS = {"2,000 idle and half-open connections": (2_000, 0), "500 event streams": (0, 500)}
+STREAMS_OF_USER = 100
+CROWD_S = 10.0
+_CROWD = """
+import asyncio, sys
+async def main(host, port, half, streams, tokens):
+    answers, writers = {}, []
+    async def hold(data, is_stream):
+        reader, writer = await asyncio.open_connection(host, port)
+        writers.append(writer)
+        writer.write(data)
+        if is_stream:
+            line = await reader.readline()
+            status = line.split()[1].decode() if line else "closed"
+            answers[status] = answers.get(status, 0) + 1
+    for number in range(half):
+        await hold((b"", b"GET / HTTP/1.1\\r\\nHost: lo", b"GET /a")[number % 3], False)
+    for number in range(streams):
+        token = tokens[number * len(tokens) // streams]
+        head = "GET /api/v1/events HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer "
+        await hold(f"{head}{token}\\r\\n\\r\\n".encode(), True)
+    print("ready", answers, flush=True)
+    sys.stdin.readline()
+asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]))
+"""
+
 
 def main() -> None:
     """Entry point of the program."""
@@ -64,6 +93,8 @@ def main() -> None:
             server.wait_ready()
             lines = asyncio.run(_authorisation(folder, server.address, given.requests))
         lines += _storm(folder / "cluster")
+        for name, (half, streams) in CROWDS.items():
+            lines += _crowd(folder / f"crowd-{half}", name, half, streams)
     sys.stdout.write("\n".join([*lines, f"({machine()})"]) + "\n")
 
 
@@ -172,6 +203,45 @@ def _storm(folder: Path) -> list[str]:
         f"others, beside {WRONG} wrong passwords in {took_s:.1f} s: {_figures(beside)}",
         f"answers to the wrong passwords: {counts}",
     ]
+
+
+def _crowd(folder: Path, name: str, half: int, streams: int) -> list[str]:
+    """Measure the requests of somebody else without a crowd and beside one."""
+    with running(folder, "sqlite", Size(), folder.parent / "logs") as cluster:
+        url, token = urlsplit(cluster.local.url), cluster.local.token
+        root = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"{cluster.local.url}{PREFIX}", headers=root) as client:
+            client.put("/projects/p", json={}).raise_for_status()
+            tokens = []
+            for number in range(-(-streams // STREAMS_OF_USER)):
+                account = "/projects/p/service-accounts"
+                body = {"name": f"reader-{number}", "role": "reader"}
+                client.post(account, json=body).raise_for_status()
+                made = client.post(f"{account}/reader-{number}/tokens", json={"name": "bench"})
+                tokens.append(str(made.raise_for_status().json()["token"]))
+            alone = _for(client, CROWD_S)
+            command = [sys.executable, "-c", _CROWD, str(url.hostname), str(url.port)]
+            command += [str(half), str(streams), *tokens]
+            with subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            ) as crowd:
+                told = crowd.stdout
+                assert told is not None
+                during = _asked(client, lambda: not select.select([told], [], [], 0)[0])
+                answers = told.readline().strip()
+                beside = _for(client, CROWD_S)
+                crowd.kill()
+    ratio = statistics.median(beside) / statistics.median(alone)
+    return [
+        f"others, before {name}: {_figures(alone)}",
+        f"others, while {name} arrive: {_figures(during)}",
+        f"others, beside {name} ({answers}): {_figures(beside)}; {ratio:.2f} times the median",
+    ]
+
+
+def _for(client: httpx.Client, seconds: float) -> list[float]:
+    ends_s = time.monotonic() + seconds
+    return _asked(client, lambda: time.monotonic() < ends_s)
 
 
 def _asked(client: httpx.Client, go_on: Callable[[], bool]) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import cast
 
 import structlog
 import uvicorn
@@ -32,11 +33,14 @@ from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.secrets.values import SecretValues
-from shoal.api.server import BACKLOG, BoundedProtocol, Server, check_certificate, listening
+from shoal.api.server import BACKLOG, Server, check_certificate, listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
+from shoal.api.web.allowances import Allowance
+from shoal.api.web.connections import Connections, Networks
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
+from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -44,6 +48,7 @@ from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.startup import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
@@ -159,8 +164,11 @@ async def open_services(
     ownership = await stack.enter_async_context(
         OwnershipWatch(owners, database, keeper, partitions, cluster.session_timeout_s)
     )
+    lag = LoopLag()
+    stack.push_async_callback(background.stop, background.start(lag.run(), "lag of the event loop"))
     channels = await stack.enter_async_context(Channels(tls))
-    intake = await stack.enter_async_context(Intake(database, session, clock))
+    rate = Allowance("commands", settings.commands_per_minute, settings.commands_at_once)
+    intake = await stack.enter_async_context(Intake(database, session, clock, rate))
     idle = timedelta(minutes=settings.session_idle_minutes)
     identities = Identities(database, clock, token, idle)
     stack.push_async_callback(identities.aclose)
@@ -193,9 +201,11 @@ async def open_services(
             owners=owners,
             ownership=ownership,
             queue=TaskQueue(session),
+            lag=lag,
+            since=clock(),
         ),
         feed=Feed(database, settings.subscriber_events),
-        streams=Streams(stopping, settings.heartbeat_s),
+        streams=Streams(stopping, settings.heartbeat_s, settings.streams_per_caller),
         intake=intake,
         logs=LogProxy(
             database, workers, channels, names, LogArchive.of(cluster, uid, names.of_attempt)
@@ -218,22 +228,26 @@ async def serve_app(
     services: Services, listener: socket.socket, ready: Callable[[str], None] | None = None
 ) -> None:
     """Serve on ``listener`` until ``services.streams.stopping``; ``ready`` gets the URL."""
+    settings = services.settings
+    connections = Connections(
+        settings.connections_per_address, Networks.of(settings.trusted_proxies)
+    )
     config = uvicorn.Config(
         create_app(services),
-        http=BoundedProtocol,
+        http=cast("type[asyncio.Protocol]", connections.protocol),
         ws="none",
         lifespan="on",
         log_config=None,  # logging is set up by the process that runs this role
         access_log=False,  # our own middleware logs requests
         server_header=False,
-        proxy_headers=bool(services.settings.trusted_proxies),
-        forwarded_allow_ips=list(services.settings.trusted_proxies),
-        ssl_certfile=services.settings.tls_certificate,
-        ssl_keyfile=services.settings.tls_key,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=max(1, round(services.settings.shutdown_grace_s)),
+        timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s)),
     )
-    server = Server(config)
+    server = Server(config, connections)
     serving = asyncio.create_task(server.serve([listener]), name="http server")
     told = asyncio.create_task(services.streams.stopping.wait())
     try:

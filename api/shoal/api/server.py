@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from shoal.api.settings import ApiSettings
+from shoal.api.web.connections import Connections
 from shoal.api.web.errors import (
     AddressInUse,
     BadCertificate,
@@ -21,46 +21,14 @@ from shoal.api.web.errors import (
 
 BACKLOG = 512  # connections that wait to be accepted
 _DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
-MOST_UNREAD_BYTES = 64 * 1024  # a token and the usual headers are far below
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose client sends header lines without end.
-
-    The parser keeps header lines and trailers until the memory is full, before the token is
-    checked. Bodies have a separate limit: see ``web/body.py``.
-    """
-
-    _unread_bytes = 0  # since the last head, piece of a body, or end of a message
-
-    def data_received(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        self._unread_bytes += len(data)
-        super().data_received(data)
-        if self._unread_bytes > MOST_UNREAD_BYTES and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too large.")
-
-    def on_headers_complete(self) -> None:
-        """Count anew."""
-        self._unread_bytes = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """Count anew."""
-        self._unread_bytes = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """Count anew."""
-        self._unread_bytes = 0
-        super().on_message_complete()
 
 
 class Server(uvicorn.Server):
     """A server that leaves the process's signals alone; ``serve`` above handles them."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
+        self._connections = connections
         self._up, self._told_to_stop = asyncio.Event(), asyncio.Event()
 
     def stop(self) -> None:
@@ -69,7 +37,7 @@ class Server(uvicorn.Server):
         self._told_to_stop.set()
 
     async def main_loop(self) -> None:
-        """Renew the date in the headers until stopped, and sleep in between.
+        """Renew the date in the headers and end late connections until stopped.
 
         uvicorn's own loop wakes up ten times a second to look whether it is to stop.
         """
@@ -77,6 +45,7 @@ class Server(uvicorn.Server):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_DATE_PERIOD_S):
                     await self._told_to_stop.wait()
+            self._connections.expire(asyncio.get_running_loop().time())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

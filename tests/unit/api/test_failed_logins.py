@@ -63,6 +63,39 @@ def test_address_that_tries_many_names_waits() -> None:
     attempts.begin("another", "192.0.2.2")
 
 
+def test_name_that_signed_in_before_does_not_wait_for_others_at_its_address() -> None:
+    attempts = FailedLogins(Clock())
+    attempts.begin("ada", "192.0.2.1")
+    attempts.succeeded("ada", "192.0.2.1")
+    for number in range(attempts.FREE_OF_ADDRESS):
+        attempts.begin(f"user{number}", "192.0.2.1")
+    _wait_s(attempts, "bob", "192.0.2.1")
+    attempts.begin("ada", "192.0.2.1")
+    for _ in range(attempts.FREE_OF_PAIR - 1):
+        attempts.begin("ada", "192.0.2.1")
+    _wait_s(attempts, "ada", "192.0.2.1")  # for wrong passwords of her own
+
+
+def test_new_name_waits_seconds_for_hundreds_of_wrong_passwords_at_its_address() -> None:
+    clock = Clock()
+    attempts = FailedLogins(clock)
+    for number in range(500):
+        try:
+            attempts.begin(f"user{number}", "192.0.2.1")
+        except TooManyRequests as refused:
+            clock.now_s += int(refused.headers["Retry-After"])
+    assert _wait_s(attempts, "bob", "192.0.2.1") <= 4
+
+
+def test_guesses_at_one_name_do_not_use_up_what_its_address_may_guess() -> None:
+    clock = Clock()
+    attempts = FailedLogins(clock)
+    for _ in range(3 * attempts.FREE_OF_ADDRESS):
+        attempts.begin("ada", "192.0.2.1")
+        clock.now_s += 60
+    attempts.begin("bob", "192.0.2.1")
+
+
 def test_right_passwords_cost_nothing() -> None:
     attempts = FailedLogins(Clock())
     for _ in range(10 * attempts.FREE_OF_ADDRESS):

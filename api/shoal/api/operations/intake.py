@@ -9,14 +9,15 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from datetime import datetime
 from itertools import zip_longest
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import structlog
 
+from shoal.api.web.allowances import Allowance
 from shoal.coordination.cluster.notifications import notify
 from shoal.coordination.session.session import ZkSession
 from shoal.core.access.audit.entries import NewEntry
+from shoal.core.access.principals import Principal, PrincipalKind
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command, CommandState, NewCommand
 from shoal.sql import Database, UnitOfWork
@@ -46,9 +47,14 @@ class Intake:
     """
 
     def __init__(
-        self, database: Database, session: ZkSession, clock: Callable[[], datetime]
+        self,
+        database: Database,
+        session: ZkSession,
+        clock: Callable[[], datetime],
+        rate: Allowance,
     ) -> None:
         self._database, self._session, self._clock = database, session, clock
+        self._rate = rate
         self._waiting: list[tuple[_Asked, asyncio.Future[Stored | None]]] = []
         self._storing = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -56,15 +62,18 @@ class Intake:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Return when what is under way has ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    def begin(self, caller: Principal) -> None:
+        """Count a request for commands. Raises TooManyRequests if the caller has sent too many.
+
+        Who holds the token of the data folder runs the cluster and has no limit.
+        """
+        if caller.kind is not PrincipalKind.BREAK_GLASS:
+            self._rate.take(caller.name)
 
     def __len__(self) -> int:
         """How many commands are not stored yet."""

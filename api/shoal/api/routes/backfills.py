@@ -74,7 +74,7 @@ _REQUESTS: Mapping[str, CommandType] = {
     status_code=202,
     responses={
         200: {"model": BackfillAccepted, "description": "A dry run: nothing was stored."},
-        **documented(400, 404, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415, 429),
     },
 )
 @needs(Permission.RUN_OPERATE, audit="backfill.request")
@@ -95,6 +95,7 @@ async def post_backfill(
     The plan is made twice: here, to see what is wrong with it, and by the master, which counts. The
     master refuses it if the caller may not run all that it reaches then.
     """
+    intake.begin(caller.principal)
     key = idempotency_key or str(uuid.uuid4())
     async with store.unit_of_work(read_only=True) as uow:
         workflow = await uow.workflows.get(body.project, body.workflow)
@@ -206,7 +207,7 @@ async def list_backfill_runs(
     "/backfills/{backfill_id}/{request:backfill_request}",
     summary="Pause, resume, cancel or retry a backfill",
     status_code=202,
-    responses=documented(404, 409),
+    responses=documented(404, 409, 429),
 )
 @needs(Permission.RUN_OPERATE, audit="backfill.change")
 async def request_backfill(
@@ -225,6 +226,7 @@ async def request_backfill(
     A retry starts what failed or was cancelled. Each is a command: read the outcome with
     `GET /commands/{id}?wait=30`.
     """
+    intake.begin(caller.principal)
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.backfills.get(backfill_id)
         projects = await uow.backfills.project_ids(backfill_id)
@@ -248,45 +250,16 @@ def _plan_out(plan: BackfillPlan | None, with_runs: bool) -> PlanOut | None:
     return PlanOut(
         total=len(plan.runs),
         to_run=plan.to_run,
-        runs=[
-            PlannedOut(
-                position=run.position,
-                project=run.project,
-                workflow=run.workflow,
-                logical_time=run.logical_time,
-                skipped=run.skipped,
-            )
-            for run in runs
-        ],
+        runs=[PlannedOut.of_record(run) for run in runs],
     )
 
 
 def _out(backfill: Backfill, counts: Mapping[BackfillRunState, int]) -> BackfillOut:
-    return BackfillOut(
-        id=backfill.id,
-        project=backfill.project,
-        workflow=backfill.workflow,
-        state=backfill.state,
-        reason=backfill.reason,
-        request=backfill.request.stored(),
-        counts=dict(counts),
-        total=sum(counts.values()),
-        requested_by=backfill.requested_by,
-        command_id=backfill.command_id,
-        created_at=backfill.created_at,
-        finished_at=backfill.finished_at,
+    return BackfillOut.of_record(
+        backfill, request=backfill.request.stored(), counts=dict(counts), total=sum(counts.values())
     )
 
 
 def _run(item: tuple[BackfillRun, str, str]) -> BackfillRunOut:
     run, project, workflow = item
-    return BackfillRunOut(
-        position=run.position,
-        project=project,
-        workflow=workflow,
-        logical_time=run.logical_time,
-        state=run.state,
-        reason=run.reason,
-        tries=run.tries,
-        instance_id=run.instance_id,
-    )
+    return BackfillRunOut.of_record(run, project=project, workflow=workflow)

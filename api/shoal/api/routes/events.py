@@ -18,11 +18,11 @@ from shoal.api.operations.feed import Feed
 from shoal.api.schemas.views.history import with_said
 from shoal.api.services import FeedDep, StoreDep, StreamsDep
 from shoal.api.web.paging import MAX_ID
+from shoal.api.web.problems import documented
 from shoal.api.web.sse import EventStream, comment, encode, resumed_at
 from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
-from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import ChangeEvent
+from shoal.core.runs.records import ChangeEvent, EventKind
 
 router = strict_router("events")
 
@@ -54,6 +54,7 @@ SOUGHT_AT_ONCE = 5_000  # ids that one query looks through for those of a projec
                 }
             },
         },
+        **documented(429),
     },
 )
 @needs(Permission.SIGNED_IN)
@@ -92,7 +93,7 @@ async def follow_events(
 ) -> EventStream:
     """What happens, as it is committed.
 
-    `reset` says that some events are not kept any more: read the present state anew. Events are
+    `reset` says that some events are no longer kept: read the present state anew. Events are
     `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
     `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state`,
     `schedule.state`, `alert.state`, `alert.delivery`, `alert.condition` (what a rule watches) and
@@ -109,7 +110,7 @@ async def follow_events(
     stream = _events(store, feed, wants, after, _subject if coalesce else attrgetter("id"))
     await anext(stream)  # subscribed: nothing that happens from now on is missed
     rights = caller.while_seeing_the_same()  # else the client comes back, with the new rights
-    return streams.open(stream, rights)
+    return await streams.open(stream, rights, caller.name)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def _parse(content: bytes) -> Any:
     try:
         value = from_json(content, allow_inf_nan=False)
     except ValueError as error:
-        raise MalformedBody(f"the body is no JSON: {error}") from None
+        raise MalformedBody(f"the body is not JSON: {error}") from None
     _check_storable(value)
     _check_names(content)
     return value

@@ -5,18 +5,19 @@ While it is quiet a comment goes out now and then, so that both sides notice a d
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass
+from weakref import WeakSet
 
 import anyio
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests
 
 MEDIA_TYPE = "text/event-stream"
 RETRY_MS = 2_000  # after which a browser comes back
+_RETRY_AFTER_S = 5.0  # for a caller with too many streams
 
 Watching = AbstractAsyncContextManager[asyncio.Event]
 
@@ -42,19 +43,47 @@ def comment(text: str) -> bytes:
     return f": {text}\n\n".encode()
 
 
-@dataclass(frozen=True)
 class Streams:
     """Open streams of one process: they end when ``stopping`` is set.
 
-    A quiet stream sends a comment each ``heartbeat_s``.
+    A quiet stream sends a comment each ``heartbeat_s``. A caller has at most ``per_caller`` streams
+    at a time.
     """
 
-    stopping: asyncio.Event
-    heartbeat_s: float
+    def __init__(self, stopping: asyncio.Event, heartbeat_s: float, per_caller: int) -> None:
+        self.stopping, self._heartbeat_s = stopping, heartbeat_s
+        self._per_caller = per_caller
+        # A stream whose response is never sent goes with the request that it was for.
+        self._open: dict[str, WeakSet[EventStream]] = {}
 
-    def open(self, source: AsyncGenerator[bytes, None], rights: Watching) -> "EventStream":
-        """Return a response that streams ``source``; see ``EventStream``."""
-        return EventStream(source, self.stopping, self.heartbeat_s, rights)
+    async def open(
+        self, source: AsyncGenerator[bytes, None], rights: Watching, caller: str
+    ) -> "EventStream":
+        """Return a response that streams ``source``; see ``EventStream``.
+
+        ``source`` is closed if there is none. Raises TooManyRequests.
+        """
+        streams = self._open.setdefault(caller, WeakSet())
+        if len(streams) >= self._per_caller:
+            await source.aclose()
+            raise TooManyRequests(
+                f"{caller} has {len(streams)} event streams open, and may have "
+                f"{self._per_caller} (streams_per_caller); close some, or follow several things "
+                "with one stream (`about`)",
+                _RETRY_AFTER_S,
+            )
+        stream = EventStream(source, self.stopping, self._heartbeat_s, rights, self._ended(caller))
+        streams.add(stream)
+        return stream
+
+    def _ended(self, caller: str) -> Callable[["EventStream"], None]:
+        def forget(stream: EventStream) -> None:
+            if (streams := self._open.get(caller)) is not None:
+                streams.discard(stream)
+                if not streams:
+                    del self._open[caller]
+
+        return forget
 
 
 class EventStream(StreamingResponse):
@@ -73,7 +102,9 @@ class EventStream(StreamingResponse):
         stopping: asyncio.Event,
         heartbeat_s: float,
         rights: Watching,
+        ended: "Callable[[EventStream], None]",
     ) -> None:
+        self._ended = ended
         self._live = _live(source, stopping, heartbeat_s, rights)
         super().__init__(self._live, headers={"X-Accel-Buffering": "no"})
 
@@ -82,6 +113,7 @@ class EventStream(StreamingResponse):
         try:
             await super().stream_response(send)
         finally:
+            self._ended(self)
             with anyio.CancelScope(shield=True):
                 await self._live.aclose()
 

@@ -29,6 +29,7 @@ from shoal.client.local.data_folder import (
 from shoal.client.local.process import collect_in_pieces, configure_logging, no_collections
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
+from shoal.runtime.descriptors import raise_descriptor_limit
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     # The memory of a role holds keys and secrets: its image belongs into no file. A task that wants
     # one raises the limit again.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if role != "worker":
+    if role != "worker":  # a worker does so itself: its tasks have the limit that it was given
+        raise_descriptor_limit()
         _hide_memory()
     try:
         cluster = load_cluster(data)

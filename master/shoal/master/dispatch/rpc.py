@@ -321,7 +321,7 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
     """Return what the worker would take with the answer; None if it takes nothing at all."""
     if not request.HasField("eager"):
         return None
-    eager, before = request.eager, None
+    eager, before, lane = request.eager, None, None
     if eager.HasField("before"):
         place = eager.before
         before = (
@@ -330,7 +330,8 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
             place.task_priority,
             place.task_instance_id,
         )
-    return EagerRequest(request.worker_id, eager.group, eager.room, before)
+        lane = place.lane or None  # older workers know of no lanes
+    return EagerRequest(request.worker_id, eager.group, eager.room, before, lane)
 
 
 def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
@@ -347,6 +348,7 @@ def _place(run: Run, attempt: Attempt) -> pb.Place:
         workflow_instance_id=entry.workflow_instance_id,
         task_priority=entry.task_priority,
         task_instance_id=entry.task_instance_id,
+        lane=entry.lane,
     )
 
 

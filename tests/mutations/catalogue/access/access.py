@@ -51,9 +51,46 @@ _JUDGE = "tests/unit/core/access/test_access.py::"
 _IDENTITIES = f"{_TESTS}/test_identities.py::"
 _BOTH = "tests/integration/sql/access/test_access.py::"
 _LOGIN = f"{_TESTS}/test_login.py::"
+_COMMAND_ROUTES = Place("shoal.api.routes.commands")
+_CONNECTIONS = Place("shoal.api.web.connections")
+_SSE = Place("shoal.api.web.sse")
+_TEST_CONNECTIONS = "tests/unit/api/test_connections.py::"
+_TEST_CALLER_LIMITS = "tests/integration/api/web/test_caller_limits.py::"
 _TEST_PACING = "tests/unit/api/test_pacing.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "half a request has no deadline",
+        _CONNECTIONS["_await_head"].replace("self.loop.time() + HEAD_S", "inf"),
+        _TEST_CONNECTIONS + "test_half_a_request_is_given_up_at_its_deadline",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a client that does not read keeps its connection",
+        _CONNECTIONS["pause_writing"].drop("self._write_deadline_s = self.loop.time() + WRITE_S"),
+        _TEST_CONNECTIONS + "test_client_that_does_not_read_is_cut_off",
+    ),
+    Promise.PROGRESS.broken_if(
+        "idle connections keep out new ones",
+        _CONNECTIONS["admit"].replace("is_full and not self._close_idle(own)", "is_full"),
+        _TEST_CONNECTIONS + "test_idle_connections_make_room_for_new_ones_of_their_address",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a caller may have any number of event streams",
+        _SSE["Streams"].replace("len(streams) >= self._per_caller", "False"),
+        _TEST_CALLER_LIMITS
+        + "test_caller_with_too_many_streams_gets_no_other_and_everybody_else_does",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a caller may send any number of commands",
+        _COMMAND_ROUTES["post_command"].drop("intake.begin(...)"),
+        _TEST_CALLER_LIMITS + "test_caller_with_too_many_commands_waits_and_nobody_else_does",
+    ),
+    Promise.PROGRESS.broken_if(
+        "wrong passwords of others make a known name wait",
+        _ATTEMPTS["begin"].replace("(name, address) not in self._signed_in", "True"),
+        "tests/unit/api/test_failed_logins.py::"
+        "test_name_that_signed_in_before_does_not_wait_for_others_at_its_address",
+    ),
     Promise.AUTHORISED.broken_if(
         "things of a path are not judged",
         _GUARD["_things"].replace("yield (in_path[name], value)", "continue"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from shoal.runtime.descriptors import raise_descriptor_limit
 from shoal.worker.intake.capacity import (
     DESCRIPTORS,
     OWN_DESCRIPTORS,
@@ -15,7 +16,6 @@ from shoal.worker.intake.capacity import (
     TooFewResources,
     _processes,
     fitting_slots,
-    raise_descriptor_limit,
 )
 
 

@@ -1,11 +1,11 @@
 """How many tasks this machine lets a worker run at once: its descriptors and processes."""
 
-import resource
 from pathlib import Path
 
 import structlog
 
 from shoal.core.errors import ShoalError
+from shoal.runtime.descriptors import descriptor_limit
 
 log = structlog.get_logger()
 
@@ -13,20 +13,10 @@ log = structlog.get_logger()
 # and one to the filter are open in the launcher.
 PROCESSES, DESCRIPTORS = 3, 3
 OWN_PROCESSES, OWN_DESCRIPTORS = 16, 128  # of agent, launcher and watchdog, with their threads
-MOST_DESCRIPTORS = 1 << 16  # more are of no use, and some programs walk through all of them
 
 
 class TooFewResources(ShoalError):
     """The machine's limits do not allow a single task."""
-
-
-def raise_descriptor_limit() -> int:
-    """Let this process open as many files as it may; return how many it could before."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    return soft
 
 
 def fitting_slots(slots: int, cgroups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -34,7 +24,7 @@ def fitting_slots(slots: int, cgroups: Path = Path("/sys/fs/cgroup")) -> int:
 
     Raises TooFewResources.
     """
-    limits = {"RLIMIT_NOFILE (ulimit -n)": (_descriptors(), OWN_DESCRIPTORS, DESCRIPTORS)}
+    limits = {"RLIMIT_NOFILE (ulimit -n)": (descriptor_limit(), OWN_DESCRIPTORS, DESCRIPTORS)}
     processes = _processes(cgroups, Path("/proc/self/cgroup").read_text())
     limits |= {name: (most, OWN_PROCESSES, PROCESSES) for name, most in processes.items()}
     for name, (most, own, each) in limits.items():
@@ -48,11 +38,6 @@ def fitting_slots(slots: int, cgroups: Path = Path("/sys/fs/cgroup")) -> int:
             log.warning("fewer slots than wanted", slots=room, wanted=slots, limit=name, is_=most)
             slots = room
     return slots
-
-
-def _descriptors() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
 def _processes(cgroups: Path, own: str) -> dict[str, int]:

@@ -54,11 +54,11 @@ async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
             **days.shown(there),
             groups=[
                 LoadGroupOut(
-                    worker_group=group, cells=[LoadCellOut(**vars(cell)) for cell in cells]
+                    worker_group=group, cells=[LoadCellOut.model_validate(cell) for cell in cells]
                 )
                 for group, cells in groups.items()
             ],
-            workers=[WorkerLoadOut(**vars(one)) for one in loads],
+            workers=[WorkerLoadOut.model_validate(one) for one in loads],
             forecast_of=forecast_of,
             forecast=[ForecastOut.model_validate(row) for row in forecast],
         )

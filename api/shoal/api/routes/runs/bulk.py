@@ -47,7 +47,7 @@ MOST_TASKS = 100  # of one item that a preview names
     "/bulk-commands",
     summary="Ask the same of many runs or tasks",
     status_code=202,
-    responses=documented(400, 412, 413, 415),
+    responses=documented(400, 412, 413, 415, 429),
 )
 @needs(Permission.RUN_OPERATE, audit="command.request")
 async def post_bulk_commands(
@@ -70,6 +70,7 @@ async def post_bulk_commands(
     result of its own: what one may not touch does not keep the others. The same idempotency key
     stores no second command for any of them.
     """
+    intake.begin(caller.principal)
     _check(body, wanted, dry_run)
     ids, is_more = await meant(store, caller, body, wanted)
     digest = digest_of(body, ids)

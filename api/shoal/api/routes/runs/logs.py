@@ -151,7 +151,7 @@ async def _download(logs: LogProxy, task: TaskInstance, span: _Span) -> AsyncGen
                 }
             },
         },
-        **documented(404, 502),
+        **documented(404, 429, 502),
     },
 )
 @needs(Permission.PROJECT_READ)
@@ -176,7 +176,7 @@ async def follow_log(
     events = _follow(logs, task_instance_id, start)
     home = await caller.homes.of(Thing.TASK_INSTANCE, task_instance_id)
     rights = caller.while_reading(home)
-    return streams.open(events, rights)
+    return await streams.open(events, rights, caller.name)
 
 
 async def _follow(logs: LogProxy, task_id: int, start: int) -> AsyncGenerator[bytes, None]:

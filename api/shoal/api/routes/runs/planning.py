@@ -189,13 +189,8 @@ async def compare_instances(
 
 
 def _side(one: Instance) -> RunSide:
-    return RunSide(
-        instance_id=one.id,
-        version=one.version,
-        state=one.state,
-        logical_time=one.logical_time,
-        started_at=one.started_at,
-        seconds=seconds(one.started_at, one.finished_at),
+    return RunSide.of_record(
+        one, instance_id=one.id, seconds=seconds(one.started_at, one.finished_at)
     )
 
 
@@ -269,13 +264,4 @@ async def get_timeline(
 
 
 def _bar(one: TaskInstance, is_critical: bool) -> Bar:
-    return Bar(
-        task_instance_id=one.id,
-        task=one.task,
-        attempt=one.attempt,
-        state=one.state,
-        queued_at=one.queued_at,
-        started_at=one.started_at,
-        finished_at=one.finished_at,
-        is_critical=is_critical,
-    )
+    return Bar.of_record(one, task_instance_id=one.id, is_critical=is_critical)

@@ -113,7 +113,7 @@ class ApiExchange:
         try:
             return response.json()
         except ValueError as error:
-            detail = f"the answer of {self.url} is no JSON; is that the address of a Shoal API?"
+            detail = f"the answer of {self.url} is not JSON; is that the address of a Shoal API?"
             raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
 
     def unreachable(self, error: httpx.TransportError) -> ApiUnreachable:

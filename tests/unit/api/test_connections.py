@@ -1,0 +1,266 @@
+"""Connections that send nothing, half of something or too much, beside those of everybody else."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from shoal.api.server import Server
+from shoal.api.web.connections import (
+    BODY_BYTES_PER_S,
+    BODY_S,
+    HEAD_S,
+    WRITE_S,
+    Connections,
+    Networks,
+)
+from tests.support.waiting import DEADLINE_S
+
+HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+ANSWER = b"x" * 40
+
+
+class World:
+    """A server with an application that answers, waits for ``go``, or sends without end."""
+
+    def __init__(self, connections: Connections, address: tuple[str, int]) -> None:
+        self.connections, self.address = connections, address
+        self.go = asyncio.Event()
+        self.peers: list[Peer] = []
+
+    async def connect(self, data: bytes = b"") -> "Peer":
+        reader, writer = await asyncio.open_connection(*self.address)
+        peer = Peer(reader, writer)
+        self.peers.append(peer)
+        if data:
+            await peer.send(data)
+        return peer
+
+    async def connected(self, count: int) -> None:
+        """Return when the server has so many connections."""
+        async with asyncio.timeout(DEADLINE_S):
+            while len(self.connections) != count:
+                await asyncio.sleep(0.005)
+
+    def later(self, seconds: float) -> None:
+        """Have the deadlines checked as of ``seconds`` from now."""
+        self.connections.expire(asyncio.get_running_loop().time() + seconds)
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/wait":
+            await self.go.wait()
+        while scope["method"] == "POST" and (await receive()).get("more_body"):
+            pass
+        headers = [(b"content-length", b"%d" % len(ANSWER))] if scope["path"] != "/flood" else []
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        while scope["path"] == "/flood" and not self.go.is_set():
+            await asyncio.sleep(0)  # what is sent to a client that has gone does not wait
+            await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        await send({"type": "http.response.body", "body": ANSWER})
+
+
+class Peer:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def answer(self) -> bytes:
+        """Return the head of an answer and its body."""
+        async with asyncio.timeout(DEADLINE_S):
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            return head + await self._reader.readexactly(len(ANSWER))
+
+    async def rest(self) -> bytes:
+        """Return what comes until the connection ends; an end by force counts as one."""
+        async with asyncio.timeout(DEADLINE_S):
+            try:
+                return await self._reader.read()
+            except ConnectionError:
+                return b""
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+
+@asynccontextmanager
+async def serving(
+    per_address: int = 1000, total: int = 1000, proxies: Networks | None = None
+) -> AsyncIterator[World]:
+    connections = Connections(per_address, proxies or Networks(), total)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        world = World(connections, listener.getsockname())
+        config = uvicorn.Config(
+            world.app,
+            http=connections.protocol,  # type: ignore[arg-type]
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=1,
+        )
+        server = Server(config, connections)
+        running = asyncio.create_task(server.serve([listener]))
+        await server.has_started(running)
+        try:
+            yield world
+        finally:
+            world.go.set()
+            for peer in world.peers:
+                peer.close()
+            server.stop()
+            await running
+
+
+@pytest.mark.parametrize(
+    ("sent", "seconds", "said"),
+    [
+        (b"", HEAD_S, b""),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n", HEAD_S, b"408 Request Timeout"),
+        (POST + b"x", BODY_S, b"408 Request Timeout"),
+        (POST, BODY_S, b"408 Request Timeout"),
+    ],
+)
+async def test_half_a_request_is_given_up_at_its_deadline(
+    sent: bytes, seconds: float, said: bytes
+) -> None:
+    async with serving() as world:
+        peer = await world.connect(sent)
+        await world.connected(1)
+        await asyncio.sleep(0.05)
+        world.later(seconds - 1)
+        await asyncio.sleep(0.05)
+        assert len(world.connections) == 1
+        world.later(seconds + 0.1)
+        rest = await peer.rest()
+        assert said in rest
+        assert bool(rest) is bool(said)
+        await world.connected(0)
+
+
+@pytest.mark.parametrize("more", [b"\r\n", b"GET /"])
+async def test_second_request_has_the_deadline_of_the_first(more: bytes) -> None:
+    async with serving() as world:
+        peer = await world.connect(HEAD)
+        assert b"200 OK" in await peer.answer()
+        world.later(HEAD_S + 1)  # idle: that deadline is uvicorn's
+        await asyncio.sleep(0.05)
+        await peer.send(more)
+        await asyncio.sleep(0.05)
+        world.later(HEAD_S + 0.1)
+        await peer.rest()
+        await world.connected(0)
+
+
+async def test_body_that_arrives_fast_enough_may_take_long() -> None:
+    async with serving() as world:
+        peer = await world.connect(POST)
+        await peer.send(b"x" * (100 * BODY_BYTES_PER_S))
+        await world.connected(1)
+        await asyncio.sleep(0.1)
+        world.later(BODY_S + 90)
+        await asyncio.sleep(0.05)
+        assert len(world.connections) == 1
+        world.later(BODY_S + 101)
+        assert b"408" in await peer.rest()
+
+
+async def test_work_of_the_server_has_no_deadline_and_neither_has_a_body_it_does_not_read() -> None:
+    async with serving() as world:
+        waiting = await world.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        full = await world.connect(
+            b"POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
+        )
+        await full.send(b"x" * 150_000)
+        await world.connected(2)
+        await asyncio.sleep(0.1)
+        for _ in range(3):
+            world.later(BODY_S + 200)
+        assert len(world.connections) == 2
+        world.go.set()
+        await full.send(b"x" * 50_000)
+        assert b"200 OK" in await waiting.answer()
+        assert b"200 OK" in await full.answer()
+
+
+async def test_client_that_does_not_read_is_cut_off() -> None:
+    async with serving() as world:
+        await world.connect(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+        await world.connected(1)
+        await asyncio.sleep(0.3)
+        world.later(WRITE_S - 1)
+        assert len(world.connections) == 1
+        world.later(WRITE_S + 0.1)
+        await world.connected(0)
+
+
+async def test_idle_connections_make_room_for_new_ones_of_their_address() -> None:
+    async with serving(per_address=10) as world:
+        kept = await world.connect(HEAD)
+        await kept.answer()
+        idle = [await world.connect() for _ in range(9)]
+        await world.connected(10)
+        for _ in range(9):
+            peer = await world.connect(HEAD)
+            assert b"200 OK" in await peer.answer()
+        for one in idle:
+            assert await one.rest() == b""  # before the one that has had a request
+        await kept.send(HEAD)
+        assert b"200 OK" in await kept.answer()
+
+
+async def test_address_with_all_its_connections_at_work_is_refused_until_one_is_over() -> None:
+    async with serving(per_address=3) as world:
+        busy = [await world.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(3)]
+        await world.connected(3)
+        await asyncio.sleep(0.05)
+        refused = await (await world.connect(HEAD)).rest()
+        assert b"429 Too Many Requests" in refused
+        assert b"Retry-After: 5" in refused
+        busy[0].close()
+        await world.connected(2)
+        assert b"200 OK" in await (await world.connect(HEAD)).answer()
+
+
+async def test_proxies_may_have_any_number_but_the_process_has_a_limit() -> None:
+    async with serving(per_address=1, total=3, proxies=Networks.of(["127.0.0.0/8"])) as world:
+        busy = [await world.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(3)]
+        await world.connected(3)
+        await asyncio.sleep(0.05)
+        assert b"429" in await (await world.connect(HEAD)).rest()
+        assert len(busy) == len(world.connections)
+
+
+async def test_server_with_thousands_of_half_open_connections_answers_everybody_else() -> None:
+    async with serving(per_address=300) as world:
+        half = [await world.connect(b"GET / HT") for _ in range(600)]
+        await world.connected(300)
+        url = f"http://{world.address[0]}:{world.address[1]}/"
+        async with httpx.AsyncClient(trust_env=False) as client:
+            answers = [(await client.get(url)).status_code for _ in range(50)]
+        assert answers == [200] * 50
+        assert len(half) == 2 * world.connections.per_address
+
+
+@pytest.mark.parametrize(
+    ("words", "address", "is_in"),
+    [
+        ((), "127.0.0.1", False),
+        (("10.0.0.0/8",), "10.1.2.3", True),
+        (("10.0.0.1",), "10.0.0.2", False),
+        (("::1",), "::1", True),
+        (("*",), "", True),
+        (("proxy.example",), "10.0.0.1", False),
+    ],
+)
+def test_networks_hold_addresses(words: tuple[str, ...], address: str, is_in: bool) -> None:
+    assert (address in Networks.of(words)) is is_in
