@@ -26,9 +26,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "requests stand in line behind children that are to start",
-        _COMMANDS.replace(
-            'IS_NO_START & ~_IS_CHILD_START, "1", "most_others"', 'IS_NO_START, "1", "most_others"'
-        ),
+        _COMMANDS.replace("IS_NO_START & ~_IS_CHILD_START", "IS_NO_START"),
         f"{_FAMILIES}::test_request_is_read_beside_any_number_of_children[sqlite]",
     ),
     Promise.ONE_INSTANCE.broken_if(
