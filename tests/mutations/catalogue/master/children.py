@@ -11,7 +11,7 @@ _CHILDREN = Place("shoal.core.decide.children")
 _TESTS = "tests/integration/master/services/test_children.py"
 _WILD = "tests/unit/core/decide/test_decide_children_wild.py"
 _COMMANDS = Place("shoal.sql.repositories.runs.commands")
-_FAMILIES = "tests/integration/master/services/test_families.py"
+_FAMILIES = "tests/integration/master/engine/test_families.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.ROOM.broken_if(
