@@ -87,7 +87,7 @@ class Api:
 
 
 def unreachable_hint(url: str) -> str:
-    """Return what to do if the API at ``url``, which somebody has typed once, does not answer."""
+    """Return what to do if the API at ``url``, which a user has typed once, does not answer."""
     return f"check that {url} is its address and that it is running; `shoal login URL` changes it"
 
 

@@ -29,7 +29,7 @@ class Target(Strict):
 
 
 class Member(Strict):
-    """Somebody who can be told, by one way or several."""
+    """A person who can be notified, in one way or several."""
 
     name: StrictStr = Field(default="", max_length=200)
     targets: tuple[Target, ...] = Field(min_length=1, max_length=MOST_TARGETS)

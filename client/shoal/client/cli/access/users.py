@@ -141,7 +141,7 @@ def change(
 
 @group.command()
 def disable(name: Name, data: Data = None, as_json: Json = False) -> None:
-    """Let a user do nothing any more: sessions and tokens end. Runs and schedules go on."""
+    """Disable a user: sessions and tokens end. Runs and schedules go on."""
     _able(name, data, as_json, disabled=True)
 
 

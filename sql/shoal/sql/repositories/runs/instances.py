@@ -171,7 +171,7 @@ class Instances:
                 found[row.workflow_instance_id].append(row)
             if len(rows) < _ROWS_AT_ONCE:
                 return found
-            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            await asyncio.sleep(0)  # a quick query gives other tasks no turn
             last = rows[-1]
             behind = (last.workflow_instance_id, last.position, last.attempt)
             rows = await self._connection.rows(query.where(tuple_(*place) > tuple_(*behind)))

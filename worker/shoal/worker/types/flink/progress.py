@@ -120,7 +120,7 @@ class Following:
         return trace
 
     async def _savepoint(self) -> str:
-        """Return where somebody else's stop has put a savepoint; empty if there is none."""
+        """Return where the stop of another caller has put a savepoint; empty if there is none."""
         try:
             return await self._cluster.last_savepoint(self._job)
         except (Unreachable, Refused):
