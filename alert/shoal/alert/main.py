@@ -71,7 +71,7 @@ async def serve(
 
 
 async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: str) -> None:
-    stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
+    stores = SecretStores.of(cluster)  # first of all: wrong settings are reported at once
     async with contextlib.AsyncExitStack() as stack:
         patience = Patience.of(cluster.database_silence_s)
         database = await stack.enter_async_context(Database(cluster.database, patience=patience))

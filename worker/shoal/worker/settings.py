@@ -170,7 +170,7 @@ class WorkerSettings(BaseSettings):
     spark_class_archive: bool = True
 
     def for_task_types(self) -> dict[str, str]:
-        """Return what task types are told of these settings; see TaskContext."""
+        """Return what task types get of these settings; see TaskContext."""
         return {
             "http_allow": self.http_allow,
             "http_deny": self.http_deny,

@@ -109,7 +109,7 @@ class Recovery:
 
 
 def occurrence(event: ChangeEvent) -> Occurrence | None:
-    """Return what an event tells of; None: nothing that a rule could name."""
+    """Return what an event is about; None: nothing that a rule could name."""
     data = event.data
     found = _read(event.kind, data)
     if found is None:
@@ -159,7 +159,7 @@ def warned(succeeded: Occurrence, outputs: Mapping[str, str]) -> Occurrence | No
 
 
 def is_retry_of(event: ChangeEvent, failed: Occurrence) -> bool:
-    """Say whether an event tells of the next attempt, made by the decision that saw one fail.
+    """Say whether an event is about the next attempt, made by the decision that saw one fail.
 
     All events of a decision have one time. Who runs a task again later makes another decision.
     """

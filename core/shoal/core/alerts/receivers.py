@@ -1,4 +1,4 @@
-"""Receivers and channels: who is told, and by which way."""
+"""Receivers and channels: who is notified, and by which way."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -36,7 +36,7 @@ class Member(Strict):
 
 
 class ReceiverSpec(Strict):
-    """Who is told: all members, or with a rotation the one who is on duty."""
+    """Who is notified: all members, or with a rotation the one who is on duty."""
 
     members: tuple[Member, ...] = Field(min_length=1, max_length=MOST_MEMBERS)
     rotation: Rotation | None = None

@@ -1,4 +1,4 @@
-"""Rules: which occurrences are alerts, and who is told of them."""
+"""Rules: which occurrences are alerts, and who is notified of them."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -373,7 +373,7 @@ def _id_ranges(footer: pq.FileMetaData) -> Iterator[tuple[int, int, int]]:
 
 
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as they are told: times are microseconds, labels a map."""
+    """Return rows as answers hold them: times are microseconds, labels a map."""
     columns = []
     for name in rows.column_names:
         values = rows[name]

@@ -90,7 +90,7 @@ class EagerDispatch:
         self._attempts.release_slot(ref.task_instance_id)
 
     def _forgotten(self, attempt: HeldAttempt) -> None:
-        """The worker does not hold ``attempt`` any more."""
+        """The worker no longer holds ``attempt``."""
         self._past.note(attempt.ref)
 
     def refuse(self, ref: pb.AttemptRef) -> None:

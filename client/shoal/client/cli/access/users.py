@@ -189,7 +189,7 @@ def link(
 ) -> None:
     """Let a user sign in at a provider or a directory of the API's settings.
 
-    Who signs in there without an account is told what to write here.
+    A person who signs in there without an account is shown what to write here.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient

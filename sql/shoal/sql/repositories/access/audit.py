@@ -60,7 +60,7 @@ class Audit:
         self._connection = connection
 
     async def add(self, entries: Sequence[NewEntry]) -> None:
-        """Store entries, in the transaction of what they tell of."""
+        """Store entries, in the transaction of what they record."""
         await self._connection.change([(_INSERT, [_values(one) for one in entries])])
 
     async def list(

@@ -206,7 +206,7 @@ class Alerts:
     async def prune(self, before: datetime, limit: int) -> int:
         """Delete alerts that ended before ``before``, and their messages; return how many.
 
-        At most ``limit``. Open alerts are kept: their ends are still to be told.
+        At most ``limit``. Open alerts are kept: notifications of their ends are still to be sent.
         """
         old = (
             select(_A.id)

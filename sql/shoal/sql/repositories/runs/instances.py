@@ -110,7 +110,7 @@ class Instances:
     async def open_runs(self, partition: int, on_unreadable: OnUnreadable = refuse) -> list[Run]:
         """Return what the owner of a partition has to work on, by instance id.
 
-        ``on_unreadable`` is told of what this version cannot work with.
+        ``on_unreadable`` gets what this version cannot work with.
         """
         return await self._runs(
             [workflow_instance.c.partition == partition, IS_OPEN], on_unreadable

@@ -2783,7 +2783,7 @@ class AlertDeliveryOut(TypedDict):
 
 class AlertDetail(TypedDict):
     """
-    An alert, and who was told of it.
+    An alert, and who was notified of it.
     """
 
     id: int
