@@ -11,7 +11,13 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import require_grants
 from shoal.api.operations.authoring.comparison import Side
 from shoal.api.operations.authoring.plan import compared, side_of
-from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
+from shoal.api.operations.authoring.publication import (
+    answered,
+    detail_of,
+    published,
+    tag_of,
+    warnings_of,
+)
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import DiffOut
@@ -135,6 +141,7 @@ async def restore_version(
         source = await uow.workflows.source(found.id, version) if spec == old.spec else None
         done, before = await published(uow, spec, store.clock(), source=source, by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
+        warnings = await warnings_of(uow, spec, caller.visible)
         if not dry_run:
             await uow.commit()
-    return await answered(feed, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run, warnings=warnings)

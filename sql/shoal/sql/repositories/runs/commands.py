@@ -88,8 +88,13 @@ def _in_turn() -> Select[Any]:
 
 
 _IN_TURN = _in_turn()
+_IS_CHILD_START = command.c.type == CommandType.START
+# Starts of children and requests are read apart: whatever is asked of a run, a stop above all, does
+# not stand in line behind the children that it is about to get.
 _PENDING = union_all(
-    _oldest(IS_START, "0", "most_starts"), _oldest(IS_NO_START, "1", "most_others")
+    _oldest(IS_START, "0", "most_starts"),
+    _oldest(IS_NO_START & ~_IS_CHILD_START, "1", "most_others"),
+    _oldest(IS_NO_START & _IS_CHILD_START, "1", "most_others"),
 )
 
 _Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
@@ -181,7 +186,8 @@ class Commands:
     ) -> tuple[list[Command], list[Command]]:
         """Return the oldest pending commands of these partitions: starts, and all others.
 
-        Starts make an instance; those that a sub-workflow waits for are among the others.
+        Starts make an instance; those of sub-workflows are among the others: at most
+        ``most_others`` of them, beside as many requests.
         ``on_unreadable`` gets those that count as read and are in neither list.
         """
         values = {"most_starts": most_starts, "most_others": most_others}

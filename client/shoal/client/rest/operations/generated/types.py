@@ -3652,6 +3652,7 @@ class PublishOut(TypedDict):
     dry_run: bool
     digest: str
     diff: list[ChangeOut]
+    warnings: NotRequired[list[str]]
 
 
 class QuarantineOut(TypedDict):
