@@ -51,7 +51,7 @@ router = strict_router("instances")
     response_model=StartPreview,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ, audit=NOTHING)
+@needs(Permission.PROJECT_READ, audit=NOTHING, large=True)
 async def preview_start(
     store: StoreDep, caller: Calling, body: Annotated[StartPreviewIn, Body()]
 ) -> Response:
@@ -159,7 +159,7 @@ async def get_rendered_attempt(store: StoreDep, task_instance_id: TaskInstanceId
     response_model=Comparison,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def compare_instances(
     store: StoreDep,
     instance_id: InstanceId,
