@@ -8,6 +8,7 @@ _JOBS = Place("shoal.sql.repositories.alerts.jobs")
 _READING = Place("shoal.alert.jobs.event_reader")
 _REMINDERS = Place("shoal.alert.jobs.reminders")
 _TAIL = Place("shoal.sql.event_tail")
+_QUARANTINE = Place("shoal.sql.repositories.upkeep.quarantine")
 _DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
 _ALERTS = Place("shoal.sql.repositories.alerts.alerts")
 _SENDING = Place("shoal.alert.jobs.sender")
@@ -17,11 +18,12 @@ _PUNCTUALITY = Place("shoal.sql.repositories.overview.punctuality")
 _SCRIPT = Place("shoal.alert.channels.script")
 _WEBHOOK = Place("shoal.alert.channels.webhook")
 _RESULTS = Place("shoal.core.alerts.messages.results")
-_TEMPLATES = Place("shoal.runtime.templates")
+_TEMPLATES = Place("shoal.runtime.side.templates")
 _RULES = Place("shoal.api.routes.alerts.rules")
 _LOST_TREE = "tests/integration/alert/test_lost_tree.py"
 _EVENTS = "tests/integration/sql/runs/test_events.py"
 _CONDITIONS = "tests/integration/alert/test_conditions.py"
+_POISON = "tests/integration/alert/test_poison.py"
 _TELLING = "tests/integration/alert/test_telling.py"
 _DEATHS = "tests/integration/alert/test_deaths.py"
 _CHANNELS = "tests/integration/alert/test_channels.py"
@@ -79,6 +81,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a critical alert waits for the end of quiet hours",
         _DELIVERIES["collect"].replace("_D.due_at > one.due_at", "_D.due_at < one.due_at"),
         f"{_TELLING}::test_critical_alert_does_not_wait_in_a_message_of_quiet_hours[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a skipped event is never tried again",
+        _READING["run"].never("self._clock() >= self._retries_at"),
+        f"{_POISON}::test_skipped_event_that_is_retried_becomes_an_alert[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a failed retry is repeated without end",
+        _QUARANTINE["note"].drop("retry_at=None"),
+        f"{_POISON}::test_skipped_event_that_is_retried_becomes_an_alert[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(
         "open alerts are pruned",

@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import ShoalError
+from shoal.core.untrusted import read_json
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.home.disk import FEWEST_FILES, MIB
 from shoal.worker.logs.archive import LogArchiver
@@ -63,8 +64,10 @@ class LogKeeper:
     deleted_until: float = field(default=0.0, init=False)  # for space; since the Unix epoch
 
     def __post_init__(self) -> None:
-        with suppress(OSError, ValueError, TypeError):
-            self.deleted_until = float(json.loads((self.root / MARK).read_text()))
+        with suppress(OSError, ValueError, TypeError, OverflowError):
+            found = float(read_json((self.root / MARK).read_text(), most=100))
+            datetime.fromtimestamp(found, UTC)  # else there is no such time
+            self.deleted_until = found
 
     @property
     def published(self) -> dict[str, Any]:
