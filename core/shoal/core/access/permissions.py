@@ -11,7 +11,7 @@ from enum import StrEnum
 class Permission(StrEnum):
     """What a request needs."""
 
-    # Of everybody who has signed in.
+    # Of every user who has signed in.
     SIGNED_IN = "signed-in"  # one's own account; what is the same for all projects
     # Of one project.
     PROJECT_READ = "project.read"  # definitions, runs, logs, files; no secret

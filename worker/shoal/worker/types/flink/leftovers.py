@@ -96,7 +96,7 @@ async def _stop(cluster: FlinkClient, job: str, folder: str, log: Callable[[str]
         log(f"shoal: no savepoint, the job is cancelled without: {why}")
         return
     log(f"shoal: savepoint {location}")
-    # Not cancelled any more: what it has written becomes final with the savepoint.
+    # Not cancelled from here on: what it has written becomes final with the savepoint.
     while True:
         if await cluster.status(job) in (*TERMINAL, None):
             return
