@@ -48,7 +48,9 @@ class EagerDispatch:
         *,
         group: str,
         worker_id: str,
+        keep_s: float = KEEP_S,
     ) -> None:
+        self._keep_s = keep_s
         self._session, self._queue, self._attempts = session, queue, attempts
         self._tasks, self._fetcher, self._readiness = tasks, fetcher, readiness
         self._group, self.worker_id = group, worker_id
@@ -82,7 +84,7 @@ class EagerDispatch:
         if self._likely:
             own = ref.task_instance_id
             self._attempts.reserve_slot(own)
-            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.release_slot, own)
+            asyncio.get_running_loop().call_later(self._keep_s, self._attempts.release_slot, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
         """An end is no longer reported."""
