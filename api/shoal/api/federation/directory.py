@@ -2,7 +2,7 @@
 
 Encrypted always, with a certificate that is checked. Nothing is followed elsewhere: no referral.
 The library waits for sockets, so it works in threads of its own; a directory that hangs delays
-nobody but those who sign in there.
+only those who sign in there.
 """
 
 import asyncio

@@ -55,7 +55,7 @@ OF_PLATFORM = frozenset(
 )
 
 
-#: Those that give rights to others. Nobody gives more than there is, so a token that is limited to
+#: Those that give rights to others. No caller gives more than it has, so a token that is limited to
 #: some permissions has none of these.
 GIVES_RIGHTS = frozenset({Permission.PROJECT_MANAGE, Permission.USER_MANAGE})
 

@@ -1,7 +1,7 @@
 """The end of everything that attempts of a task have left in the cluster.
 
 In this order, so that nothing slips through: the jars go, so that no program of theirs can be
-started any more, and none that is being started gets as far as to have a job. Then no program is
+started, and none that is being started gets as far as to have a job. Then no program is
 being started. Then every job is there that there will ever be, and those that live are ended.
 """
 
