@@ -157,3 +157,32 @@ class ExhaustProcesses(Fault):
     def bit(self, after: View) -> tuple[bool, str]:
         said = f"{self._refused} processes not started; {effects(self.before, after)}"
         return self._refused > 0, said
+
+
+class ExhaustMemory(Fault):
+    """A process gets no more memory than it has: it goes on, or ends and is replaced."""
+
+    name = "no-memory"
+    kinds: ClassVar[tuple[str, ...]] = ("master", "api", "worker")
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick(self.dice.choice(self.kinds), self.dice)
+        self.target = self.role.name
+        self._pid, self._exits = self.role.pid, len(self.role.exits)
+        self._log_start = self.role.log_size()
+        self._limit = resource.prlimit(self._pid, resource.RLIMIT_AS)
+        most = psutil.Process(self._pid).memory_info().vms
+        resource.prlimit(self._pid, resource.RLIMIT_AS, (most, self._limit[1]))
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(2.0, 4.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        with suppress(OSError):  # it has ended
+            resource.prlimit(self._pid, resource.RLIMIT_AS, self._limit)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = self.role.said(b"MemoryError", self._log_start)
+        ended = len(self.role.exits) - self._exits
+        text = f"{said} refusals in its log, ended {ended} times; {effects(self.before, after)}"
+        return said + ended > 0, text

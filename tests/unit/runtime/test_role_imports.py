@@ -26,7 +26,9 @@ def import_s(modules: str) -> float:
             [
                 sys.executable,
                 "-c",
-                f"import gc; gc.disable(); import {modules}; import time; print(time.process_time())",
+                "import gc; gc.disable()\n"
+                f"import {modules}\n"
+                "import time; print(time.process_time())",
             ],
             capture_output=True,
             text=True,
